@@ -483,7 +483,7 @@ fn a_long_answer_is_read_to_its_end_in_turns_with_the_others() {
 // The end of a run.
 
 #[test]
-fn requests_under_way_at_the_end_are_given_up_and_those_never_sent_are_missed() {
+fn requests_under_way_at_the_end_are_unfinished_and_those_never_sent_are_missed() {
     let server = Scripted::start(|_, stream| {
         let mut stream = BufReader::new(stream);
         while request(&mut stream).is_some() {}
@@ -493,7 +493,7 @@ fn requests_under_way_at_the_end_are_given_up_and_those_never_sent_are_missed() 
     let schedule = Schedule::Rate { rate, spacing: Spacing::Even, clients: 2 };
     let stop = Stop { requests: None, after: Some(Duration::from_millis(250)) };
     let found = run(&Plan { schedule, stop, ..plan(server.address, 1, 0) });
-    assert_eq!((found.requests, found.missed, errors(&found)), (0, 18, none()));
+    assert_eq!((found.requests, found.missed, errors(&found)), (2, 18, BTreeMap::from([(ErrorClass::Unfinished, 2)])));
     assert!((0.25..0.26).contains(&found.duration), "{}", found.duration);
 }
 
@@ -606,5 +606,93 @@ fn a_certificate_that_nobody_has_signed_and_a_server_without_tls_fail_in_the_han
             connections.ca = Some(ca.path().to_owned());
         });
         assert_eq!(errors(&run(&plan)), BTreeMap::from([(ErrorClass::Tls, 3)]));
+    }
+}
+
+// The end of a timed run.
+
+/// Answers the first `answered` requests, and then reads on and says nothing.
+fn falls_silent(answered: usize) -> (Scripted, Arc<AtomicUsize>) {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&seen);
+    let server = Scripted::start(move |_, stream| {
+        let mut stream = BufReader::new(stream);
+        while request(&mut stream).is_some() {
+            if counting.fetch_add(1, Ordering::SeqCst) < answered {
+                stream.get_mut().write_all(OK).expect("the client reads");
+            }
+        }
+    });
+    (server, seen)
+}
+
+fn timed(plan: Plan, milliseconds: u64) -> Plan {
+    Plan { stop: Stop { requests: None, after: Some(Duration::from_millis(milliseconds)) }, ..plan }
+}
+
+fn rate(per_second: f64, clients: u32) -> Schedule {
+    Schedule::Rate { rate: Profile::constant(per_second, None), clients, spacing: Spacing::Even }
+}
+
+#[test]
+fn what_a_server_that_fell_silent_has_not_answered_at_the_end_of_an_open_run_is_unfinished_and_in_the_distribution() {
+    let (server, seen) = falls_silent(20);
+    let found = run(&Plan { schedule: rate(100.0, 200), ..timed(plan(server.address, 1, 0), 600) });
+    let all = seen.load(Ordering::SeqCst) as u64;
+    assert_eq!((found.requests + found.missed, found.requests, found.answered), (60, all, 20));
+    assert_eq!(errors(&found), BTreeMap::from([(ErrorClass::Unfinished, all - 20)]));
+    assert_eq!(found.latency.count, all);
+    // The first that was not answered was due after 200 ms of 600, and then waited for a quarter of a second.
+    assert!(found.latency.max >= 600.0 && found.latency.p50 >= 250.0, "{:?}", found.latency);
+    assert_eq!(found.duration, 0.6, "the time that requests get to end is no part of the run");
+    assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), all);
+}
+
+#[test]
+fn a_client_that_got_nothing_in_a_closed_run_has_an_unfinished_request() {
+    let (server, seen) = falls_silent(0);
+    let found = run(&timed(plan(server.address, 3, 0), 200));
+    assert_eq!((found.requests, seen.load(Ordering::SeqCst)), (3, 3));
+    assert_eq!(errors(&found), BTreeMap::from([(ErrorClass::Unfinished, 3)]));
+}
+
+#[test]
+fn what_is_answered_soon_after_the_end_of_a_run_counts_as_answered_and_every_request_that_the_server_saw_is_counted() {
+    for schedule in [Schedule::Closed { clients: Profile::constant(4.0, None) }, rate(100.0, 50)] {
+        let seen = Arc::new(AtomicUsize::new(0));
+        let counting = Arc::clone(&seen);
+        let server = Scripted::start(move |_, stream| {
+            let mut stream = BufReader::new(stream);
+            while request(&mut stream).is_some() {
+                counting.fetch_add(1, Ordering::SeqCst);
+                thread::sleep(Duration::from_millis(70));
+                stream.get_mut().write_all(OK).expect("the client reads");
+            }
+        });
+        let found = run(&Plan { schedule: schedule.clone(), ..timed(plan(server.address, 4, 0), 300) });
+        assert_eq!((found.answered, errors(&found)), (seen.load(Ordering::SeqCst) as u64, none()), "{schedule:?}");
+        assert_eq!(found.duration, 0.3);
+    }
+}
+
+#[test]
+fn a_connection_that_was_not_made_by_the_end_of_a_run_is_an_unfinished_request() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let origin = listener.local_addr().expect("an address");
+    let mut plan = timed(plan(origin, 2, 0), 150);
+    let set = Arc::make_mut(&mut plan.requests);
+    // Nobody shakes hands.
+    set.origins[0].tls = true;
+    plan.connections.insecure = true;
+    assert_eq!(errors(&run(&plan)), BTreeMap::from([(ErrorClass::Unfinished, 2)]));
+}
+
+#[test]
+fn bytes_of_answers_that_were_cut_short_are_counted() {
+    let cut = &b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello"[..];
+    for closes in [true, false] {
+        let server = Scripted::answering(cut, closes);
+        let found = run(&Plan { timeout: Duration::from_millis(150), ..plan(server.address, 1, 2) });
+        assert_eq!((found.requests, found.answered, found.bytes), (2, 0, 2 * cut.len() as u64), "closes: {closes}");
     }
 }

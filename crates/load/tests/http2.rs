@@ -15,7 +15,7 @@ use std::{
 };
 
 use load::{
-    Protocol, Schedule,
+    Plan, Protocol, Schedule,
     record::ErrorClass,
     schedule::{Moment, Profile, Spacing},
 };
@@ -573,4 +573,35 @@ mod secure {
             assert_eq!(handshakes.each_ref().map(|count| count.load(SeqCst)), [resumed, new], "a share of {share}");
         }
     }
+}
+
+// The end of a timed run.
+
+#[test]
+fn what_a_server_that_fell_silent_has_not_answered_at_the_end_is_unfinished_and_in_the_distribution() {
+    let (address, seen) = serve(|number, _, stream| Act::Write(if number < 20 { ok(stream, 10) } else { Vec::new() }));
+    let schedule = Schedule::Rate { rate: Profile::constant(100.0, None), clients: 4, spacing: Spacing::Even };
+    let found = run(&Plan { schedule, stop: time(600), ..plan(Protocol::Http2 { streams: 50 }, false, address) });
+    assert_eq!((found.requests + found.missed, found.requests, found.answered), (60, seen.requests(), 20));
+    assert_eq!((errors(&found), found.latency.count), (vec![(ErrorClass::Unfinished, found.requests - 20)], found.requests));
+    assert!(found.latency.max >= 600.0 && found.latency.p50 >= 250.0, "{:?}", found.latency);
+    assert_eq!(found.duration, 0.6, "the time that requests get to end is no part of the run");
+    assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), found.requests);
+}
+
+#[test]
+fn what_is_answered_soon_after_the_end_counts_as_answered_and_every_request_that_the_server_saw_is_counted() {
+    let (address, seen) = serve(|_, _, stream| {
+        thread::sleep(Duration::from_millis(70));
+        Act::Write(ok(stream, 10))
+    });
+    let found = run(&Plan { schedule: clients(4), stop: time(300), ..plan(ONE_AT_A_TIME, false, address) });
+    assert_eq!((found.answered, errors(&found), found.duration), (seen.requests(), vec![], 0.3));
+}
+
+#[test]
+fn bytes_of_answers_that_were_cut_by_a_timeout_are_counted() {
+    let (address, _) = serve(|_, _, stream| Act::Write([head(4, stream, &[]), frame(0, 0, stream, &[0; 100])].concat()));
+    let found = run(&Plan { timeout: Duration::from_millis(150), stop: requests(2), ..plan(ONE_AT_A_TIME, false, address) });
+    assert_eq!((errors(&found), found.bytes), (vec![(ErrorClass::Timeout, 2)], 2 * (9 + 1 + 9 + 100)));
 }

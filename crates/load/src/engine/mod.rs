@@ -168,7 +168,7 @@ impl Worker {
         self.plan.schedule.dues(self.share, self.plan.seed)
     }
 
-    /// The moment at which no more requests are made, and what is under way is given up. Clients that stay would stay forever if neither the plan nor
+    /// The moment at which no more requests are made. What is under way gets [a while](Recorder::grace) to end. Clients that stay would stay forever if neither the plan nor
     /// their schedule had an end; an open schedule without another end is over when its last request is.
     #[must_use]
     pub fn ends(&self) -> Option<Duration> {
@@ -225,7 +225,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let threads = (0..workers)
         .map(|number| {
             let begun = Arc::new(OnceLock::new());
-            let worker = Worker {
+            let mut worker = Worker {
                 plan: Arc::clone(&plan),
                 share: Share { worker: number, of: workers },
                 clock: clock.clone(),
@@ -239,6 +239,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
                 stopped: Arc::clone(&stopped),
                 trouble: Arc::clone(&trouble),
             };
+            worker.recorder.will_end(worker.ends());
             let work = move |worker: Worker| match worker.plan.protocol {
                 Protocol::Http1 { .. } => http1::work(worker),
                 Protocol::Http2 { streams } => Ok(http2::work(worker, streams)),

@@ -29,7 +29,7 @@ pub fn ab(results: &Results) -> String {
     line("Failed requests:", failed.to_string());
     if failed > 0 {
         let connect = errors(&[ErrorClass::Resolve, ErrorClass::Refused, ErrorClass::Connect, ErrorClass::Tls]);
-        let receive = errors(&[ErrorClass::Reset, ErrorClass::Timeout]);
+        let receive = errors(&[ErrorClass::Reset, ErrorClass::Timeout, ErrorClass::Unfinished]);
         let length = errors(&[ErrorClass::Truncated, ErrorClass::Body]);
         let exceptions = failed - connect - receive - length;
         text += &format!("   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {exceptions})\n");

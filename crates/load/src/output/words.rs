@@ -18,6 +18,7 @@ pub(super) const fn failure(class: ErrorClass) -> &'static str {
         ErrorClass::Tls => "TLS handshakes failed",
         ErrorClass::Reset => "connections reset or closed by the server",
         ErrorClass::Timeout => "timeouts",
+        ErrorClass::Unfinished => "requests unanswered when the run ended",
         ErrorClass::Truncated => "answers cut short",
         ErrorClass::Protocol => "answers that are not HTTP",
         ErrorClass::Status => "answers with an unexpected status",

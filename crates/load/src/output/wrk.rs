@@ -43,7 +43,7 @@ pub fn wrk(results: &Results) -> String {
     let errors = |classes: &[ErrorClass]| classes.iter().filter_map(|class| results.errors.get(class)).sum::<u64>();
     let connect = errors(&[ErrorClass::Resolve, ErrorClass::Refused, ErrorClass::Connect, ErrorClass::Tls]);
     let read = errors(&[ErrorClass::Reset, ErrorClass::Truncated, ErrorClass::Protocol]);
-    let timeout = errors(&[ErrorClass::Timeout]);
+    let timeout = errors(&[ErrorClass::Timeout, ErrorClass::Unfinished]);
     if connect + read + timeout > 0 {
         text += &format!("  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n");
     }

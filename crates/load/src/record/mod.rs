@@ -35,6 +35,8 @@ pub enum ErrorClass {
     Reset,
     /// The answer did not come, or not whole, within the time that the plan gives.
     Timeout,
+    /// The answer had not come, or not whole, when the run ended and for a while after it.
+    Unfinished,
     /// The answer ended before its end.
     Truncated,
     /// What came is not HTTP.
@@ -51,13 +53,14 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Every class.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Resolve,
         Self::Refused,
         Self::Connect,
         Self::Tls,
         Self::Reset,
         Self::Timeout,
+        Self::Unfinished,
         Self::Truncated,
         Self::Protocol,
         Self::Status,
@@ -76,6 +79,7 @@ impl ErrorClass {
             Self::Tls => "tls",
             Self::Reset => "reset",
             Self::Timeout => "timeout",
+            Self::Unfinished => "unfinished",
             Self::Truncated => "truncated",
             Self::Protocol => "protocol",
             Self::Status => "status",
@@ -119,6 +123,8 @@ pub struct Recorder {
     /// The end of the second that is going on.
     until: Duration,
     warm_up: Duration,
+    /// When the run ends, if that is known. What ends later belongs to its last second.
+    ends: Option<Duration>,
     worker: u32,
     intervals: SyncSender<Interval>,
 }
@@ -135,11 +141,29 @@ pub enum Exhausted {
 /// The length of an interval.
 const SECOND: Duration = Duration::from_secs(1);
 
+/// The shortest time that requests under way get to end when the run has ended.
+const GRACE_MIN: Duration = Duration::from_millis(250);
+
+/// The longest time that requests under way get to end when the run has ended.
+const GRACE_MAX: Duration = Duration::from_secs(10);
+
 impl Recorder {
     /// A recorder of a worker, which hands what each second brought to `intervals`. Requests that end within `warm_up` are not counted.
     #[must_use]
     pub fn new(worker: u32, warm_up: Duration, intervals: SyncSender<Interval>) -> Self {
-        Self { whole: Tally::new(), second: Tally::of_a_second(), until: SECOND, warm_up, worker, intervals }
+        Self { whole: Tally::new(), second: Tally::of_a_second(), until: SECOND, warm_up, ends: None, worker, intervals }
+    }
+
+    /// Says when the run ends. Answers that come later to requests that were sent before count to its last second.
+    pub const fn will_end(&mut self, ends: Option<Duration>) {
+        self.ends = ends;
+    }
+
+    /// Returns how long requests may still be under way when the run has ended: for longer than is normal for this server.
+    #[must_use]
+    pub fn grace(&self, timeout: Duration) -> Duration {
+        let p99 = Duration::from_nanos(self.whole.latency_uncorrected.nanoseconds().value_at_quantile(0.99));
+        (p99 * 2).clamp(GRACE_MIN, GRACE_MAX).min(timeout)
     }
 
     /// Counts a request that has ended.
@@ -198,6 +222,11 @@ impl Recorder {
 
     /// Hands the second on if it is over. Engines call it at least once a second.
     pub fn tick(&mut self, now: Duration) {
+        let last = self.ends.map_or(now, |ends| ends.saturating_sub(Duration::from_nanos(1)));
+        self.tick_until(now.min(last));
+    }
+
+    fn tick_until(&mut self, now: Duration) {
         while now >= self.until {
             let clients = self.second.clients;
             let next = Tally::of_a_second();
@@ -216,7 +245,7 @@ impl Recorder {
     /// Ends the recording at the moment at which the worker has stopped. The last second is handed on, however long it was.
     #[must_use]
     pub fn finish(mut self, now: Duration) -> Tally {
-        self.tick(now);
+        self.tick_until(now);
         let second = self.until.as_secs() - 1;
         let length = (now + SECOND).saturating_sub(self.until);
         let _ = self.intervals.send(Interval { worker: self.worker, second, length, tally: self.second, last: true });

@@ -159,7 +159,7 @@ impl Tally {
                 self.origin_reached.1 += 1;
             }
         }
-        if whole || sample.error == Some(ErrorClass::Timeout) {
+        if whole || matches!(sample.error, Some(ErrorClass::Timeout | ErrorClass::Unfinished)) {
             self.latency.record(latency);
             self.latency_uncorrected.record(sample.ended.saturating_sub(sample.sent));
         }

@@ -91,7 +91,7 @@ impl Shown {
             clients: results.clients,
             no_keepalive: results.run.no_keepalive,
             missed: results.missed,
-            timeouts: error(ErrorClass::Timeout),
+            timeouts: error(ErrorClass::Timeout) + error(ErrorClass::Unfinished),
             refusals: refusals.min(error(ErrorClass::Status)),
             refused_with: results.statuses.keys().copied().filter(|status| refuses(*status)).collect(),
             unreachable: (error(ErrorClass::Refused) + error(ErrorClass::Reset) + error(ErrorClass::Connect)).saturating_sub(exhausted),

@@ -259,16 +259,12 @@ impl<L: Link> Client<L> {
     /// Gives up what has taken too long.
     fn expire(&mut self, now: Duration) {
         for call in self.crew.calls.late(now) {
-            for line in &mut self.links {
-                if let State::Open(link) = &mut line.state {
-                    link.cancel(call);
-                }
-            }
+            let arrival = self.cancel(call).unwrap_or_default();
             let Some((deadline, origin, is_sent)) = self.crew.calls.get(call).map(|call| (call.deadline, call.asked.origin, call.is_sent))
             else {
                 continue;
             };
-            self.crew.failed(call, ErrorClass::Timeout, Arrival { ended: deadline, ..Arrival::default() });
+            self.crew.failed(call, ErrorClass::Timeout, Arrival { ended: deadline, ..arrival });
             if !is_sent {
                 // It is the connection that takes too long.
                 self.links.retain(|line| line.origin != origin || matches!(line.state, State::Open(_)));
@@ -277,6 +273,35 @@ impl<L: Link> Client<L> {
         if let Some(next) = self.crew.calls.next_deadline() {
             self.timer.want(next, now);
         }
+    }
+
+    /// Ends what is still under way when the run is over, if it has waited for so long.
+    fn give_up(&mut self, at: Duration, least: Duration) {
+        if matches!(self.crew.kind, Kind::Visits(_)) && !self.crew.has_begun && !self.crew.is_over && !self.crew.hub.is_exhausted.get() {
+            self.crew.hub.record(|recorder| recorder.missed(1));
+        }
+        for number in self.crew.calls.late(Duration::MAX) {
+            let Some(call) = self.crew.calls.get(number) else { continue };
+            let origin = call.asked.origin;
+            let is_connected = self.links.iter().any(|line| line.origin == origin && matches!(line.state, State::Open(_)));
+            if !call.is_sent && is_connected {
+                // The connections that there are had no room for it.
+                let missed = u64::from(call.intended.is_some());
+                self.crew.hub.record(|recorder| recorder.missed(missed));
+            } else if at.saturating_sub(call.sent) >= least {
+                let arrival = self.cancel(number).unwrap_or_default();
+                self.crew.failed(number, ErrorClass::Unfinished, Arrival { ended: at, ..arrival });
+            }
+        }
+    }
+
+    /// Gives a request up. Returns what there is of its answer.
+    fn cancel(&mut self, call: u32) -> Option<Arrival> {
+        let open = self.links.iter_mut().filter_map(|line| match &mut line.state {
+            State::Open(link) => Some(link),
+            State::Opening(_) => None,
+        });
+        open.filter_map(|link| link.cancel(call)).next()
     }
 
     /// Puts waiting requests on connections, and asks visitors for more while there is room. Returns whether a connection has something to do.
@@ -463,6 +488,9 @@ impl<L: Link> Future for Client<L> {
 impl<L: Link> Drop for Client<L> {
     fn drop(&mut self) {
         self.crew.orders.room.set(0);
+        if let Some((at, least)) = self.crew.hub.gives_up.get() {
+            self.give_up(at, least);
+        }
         self.links.clear();
         self.tell_lines();
         if self.crew.orders.may_send.take() {
@@ -486,7 +514,7 @@ impl<L: Link> Crew<L> {
 
     /// Asks the visitors what comes next.
     fn ask(&mut self, now: Duration) -> Option<u32> {
-        if self.is_over || self.orders.leaves.get() || self.hub.is_exhausted.get() {
+        if self.is_over || self.orders.leaves.get() || self.hub.is_exhausted.get() || self.hub.ends.is_some_and(|end| now >= end) {
             return None;
         }
         let job = match &self.kind {

@@ -72,8 +72,8 @@ pub(super) trait Link: Sized + Unpin + 'static {
     /// Takes a request that there is room for. It leaves with the next poll.
     fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration);
 
-    /// Gives a request up, and tells the server.
-    fn cancel(&mut self, call: u32);
+    /// Gives a request up, and tells the server. Returns what there is of its answer, if that is known.
+    fn cancel(&mut self, call: u32) -> Option<Arrival>;
 
     /// Writes and reads what it can, and tells `sink`. Ready: the connection has ended, and nothing is under way on it.
     fn poll(&mut self, cx: &mut Context<'_>, hub: &Hub<Self>, sink: &mut impl Sink) -> Poll<()>;
@@ -149,6 +149,10 @@ pub(super) struct Hub<L: Link> {
     answered: Cell<bool>,
     /// Nothing more is due.
     is_ending: Cell<bool>,
+    /// When the run ends: no more requests are made.
+    ends: Option<Duration>,
+    /// When what is under way is given up, and how long it must have waited to count as unfinished. Known when the run ends.
+    gives_up: Cell<Option<(Duration, Duration)>>,
     /// Something has changed that may end the run.
     changed: Notify,
 }
@@ -305,6 +309,8 @@ pub(super) fn work<L: Link>(worker: Worker, streams: u16) -> Tally {
         holders: RefCell::default(),
         lines: Rc::default(),
         lines_max: worker.throttle.as_ref().map_or(usize::MAX, |limit| limit.connections(worker.share.worker, worker.share.of)),
+        ends: worker.ends(),
+        gives_up: Cell::new(None),
         worker: RefCell::new(worker),
         mine: Cell::new(0),
         is_exhausted: Cell::new(false),
@@ -322,7 +328,7 @@ pub(super) fn work<L: Link>(worker: Worker, streams: u16) -> Tally {
     let missed = tasks.block_on(&runtime, Follower::new(&hub).follow());
     // What is under way is given up: its tasks go.
     drop(tasks);
-    let now = clock.now();
+    let now = hub.ends.map_or_else(|| clock.now(), |ends| ends.min(clock.now()));
     runtime.block_on(L::end(&hub.shared));
     drop(runtime);
     let hub = Rc::into_inner(hub).expect("the tasks that had it are gone with their runtime");
@@ -381,8 +387,25 @@ impl<L: Link> Follower<L> {
         loop {
             let now = hub.clock.now();
             hub.record(|recorder| recorder.tick(now));
-            if hub.worker.borrow().is_stopped() || ends.is_some_and(|end| now >= end) {
+            if hub.worker.borrow().is_stopped() {
+                // What has waited for no longer than is normal had no time to end.
+                let least = hub.gives_up.get().map_or_else(|| hub.worker.borrow().recorder.grace(hub.plan.timeout), |gives_up| gives_up.1);
+                hub.gives_up.set(Some((now, least)));
                 break;
+            }
+            if let Some(end) = ends.filter(|end| now >= *end) {
+                let grace = hub.worker.borrow().recorder.grace(hub.plan.timeout);
+                let (gives_up, _) = hub.gives_up.get().unwrap_or((end + grace, Duration::ZERO));
+                hub.gives_up.set(Some((gives_up, Duration::ZERO)));
+                hub.is_ending.set(true);
+                if now >= gives_up || hub.under_way.get() == 0 {
+                    break;
+                }
+                tokio::select! {
+                    () = timer.wait(gives_up.min(now + TICK), now) => {}
+                    () = hub.changed.notified() => {}
+                }
+                continue;
             }
             let mut acted = 0;
             while acted < DUES_AT_A_TIME

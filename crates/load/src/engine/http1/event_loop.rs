@@ -135,8 +135,10 @@ pub(super) struct Loop {
     pipeline: u16,
     no_keepalive: bool,
     open: bool,
-    /// When the run ends.
+    /// When the run ends: no more requests are made.
     ends: Option<Duration>,
+    /// When what is still under way after the end is given up. It is known when the run ends.
+    gives_up: Option<Duration>,
     /// Permissions in store.
     mine: u64,
     /// Requests that have a permission, and have not ended.
@@ -196,6 +198,7 @@ impl Loop {
             no_keepalive: plan.connections.no_keepalive,
             open: plan.schedule.is_open(),
             ends: worker.ends(),
+            gives_up: None,
             mine: 0,
             unended: 0,
             exhausted: false,
@@ -219,7 +222,11 @@ impl Loop {
                 break now;
             }
             if let Some(end) = self.ends.filter(|end| now >= *end) {
-                break end;
+                let grace = || end + self.worker.recorder.grace(self.worker.plan.timeout);
+                let gives_up = *self.gives_up.get_or_insert_with(grace);
+                if now >= gives_up {
+                    break gives_up;
+                }
             }
             self.worker.recorder.tick(now);
             self.wake_rested(now);
@@ -239,7 +246,11 @@ impl Loop {
             self.go_on();
             let due = self.dues.peek().filter(|_| !self.exhausted).map(|due| due.at);
             let line = (!self.line.is_empty()).then_some(self.line_moves);
-            let next = [due, self.resting.peek().map(|rest| rest.0.0), line, self.ends];
+            let next = if self.gives_up.is_some() {
+                [self.gives_up, None, None, None]
+            } else {
+                [due, self.resting.peek().map(|rest| rest.0.0), line, self.ends]
+            };
             if let Some(next) = next.into_iter().flatten().min()
                 && self.timer.wake_at(next, now).is_err()
             {
@@ -273,16 +284,17 @@ impl Loop {
             return false;
         }
         let comes_more = self.dues.peek().is_some() || !self.waiting.is_empty() || self.waiting_for_one > 0 || !self.resting.is_empty();
-        self.exhausted || !comes_more && (self.open || self.clients.len() == 0)
+        self.exhausted || self.gives_up.is_some() || !comes_more && (self.open || self.clients.len() == 0)
     }
 
-    /// Counts what was not sent, and ends the recording.
-    fn end(mut self, at: Duration) -> Tally {
-        let held = self.line.iter().filter(|(key, voice)| {
-            let voice = self.clients.get(*key).map(|client| &client.voices[usize::from(*voice)]);
-            voice.is_some_and(|voice| voice.intended.is_some() && voice.pending.is_some())
-        });
-        let waiting = self.waiting.len() + self.waiting_for_one + held.count();
+    /// Counts what was not answered and what was not sent, and ends the recording.
+    fn end(mut self, now: Duration) -> Tally {
+        let at = self.ends.map_or(now, |ends| ends.min(now));
+        self.give_up(now);
+        // The schedule wanted these, and their clients had no time to ask.
+        let unasked = |client: &Client| client.voices.iter().filter(|voice| voice.intended.is_some()).count();
+        let unasked = if self.exhausted { 0 } else { self.clients.values().map(unasked).sum() };
+        let waiting = self.waiting.len() + self.waiting_for_one + unasked;
         let late = if self.exhausted {
             0
         } else {
@@ -292,10 +304,36 @@ impl Loop {
         self.worker.recorder.finish(at)
     }
 
+    /// Ends all that is under way as unfinished. If somebody has stopped the run, only what has waited for longer than is normal: the rest had no
+    /// time.
+    fn give_up(&mut self, now: Duration) {
+        let least = if self.gives_up.is_some() { Duration::ZERO } else { self.worker.recorder.grace(self.worker.plan.timeout) };
+        let has_waited = |under_way: &UnderWay| now.saturating_sub(under_way.sent.unwrap_or(under_way.intended)) >= least;
+        for key in self.connections.keys() {
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            connection.under_way.retain(has_waited);
+            self.lose(key, ErrorClass::Unfinished, now);
+        }
+        for key in self.clients.keys() {
+            let Some(client) = self.clients.get_mut(key) else { continue };
+            for under_way in std::mem::take(&mut client.again).into_iter().filter(has_waited) {
+                self.failed(key, &under_way, ErrorClass::Unfinished, None, 0, now);
+            }
+        }
+    }
+
+    /// Whether the time of the run is over, so that no more requests are made.
+    fn has_ended(&self, now: Duration) -> bool {
+        self.ends.is_some_and(|end| now >= end)
+    }
+
     // The schedule.
 
     /// Does what is due. Returns whether there is more.
     fn follow_schedule(&mut self, now: Duration) -> bool {
+        if self.has_ended(now) {
+            return false;
+        }
         for _ in 0..DUES_AT_ONCE {
             let Some(due) = self.dues.next_if(|due| due.at <= now && !self.exhausted) else { return false };
             let (at, now) = (due.at, self.worker.clock.now());
@@ -324,7 +362,11 @@ impl Loop {
                     }
                     match self.free.pop() {
                         Some((client, voice)) => self.assign(client, voice, at, request, now),
-                        None if self.waiting.len() + self.waiting_for_one < WAITING_MAX => self.waiting.push_back((at, request)),
+                        None if self.waiting.len() + self.waiting_for_one < WAITING_MAX => {
+                            // That it comes late is the generator's fault until now, and the server's from now on.
+                            self.worker.recorder.sent(at, now);
+                            self.waiting.push_back((at, request));
+                        }
                         None => self.worker.recorder.missed(1),
                     }
                 }
@@ -386,6 +428,7 @@ impl Loop {
         } else if waiting < WAITING_MAX {
             client.waiting.push_back((at, request));
             self.waiting_for_one += 1;
+            self.worker.recorder.sent(at, now);
         } else {
             self.worker.recorder.missed(1);
         }
@@ -518,14 +561,19 @@ impl Loop {
                 }
             }
             let speaker = &mut client.voices[usize::from(voice)];
+            let is_over = self.ends.is_some_and(|end| now >= end);
             let asked = match speaker.pending.take() {
+                Some(_) if is_over => {
+                    self.unended -= 1;
+                    return;
+                }
                 Some(asked) => asked,
                 None => {
                     if client.leaves {
                         self.leave_if_done(key);
                         return;
                     }
-                    if self.exhausted {
+                    if self.exhausted || is_over {
                         return;
                     }
                     match speaker.visitor.next(speaker.only, speaker.intended.unwrap_or(now)) {
@@ -837,8 +885,8 @@ impl Loop {
             reads += 1;
             let received = connection.receive(&mut buffer);
             let now = self.worker.clock.now();
-            if self.ends.is_some_and(|end| now > end) {
-                // It was under way at the end of the run.
+            if self.gives_up.is_some_and(|gives_up| now > gives_up) {
+                // It was unfinished.
                 break;
             }
             let ended = if connection.stage == Stage::Handshaking { ErrorClass::Tls } else { ErrorClass::Reset };
@@ -986,7 +1034,8 @@ impl Loop {
     /// Ends a connection. `class` is what that means for the request whose answer was to come next; those behind it were not answered.
     fn lose(&mut self, key: Key, class: ErrorClass, now: Duration) {
         let Some(connection) = self.drop_connection(key) else { return };
-        let begun = connection.reader.has_begun();
+        let came = connection.reader.bytes();
+        let begun = came > 0;
         let connecting = connection.stage != Stage::Open;
         let timeout = self.worker.plan.timeout;
         for (place, mut under_way) in connection.under_way.into_iter().enumerate() {
@@ -1000,7 +1049,7 @@ impl Loop {
             let began = begun && place == 0;
             let class = match class {
                 ErrorClass::Reset if began => ErrorClass::Truncated,
-                class if place == 0 => class,
+                class if place == 0 || class == ErrorClass::Unfinished => class,
                 _ => ErrorClass::Reset,
             };
             // A server may close a connection that has been idle, just when the next request is on its way; and those in a pipeline behind one that
@@ -1017,7 +1066,7 @@ impl Loop {
             let sent = under_way.sent.unwrap_or(now);
             let ended = if class == ErrorClass::Timeout { sent + timeout } else { now };
             let first_byte = connection.first_byte.filter(|_| began);
-            self.failed(connection.client, &under_way, class, first_byte, ended);
+            self.failed(connection.client, &under_way, class, first_byte, if began { came } else { 0 }, ended);
             self.ready.push_back((connection.client, under_way.voice));
         }
     }
@@ -1029,7 +1078,7 @@ impl Loop {
         client.failures += 1;
         let rest = (REST_MIN * 2_u32.saturating_pow(client.failures - 1)).min(REST_MAX);
         let rests = client.kind == Kind::Stays || client.failures > 1 && client.kind == Kind::Visits;
-        self.failed(key, &under_way, class, None, now);
+        self.failed(key, &under_way, class, None, 0, now);
         if rests {
             self.resting.push(Reverse((now + rest, key.number(), under_way.voice)));
         } else {
@@ -1038,7 +1087,7 @@ impl Loop {
     }
 
     /// Counts a request that has failed, and tells its visitor.
-    fn failed(&mut self, key: Key, under_way: &UnderWay, class: ErrorClass, first_byte: Option<Duration>, ended: Duration) {
+    fn failed(&mut self, key: Key, under_way: &UnderWay, class: ErrorClass, first_byte: Option<Duration>, bytes: u64, ended: Duration) {
         self.unended -= 1;
         let page = self.clients.get_mut(key).and_then(|client| {
             let voice = &mut client.voices[usize::from(under_way.voice)];
@@ -1050,7 +1099,7 @@ impl Loop {
             first_byte,
             ended,
             status: 0,
-            bytes: 0,
+            bytes,
             outcome: Outcome::Unknown,
             origin_reached: None,
             page,

@@ -104,9 +104,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Whether something of a response has come.
-    pub(super) const fn has_begun(&self) -> bool {
-        self.bytes > 0
+    /// How much of the response that is being read has come.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Reads on. `end` is told of the response when it is whole.

@@ -69,6 +69,16 @@ impl<T> Slots<T> {
         Some(Key { place: u32::try_from(place).expect("values are far fewer than 2^32"), use_: *use_ })
     }
 
+    /// The keys of all values.
+    pub(super) fn keys(&self) -> Vec<Key> {
+        let key = |(place, value): (u32, &(u32, Option<T>))| value.1.is_some().then_some(Key { place, use_: value.0 });
+        (0..).zip(&self.places).filter_map(key).collect()
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|place| place.1.as_ref())
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

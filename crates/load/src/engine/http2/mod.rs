@@ -27,7 +27,7 @@ use self::{
 };
 use super::{
     Worker,
-    driver::{self, Hub, Link, Room, Sink},
+    driver::{self, Arrival, Hub, Link, Room, Sink},
     sources::Sources,
 };
 use crate::{
@@ -156,8 +156,8 @@ impl Link for Connection {
         }
     }
 
-    fn cancel(&mut self, call: u32) {
-        self.session.cancel(call);
+    fn cancel(&mut self, call: u32) -> Option<Arrival> {
+        self.session.cancel(call)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, hub: &Hub<Self>, sink: &mut impl Sink) -> Poll<()> {

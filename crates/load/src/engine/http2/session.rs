@@ -244,13 +244,12 @@ impl Session {
         }
     }
 
-    /// Gives a request up.
-    pub(super) fn cancel(&mut self, call: u32) {
-        if let Some(at) = self.streams.streams.iter().position(|stream| stream.call == call) {
-            let number = self.streams.numbers[at];
-            self.remove(at);
-            frame::write_number(&mut self.out, kind::RST_STREAM, number, code::CANCEL);
-        }
+    /// Gives a request up. Returns what there is of its answer.
+    pub(super) fn cancel(&mut self, call: u32) -> Option<Arrival> {
+        let at = self.streams.streams.iter().position(|stream| stream.call == call)?;
+        let number = self.streams.numbers[at];
+        frame::write_number(&mut self.out, kind::RST_STREAM, number, code::CANCEL);
+        Some(self.remove(at).arrival)
     }
 
     /// Ends all that is under way, because the connection has ended: with `class` or, without it, by how far each answer had come.

@@ -22,7 +22,7 @@ use self::{
 };
 use super::{
     Worker,
-    driver::{self, Hub, Link, Room, Sink},
+    driver::{self, Arrival, Hub, Link, Room, Sink},
     target::Target,
 };
 use crate::{
@@ -114,10 +114,10 @@ impl Link for Connection {
         self.under_way.push((call, self.exchanges.spawn_local(exchange)));
     }
 
-    fn cancel(&mut self, call: u32) {
-        if let Some(at) = self.under_way.iter().position(|it| it.0 == call) {
-            self.under_way.swap_remove(at).1.abort();
-        }
+    fn cancel(&mut self, call: u32) -> Option<Arrival> {
+        let at = self.under_way.iter().position(|it| it.0 == call)?;
+        self.under_way.swap_remove(at).1.abort();
+        None
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, _: &Hub<Self>, sink: &mut impl Sink) -> Poll<()> {
