@@ -186,7 +186,7 @@ impl Beside<'_> {
     /// Says how a side was asked. What of rounds is told is how many there were, not what each was told to do.
     fn how(&self, results: &Results) -> String {
         let Some(rounds) = u32::try_from(self.rounds.len()).ok().filter(|rounds| *rounds > 0) else { return words::how(&results.run) };
-        let each = results.run.seconds.unwrap_or(results.duration / f64::from(rounds));
+        let each = results.run.seconds.unwrap_or_else(|| results.duration / f64::from(rounds));
         let stop = format!("{rounds} rounds of {} each, by turns", seconds(each));
         words::how(&Run { stop, warm_up: 0.0, ..results.run.clone() })
     }
