@@ -298,3 +298,16 @@ fn parse(bytes: &[u8], expected: Expected) -> Result<Option<Head<'_>>, Malformed
     keeps &= status != 101 && !matches!(content, Content::UntilClose);
     Ok(Some(Head { status, length, content, keeps, fields }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_below_100_is_no_http() {
+        for (status, is_http) in [("000", false), ("001", false), ("099", false), ("100", true), ("200", true), ("999", true)] {
+            let bytes = format!("HTTP/1.1 {status} OK\r\nContent-Length: 0\r\n\r\n");
+            assert_eq!(parse(bytes.as_bytes(), Expected { head: false, content: false }).is_ok(), is_http, "{status}");
+        }
+    }
+}
