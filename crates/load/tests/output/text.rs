@@ -103,6 +103,7 @@ fn a_search_says_the_limit_and_how_it_was_found_and_blames_nobody() {
         rate: Some(195.2),
         held: Some(60.0),
         at_least: false,
+        ended_early: false,
         bounds: Bounds::default(),
         beyond: Some((210.0, Excess::Errors(0.038))),
         tried: vec![tried(195.2, None), tried(210.0, Some(Excess::Errors(0.038)))],
