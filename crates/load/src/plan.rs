@@ -55,7 +55,7 @@ pub enum Protocol {
 /// The end of a run: whichever comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
-    /// After so many requests, exactly.
+    /// After so many requests, exactly; those of the warm-up come before them.
     pub requests: Option<u64>,
     /// After so much time, warm-up apart.
     pub after: Option<Duration>,

@@ -1,6 +1,9 @@
 //! How many requests may still be made.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 /// The most permissions that a worker takes at a time.
 const BATCH_MAX: u64 = 16;
@@ -12,17 +15,28 @@ const PART: u64 = 64;
 #[derive(Debug)]
 pub struct Budget {
     left: Option<AtomicU64>,
+    warm_up: Duration,
 }
 
 impl Budget {
-    /// `requests` in all; none: without end.
+    /// `requests` in all; none: without end. Requests that are meant to be sent within `warm_up` need no permission.
     #[must_use]
-    pub fn new(requests: Option<u64>) -> Self {
-        Self { left: requests.map(AtomicU64::new) }
+    pub fn new(requests: Option<u64>, warm_up: Duration) -> Self {
+        Self { left: requests.map(AtomicU64::new), warm_up }
     }
 
-    /// Takes permissions into `mine`, a worker's own store of them, and one out of it. Returns whether a request may be made.
-    pub fn take(&self, mine: &mut u64) -> bool {
+    /// Whether a request that is meant to be sent at `intended` needs a permission.
+    #[must_use]
+    pub fn counts(&self, intended: Duration) -> bool {
+        intended >= self.warm_up
+    }
+
+    /// Takes permissions into `mine`, a worker's own store of them, and one out of it. Returns whether a request may be made that is meant
+    /// to be sent at `intended`.
+    pub fn take(&self, mine: &mut u64, intended: Duration) -> bool {
+        if !self.counts(intended) {
+            return true;
+        }
         if *mine == 0 {
             let Some(left) = &self.left else { return true };
             let batch = |left: u64| (left / PART).clamp(1, BATCH_MAX);
@@ -41,13 +55,13 @@ mod tests {
 
     #[test]
     fn workers_together_take_exactly_what_there_is_and_the_last_ones_alike() {
-        let budget = Budget::new(Some(1000));
+        let budget = Budget::new(Some(1000), Duration::ZERO);
         let (mut taken, mut stores) = ([0; 3], [0; 3]);
         // In turns, until nobody gets anything.
         loop {
             let before = taken;
             for (taken, mine) in taken.iter_mut().zip(&mut stores) {
-                *taken += u32::from(budget.take(mine));
+                *taken += u32::from(budget.take(mine, Duration::ZERO));
             }
             if taken == before {
                 break;
@@ -59,7 +73,15 @@ mod tests {
 
     #[test]
     fn without_a_number_there_is_no_end() {
-        let budget = Budget::new(None);
-        assert!((0..1000).all(|_| budget.take(&mut 0)));
+        let budget = Budget::new(None, Duration::ZERO);
+        assert!((0..1000).all(|_| budget.take(&mut 0, Duration::ZERO)));
+    }
+
+    #[test]
+    fn requests_of_the_warm_up_take_nothing_from_the_number_that_was_asked_for() {
+        let budget = Budget::new(Some(50), Duration::from_secs(20));
+        let mut mine = 0;
+        let taken = |second, mine: &mut u64| (0..1000).filter(|_| budget.take(mine, Duration::from_secs(second))).count();
+        assert_eq!([taken(0, &mut mine), taken(19, &mut mine), taken(20, &mut mine), taken(21, &mut mine)], [1000, 1000, 50, 0]);
     }
 }

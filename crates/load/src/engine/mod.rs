@@ -217,7 +217,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let descriptors = descriptors::raise_limit();
     descriptors::suffice(&plan, descriptors)?;
     let clock = Clock(Arc::new(OnceLock::new()));
-    let budget = Arc::new(Budget::new(plan.stop.requests));
+    let budget = Arc::new(Budget::new(plan.stop.requests, plan.warm_up));
     let begins = Arc::new(Barrier::new(workers as usize));
     let stopped = Arc::new(AtomicBool::new(false));
     let trouble = Arc::new(OnceLock::new());
@@ -230,7 +230,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
                 share: Share { worker: number, of: workers },
                 clock: clock.clone(),
                 targets: Arc::clone(&targets),
-                recorder: Recorder::new(number, plan.warm_up, sender.clone()),
+                recorder: Recorder::new(number, plan.warm_up, sender.clone()).counting(plan.stop.requests.is_some()),
                 budget: Arc::clone(&budget),
                 throttle: throttle.clone(),
                 tls: tls.clone(),

@@ -125,6 +125,8 @@ pub struct Recorder {
     warm_up: Duration,
     /// When the run ends, if that is known. What ends later belongs to its last second.
     ends: Option<Duration>,
+    /// Whether a request belongs to the warm-up that was meant to be sent in it, however late it ended.
+    counts_by_beginning: bool,
     worker: u32,
     intervals: SyncSender<Interval>,
 }
@@ -151,7 +153,16 @@ impl Recorder {
     /// A recorder of a worker, which hands what each second brought to `intervals`. Requests that end within `warm_up` are not counted.
     #[must_use]
     pub fn new(worker: u32, warm_up: Duration, intervals: SyncSender<Interval>) -> Self {
-        Self { whole: Tally::new(), second: Tally::of_a_second(), until: SECOND, warm_up, ends: None, worker, intervals }
+        Self {
+            whole: Tally::new(),
+            second: Tally::of_a_second(),
+            until: SECOND,
+            warm_up,
+            ends: None,
+            counts_by_beginning: false,
+            worker,
+            intervals,
+        }
     }
 
     /// Says when the run ends. Answers that come later to requests that were sent before count to its last second.
@@ -166,11 +177,20 @@ impl Recorder {
         (p99 * 2).clamp(GRACE_MIN, GRACE_MAX).min(timeout)
     }
 
+    /// Sets whether a number of requests was asked for. Then requests that were meant to be sent within the warm-up are not counted, so that the number is
+    /// exact; else what ends after the warm-up counts, as does not what is under way at the end.
+    #[must_use]
+    pub const fn counting(mut self, a_number: bool) -> Self {
+        self.counts_by_beginning = a_number;
+        self
+    }
+
     /// Counts a request that has ended.
     pub fn ended(&mut self, sample: &Sample) {
         self.tick(sample.ended);
         self.second.ended(sample);
-        if sample.ended >= self.warm_up {
+        let decides = if self.counts_by_beginning { sample.intended } else { sample.ended };
+        if decides >= self.warm_up {
             self.whole.ended(sample);
         } else {
             self.whole.warm_up += 1;

@@ -541,7 +541,7 @@ impl<L: Link> Crew<L> {
             let seat = &mut self.seats[at];
             match seat.visitor.next(job.and_then(|job| job.request), intended.unwrap_or(now)) {
                 Next::Ask(asked) => {
-                    if !self.hub.take() {
+                    if !self.hub.take(intended.unwrap_or(now)) {
                         self.hub.give_back();
                         return None;
                     }

@@ -240,9 +240,9 @@ impl<L: Link> Hub<L> {
     }
 
     /// Takes permission for a request, which is then under way.
-    fn take(&self) -> bool {
+    fn take(&self, intended: Duration) -> bool {
         let mut mine = self.mine.get();
-        let is_permitted = !self.is_exhausted.get() && self.budget.take(&mut mine);
+        let is_permitted = !self.is_exhausted.get() && self.budget.take(&mut mine, intended);
         self.mine.set(mine);
         if is_permitted {
             self.under_way.set(self.under_way.get() + 1);

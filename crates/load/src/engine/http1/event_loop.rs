@@ -576,9 +576,10 @@ impl Loop {
                     if self.exhausted || is_over {
                         return;
                     }
-                    match speaker.visitor.next(speaker.only, speaker.intended.unwrap_or(now)) {
+                    let intended = speaker.intended.unwrap_or(now);
+                    match speaker.visitor.next(speaker.only, intended) {
                         Next::Ask(asked) => {
-                            if !self.worker.budget.take(&mut self.mine) {
+                            if !self.worker.budget.take(&mut self.mine, intended) {
                                 self.exhausted = true;
                                 return;
                             }
@@ -702,13 +703,19 @@ impl Loop {
 
     fn remove_client(&mut self, key: Key) {
         let Some(client) = self.clients.remove(key) else { return };
-        let mut given_up = client.again.len() + client.voices.iter().filter(|voice| voice.pending.is_some()).count();
+        let pending = client
+            .voices
+            .iter()
+            .filter(|voice| voice.pending.is_some())
+            .map(|voice| voice.intended.unwrap_or_else(|| self.worker.clock.now()));
+        let mut given_up: Vec<Duration> = client.again.iter().map(|under_way| under_way.intended).chain(pending).collect();
         for connection in client.connections {
-            given_up += self.connections.remove(connection).map_or(0, |connection| connection.under_way.len());
+            let connection = self.connections.remove(connection);
+            given_up.extend(connection.iter().flat_map(|connection| &connection.under_way).map(|under_way| under_way.intended));
         }
-        // Others may make these requests.
-        self.unended -= given_up as u64;
-        self.mine += given_up as u64;
+        // Others may make these requests. Those of the warm-up have taken no permission.
+        self.unended -= given_up.len() as u64;
+        self.mine += given_up.iter().filter(|intended| self.worker.budget.counts(**intended)).count() as u64;
         if let Kind::Replays(visitor) = client.kind {
             self.replays.remove(&visitor);
         }
