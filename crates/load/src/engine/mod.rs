@@ -283,7 +283,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
         generator: (&observations).into(),
         leaks: behaviour.leaks().shown(),
         left_out: behaviour.left_out(),
-        ended_early: stopped.load(Ordering::Relaxed).then(|| duration.as_secs_f64()),
+        ended_early: stopped.load(Ordering::Relaxed).then_some(duration.as_secs_f64()),
         ..Results::new(what, duration, &whole, seconds, verdict)
     };
     let verdict = verdict::judge(&results, &observations);
