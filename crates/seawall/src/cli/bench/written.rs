@@ -51,7 +51,8 @@ pub(super) fn result(format: Format, results: &Results) -> anyhow::Result<()> {
 pub(super) fn found(format: Format, found: &Found, held: Option<&Results>) -> anyhow::Result<()> {
     let text = match (format, held) {
         (Format::Json, _) => format!("{}\n", serde_json::to_string_pretty(&json!({"limit": found, "held": held}))?),
-        (_, Some(held)) => format!("{}\nlimit       {found}\n", format.write(held, ink()).trim_end()),
+        // The summary says the limit itself.
+        (_, Some(held)) => format.write(held, ink()),
         (_, None) => format!("limit       {found}\n"),
     };
     say(&text).context("standard output cannot be written")
