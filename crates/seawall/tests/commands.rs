@@ -19,6 +19,8 @@ fn bench_says_what_is_wrong_before_it_begins() {
     let nobody = TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("bound");
     let url = format!("http://{nobody}/");
     fs::write(folder.path().join("a-file"), "").expect("written");
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound").local_addr().expect("bound").port();
+    let http3 = format!("https://127.0.0.1:{udp}/");
     let cases: &[(&[&str], i32, &str)] = &[
         (&[&url, "--html", "."], 2, "--html . is a folder"),
         (&[&url, "-o", "none/result.json"], 2, "There is no folder none"),
@@ -37,6 +39,7 @@ fn bench_says_what_is_wrong_before_it_begins() {
         (&["merge", "a-file", "./a-file"], 2, "./a-file is named twice"),
         (&["merge", "a-file", "a-file", "--html", "."], 2, "--html . is a folder"),
         (&[&url], 1, "refuses connections"),
+        (&[&http3, "--http3", "--insecure"], 1, "does not answer over HTTP/3 (UDP "),
         (&[&url, "-c", "0"], 2, "1 at least"),
         (&[&url, "-c", "10", "-n", "5"], 2, "--clients 5"),
         (&[&url, "--ramp", "0..5/5s", "--rate", "5"], 2, "Choose one"),

@@ -31,10 +31,11 @@ use std::{
 use self::observe::{Moment, Usage};
 pub use self::{
     budget::Budget,
+    http3::{NotMet, look as look_over_http3},
     observe::{Observations, WorkerSeen},
     target::Target,
     throttle::Throttle,
-    tls::{Tls, TlsError},
+    tls::{Tls, TlsError, untrusted},
 };
 use crate::{
     plan::{Plan, Protocol, Stop},

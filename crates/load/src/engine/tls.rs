@@ -160,6 +160,50 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, TlsError> {
     if roots.is_empty() { Err(TlsError::NoRoots) } else { Ok(roots) }
 }
 
+/// Says in words why a certificate is not trusted, and what to do. `why` is what the verifier said; `has_ca` tells whether a file of certificates to
+/// trust was named.
+#[must_use]
+pub fn untrusted(why: &str, has_ca: bool) -> String {
+    let is = |name: &str| why.contains(name);
+    let (what, remedy) = if is("CaUsedAsEndEntity") {
+        let what = "it is one that signs others (it says CA:TRUE), and no server may show such a one as its own";
+        (what, "Not even --ca can trust it: use --insecure, or make it with -addext basicConstraints=critical,CA:FALSE.")
+    } else if is("UnknownIssuer") && has_ca {
+        ("neither the system nor the file of --ca trusts who signed it", "Is it the right file? --insecure accepts any certificate.")
+    } else if is("UnknownIssuer") {
+        let remedy = "--ca FILE trusts a certificate of your own; --insecure accepts any.";
+        ("it is signed by nobody whom this system trusts, or by itself", remedy)
+    } else if is("BadSignature") {
+        (
+            "it was not signed with the key of who it names as its signer",
+            "Is an old file given to --ca? --insecure accepts any certificate.",
+        )
+    } else if is("UnsupportedSignatureAlgorithm") || is("signature algorithm") {
+        (
+            "it is signed in a way that is not safe today, or not known here",
+            "Make one with an RSA or ECDSA key and SHA-256; --insecure accepts any.",
+        )
+    } else if is("valid for name") || is("NotValidForName") {
+        return format!(
+            "its certificate is for another name: {why}\n  Use that name in the URL, with --connect-to ADDR:PORT; --insecure accepts any."
+        );
+    } else if is("not valid yet") || is("NotValidYet") {
+        ("it is not valid yet", "Is the clock right? --insecure accepts any certificate.")
+    } else if is("certificate expired") || is("Expired") {
+        ("it has expired", "Is the clock right? --insecure accepts any certificate.")
+    } else if is("UnsupportedCertVersion") {
+        (
+            "it is of an old version, without the names that it is for",
+            "Make one with -addext subjectAltName=DNS:NAME; --insecure accepts any.",
+        )
+    } else if is("urpose") || is("key usage") || is("KeyUsage") {
+        ("it is not for servers (its extended key usage)", "Make one for serverAuth; --insecure accepts any.")
+    } else {
+        (why, "--insecure accepts any certificate.")
+    };
+    format!("its certificate is not trusted: {what}\n  {remedy}")
+}
+
 /// Accepts every certificate. That the server has the key to it is checked nevertheless, as browsers do when somebody clicks a warning away.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
@@ -292,6 +336,32 @@ mod tests {
     fn a_share_of_connections_tries_to_resume_and_it_is_spread_evenly() {
         let of = |share: f64, from: u64| (from..from + 100).filter(|number| resumes(share, *number)).count();
         assert_eq!([of(0.0, 0), of(0.25, 0), of(0.5, 1), of(0.9, 700), of(1.0, 3)], [0, 25, 50, 90, 100]);
+    }
+
+    /// No words of a programming language, and no flag as a remedy that was typed already, or cannot help.
+    #[test]
+    fn why_a_certificate_is_not_trusted_is_told_with_what_helps() {
+        use rustls::{CertificateError, OtherError};
+        let signs_others = CertificateError::Other(OtherError(Arc::new(std::io::Error::other("CaUsedAsEndEntity"))));
+        let unknown_signature =
+            CertificateError::UnsupportedSignatureAlgorithmContext { signature_algorithm_id: vec![1, 2], supported_algorithms: Vec::new() };
+        for (error, has_ca, expected, remedy) in [
+            (CertificateError::UnknownIssuer, false, "by itself", "--ca FILE"),
+            (CertificateError::UnknownIssuer, true, "the file of --ca", "right file"),
+            (signs_others.clone(), true, "CA:TRUE", "CA:FALSE"),
+            (signs_others, false, "CA:TRUE", "Not even --ca"),
+            (unknown_signature, true, "signed in a way", "SHA-256"),
+            (CertificateError::BadSignature, true, "not signed with the key", "--insecure"),
+            (CertificateError::Expired, true, "expired", "clock"),
+            (CertificateError::NotValidYet, true, "not valid yet", "clock"),
+            (CertificateError::NotValidForName, true, "another name", "--connect-to"),
+            (CertificateError::InvalidPurpose, true, "not for servers", "serverAuth"),
+        ] {
+            let said = untrusted(&error.to_string(), has_ca);
+            assert!(said.contains(expected) && said.contains(remedy) && said.contains("--insecure"), "{error}: {said}");
+            assert!(!said.contains('(') || said.contains("(it says") || said.contains("(its") || said.contains("another name"), "{said}");
+            assert!(!has_ca || !said.contains("--ca FILE"), "{said}");
+        }
     }
 
     #[test]

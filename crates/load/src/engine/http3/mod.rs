@@ -5,6 +5,7 @@
 
 mod endpoint;
 mod exchange;
+mod look;
 
 use std::{
     rc::Rc,
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 use tokio::task::{AbortHandle, JoinSet};
 
+pub use self::look::{NotMet, look};
 use self::{
     endpoint::Endpoints,
     exchange::{Finished, Outgoing},

@@ -9,7 +9,12 @@ use std::{
     time::Duration,
 };
 
-use load::{Plan, Protocol, engine::Tls, requests::Origin};
+use load::{
+    Plan, Protocol,
+    engine::{NotMet, Tls, look_over_http3, untrusted},
+    plan::Connections,
+    requests::Origin,
+};
 use rustls::{ClientConnection, pki_types::ServerName};
 
 /// The longest wait for a server. Whoever waits for longer under load is counted; here nobody else asks.
@@ -28,18 +33,20 @@ pub(super) fn reachable(plan: &Plan) -> Result<(), String> {
         let error = |error: io::Error| format!("{}: {}", socket.display(), in_words(&error, "a server", wait));
         return UnixStream::connect(socket).map(drop).map_err(error);
     }
-    // HTTP/3 has no connection that could be looked at without speaking it.
-    if matches!(plan.protocol, Protocol::Http3 { .. }) {
-        return Ok(());
-    }
     let tls = Tls::new(plan).map_err(|error| with_causes(&error))?;
+    if let (Protocol::Http3 { .. }, Some(tls)) = (plan.protocol, &tls) {
+        return look_over_http3(plan, tls, SERVERS_MAX, wait).map_err(|(at, error)| {
+            let origin = plan.requests.origins.get(at).map_or_else(String::new, ToString::to_string);
+            format!("{origin}: {}", not_met_in_words(&error, &plan.connections))
+        });
+    }
     for (number, origin) in plan.requests.origins.iter().enumerate().take(SERVERS_MAX) {
         let stream = connected(plan, number, origin, wait)?;
         if let Some(tls) = tls.as_ref().filter(|_| origin.tls) {
             let number = u16::try_from(number).unwrap_or_default();
             let config = Arc::clone(tls.configs()[1]);
             let protocol = plan.protocol;
-            shake_hands(&stream, config, tls.name(number).clone(), wait)
+            shake_hands(&stream, config, tls.name(number).clone(), wait, &plan.connections)
                 .and_then(|alpn| speaks(protocol, alpn.as_deref()))
                 .map_err(|error| format!("{origin}: {error}"))?;
         }
@@ -90,6 +97,7 @@ fn shake_hands(
     config: Arc<rustls::ClientConfig>,
     name: ServerName<'static>,
     wait: Duration,
+    connections: &Connections,
 ) -> Result<Option<Vec<u8>>, String> {
     let mut tls = ClientConnection::new(config, name).map_err(|error| error.to_string())?;
     let mut stream = stream;
@@ -97,15 +105,25 @@ fn shake_hands(
         stream.set_read_timeout(Some(wait)).and_then(|()| stream.set_write_timeout(Some(wait))).and_then(|()| tls.complete_io(&mut stream));
     match shaken {
         Ok(_) => Ok(tls.alpn_protocol().map(<[u8]>::to_vec)),
-        Err(error) => Err(handshake_in_words(&error, wait)),
+        Err(error) => Err(handshake_in_words(&error, wait, connections)),
     }
 }
 
-fn handshake_in_words(error: &io::Error, wait: Duration) -> String {
+fn not_met_in_words(error: &NotMet, connections: &Connections) -> String {
+    match error {
+        NotMet::Silent(_) => format!("{error}\n  Is a server with HTTP/3 running there? Is UDP let through?"),
+        NotMet::Lacks => format!("{error}\n  Leave --http3 out."),
+        NotMet::Handshake(reason) => match reason.split_once("invalid peer certificate: ") {
+            Some((_, why)) => untrusted(why, connections.ca.is_some()),
+            None => format!("the handshake failed: {reason}"),
+        },
+        NotMet::Unable(_) => error.to_string(),
+    }
+}
+
+fn handshake_in_words(error: &io::Error, wait: Duration, connections: &Connections) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidCertificate(why)) => {
-            format!("its certificate is not trusted: {why}\n  --ca FILE trusts one of your own; --insecure accepts any.")
-        }
+        Some(rustls::Error::InvalidCertificate(why)) => untrusted(&why.to_string(), connections.ca.is_some()),
         Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS\n  Is it http://?".to_owned(),
         Some(error @ rustls::Error::NoApplicationProtocol) => format!("{error}\n  Try --http1."),
         Some(other) => format!("the TLS handshake failed: {other}"),
