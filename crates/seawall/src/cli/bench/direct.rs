@@ -62,8 +62,8 @@ pub(super) fn went_past(results: &Results) -> Result<Option<String>, String> {
     let (bypassed, others) = (count(&|outcome| outcome == Outcome::Bypass), count(&|outcome| outcome != Outcome::Bypass));
     match (bypassed, others) {
         (_, 0) => Ok(None),
-        (0, _) => Err("the requests did not go past the cache\n  Is the URL served by this Seawall, and by no other server in front of it? --admin, --token-file and \
-                       --config say where the Seawall is that signs --direct."
+        (0, _) => Err("the cache answered, or a server that knows nothing of --direct\n  --direct works if the URL leads to the running Seawall that --admin, \
+                       --token-file and --config name, without another server in between."
             .to_owned()),
         (_, others) => Ok(Some(format!("{others} answers did not go past the cache: this is not what the server behind it can do"))),
     }

@@ -5,7 +5,7 @@ Examples:
   seawall bench http://127.0.0.1:8080/
       50 clients for 10 seconds.
 
-  seawall bench http://127.0.0.1:8080/ --compare --direct --html proof.html
+  seawall bench http://127.0.0.1:8080/ -c 5 --compare --direct --html proof.html
       Before and after: past the cache of the running Seawall and with it, by turns, with a report.
 
   seawall bench http://127.0.0.1:8080/ -c 500 -n 5000
