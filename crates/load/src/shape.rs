@@ -252,6 +252,12 @@ impl Shape {
         self.classes.iter().flat_map(|class| &class.steps).any(|step| step.page)
     }
 
+    /// Whether some visitors ask for any of the site's pages, so that all of them should be known.
+    #[must_use]
+    pub fn walks(&self) -> bool {
+        self.classes.iter().flat_map(|class| &class.steps).any(|step| step.ask == "any")
+    }
+
     /// Says what the shape is, and where its numbers come from.
     #[must_use]
     pub fn explain(&self) -> String {

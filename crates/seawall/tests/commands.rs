@@ -40,6 +40,7 @@ fn bench_says_what_is_wrong_before_it_begins() {
         (&["merge", "a-file", "a-file", "--html", "."], 2, "--html . is a folder"),
         (&[&url], 1, "refuses connections"),
         (&[&http3, "--http3", "--insecure"], 1, "does not answer over HTTP/3 (UDP "),
+        (&[&url, "--shape", "crawler"], 1, "add --sitemap"),
         (&[&url, "-c", "0"], 2, "1 at least"),
         (&[&url, "-c", "10", "-n", "5"], 2, "--clients 5"),
         (&[&url, "--ramp", "0..5/5s", "--rate", "5"], 2, "Choose one"),

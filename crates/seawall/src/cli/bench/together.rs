@@ -52,7 +52,7 @@ const NOT_TOGETHER: &[(&str, &str, &str)] = &[
     ("--replay", "--sitemap", "the log says what is asked: leave --sitemap out"),
     ("--replay", "--method", "the log says what is asked: leave --method out"),
     ("--replay", "--body", "a log has no content: leave --body out"),
-    ("--shape", "--urls", "a shape reads the sitemap of the URL by itself: leave --urls out"),
+    ("--shape", "--urls", "a shape takes its pages from the URLs or from --sitemap: leave --urls out"),
     ("--in-order", "--shape", "the shape says what is asked: leave --in-order out"),
     ("--in-order", "--replay", "the log says what is asked: leave --in-order out"),
     ("--shape", "--page", "the shape says who fetches whole pages: leave --page out"),

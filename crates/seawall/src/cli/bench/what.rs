@@ -72,6 +72,15 @@ impl What {
             }
             asking.found = found.urls;
         }
+        // A shape asks for paths of its own, too, such as /robots.txt: they are no pages.
+        if let (Some(shape), [only], None) = (&asking.shape, flags.urls.as_slice(), &flags.sitemap)
+            && shape.walks()
+        {
+            let name = &shape.name;
+            remarks.push(format!(
+                "note: visitors of the shape {name} ask for any page of the site, and only {only} is known: add --sitemap URL, or more URLs"
+            ));
+        }
         #[expect(clippy::cast_precision_loss, reason = "a number of visitors a second is far below 2^53")]
         let peak = flags.peak.map(|peak| peak as f64);
         let schedule = asking.shape.as_ref().map(|shape| shape.schedule(peak, flags.over));
