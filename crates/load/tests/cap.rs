@@ -177,7 +177,9 @@ fn the_search_for_the_limit_keeps_to_the_cap() {
     #[expect(clippy::cast_precision_loss, reason = "few")]
     let rate = requests as f64 / seconds;
     assert!(rate <= 110.0, "{rate}: {:?}", found.0.rate);
-    assert!(seen.most_open.load(Ordering::Relaxed) <= 50);
+    // The server may notice the end of a step's connections when those of the next step are there.
+    let open = seen.most_open.load(Ordering::Relaxed);
+    assert!(open <= 100, "{open}");
 }
 
 #[test]
