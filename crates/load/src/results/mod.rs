@@ -4,6 +4,7 @@
 
 mod encoded;
 mod machine;
+mod read;
 mod run;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -19,6 +20,7 @@ use crate::{
 pub use self::{
     encoded::{Encoded, NotEncoded},
     machine::Machine,
+    read::Unreadable,
     run::{Kind, Run, URLS_NAMED},
 };
 

@@ -78,5 +78,5 @@ fn read(path: &Path) -> anyhow::Result<Results> {
         bail!("{} is larger than any result", path.display());
     }
     let text = fs::read_to_string(path).with_context(unreadable)?;
-    serde_json::from_str(&text).with_context(|| format!("{} is no result of seawall bench (--output, or --format json)", path.display()))
+    Results::read(&text).with_context(|| format!("{} is no result of seawall bench (--output, or --format json)", path.display()))
 }
