@@ -35,9 +35,8 @@ pub(super) fn run(flags: &Flags) -> Result<ExitCode, Failed> {
     b.plan.seed = a.plan.seed;
     let mut watch = Rounds { interrupt: Interrupt::listen().context("no thread for Ctrl-C")?, quiet: flags.quiet, told: 0 };
     let mut comparison = compare(&a.plan, &b.plan, time, &mut watch).map_err(undone)?;
-    let command = shown::command(std::env::args());
-    comparison.a.run.command.clone_from(&command);
-    comparison.b.run.command = command;
+    shown::describe(&mut comparison.a.run);
+    shown::describe(&mut comparison.b.run);
     if flags.direct
         && let Some(remark) = direct::went_past(&comparison.a).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))?
     {

@@ -10,14 +10,16 @@ use crate::cli::access::Access;
 /// Time beside that of the run itself: for connecting, and for the last answers.
 const MARGIN: Duration = Duration::from_mins(1);
 
+/// The time for which a run has the field whose end is a number of requests. What it does later may be answered from the cache, and is told.
+const UNKNOWN: Duration = Duration::from_mins(9);
+
 /// Says for how long a run needs the field.
 ///
 /// # Errors
 /// When that is longer than Seawall signs one for.
 pub(super) fn seconds(stop: Stop, schedule_end: Option<Duration>, before: Duration) -> Result<u32, String> {
     let most = Duration::from_secs(DIRECT_SECONDS_MAX.into());
-    // A run of so many requests takes as long as it takes.
-    let Some(time) = stop.after.or(schedule_end) else { return Ok(DIRECT_SECONDS_MAX) };
+    let time = stop.after.or(schedule_end).unwrap_or(UNKNOWN);
     let time = time + before + MARGIN;
     let seconds = u32::try_from(time.as_secs()).unwrap_or(u32::MAX).max(1);
     if time <= most {
@@ -80,7 +82,7 @@ mod tests {
         assert_eq!(seconds(after(10), None, Duration::ZERO), Ok(70));
         assert_eq!(seconds(after(10), None, secs(5)), Ok(75));
         assert_eq!(seconds(Stop::default(), Some(secs(60)), Duration::ZERO), Ok(120));
-        assert_eq!(seconds(Stop { requests: Some(5_000), after: None }, None, Duration::ZERO), Ok(3_600));
+        assert_eq!(seconds(Stop { requests: Some(5_000), after: None }, None, Duration::ZERO), Ok(600));
         assert!(seconds(after(3_600), None, Duration::ZERO).is_err_and(|error| error.contains("59 minutes")));
     }
 

@@ -107,6 +107,16 @@ impl Ready {
         let seconds = direct::seconds(*stop, schedule.end(), *warm_up + wait).map_err(Failed::Mistyped)?;
         let field = direct::field(&flags.access, seconds)?;
         self.plan.requests = Arc::new(self.what.set(&[field])?);
+        // One request shows whether this is the Seawall that knows the field: others are not loaded with it.
+        let first = Plan {
+            schedule: Schedule::Closed { clients: Profile::constant(1.0, None) },
+            stop: Stop { requests: Some(1), after: None },
+            warm_up: Duration::ZERO,
+            workers: 1,
+            ..self.plan.clone()
+        };
+        let found = load::run(&first, &mut ()).map_err(undone)?;
+        direct::went_past(&found).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))?;
         Ok(())
     }
 
@@ -164,7 +174,7 @@ pub(super) fn once(flags: &Flags) -> Result<ExitCode, Failed> {
     let mut results = load::run(&ready.plan, &mut All(watches)).map_err(undone)?;
     // What follows stands in its place.
     drop(view);
-    results.run.command = shown::command(std::env::args());
+    shown::describe(&mut results.run);
     if flags.direct
         && let Some(remark) = direct::went_past(&results).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))?
     {
@@ -234,7 +244,7 @@ pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
     }
     let (found, held) = find_limit(&ready.plan, spacing, bounds, range, &mut watch).map_err(undone)?;
     let held = held.map(|mut held| {
-        held.run.command = shown::command(std::env::args());
+        shown::describe(&mut held.run);
         held
     });
     written::found(format, &found, held.as_ref())?;
