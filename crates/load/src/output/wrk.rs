@@ -97,11 +97,22 @@ fn binary(value: f64) -> String {
 }
 
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
-    let mut value = value;
+    // A sum of nothing is -0.0, and -0.0 + 0.0 is 0.0.
+    let mut value = value + 0.0;
     let mut unit = 0;
     while value >= step && unit + 1 < units.len() {
         value /= step;
         unit += 1;
     }
     format!("{value:.2}{}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_has_no_sign() {
+        assert_eq!((metric(-0.0), binary(-0.0)), ("0.00".to_owned(), "0.00".to_owned()));
+    }
 }
