@@ -226,7 +226,8 @@ impl Beside<'_> {
         }
         text += &table::markdown(&self.cells());
         for sentence in self.sentences() {
-            text += &format!("\n{sentence}\n");
+            // A sentence may name what a result's file says.
+            text += &format!("\n{}\n", sentence.replace('<', "&lt;"));
         }
         text
     }
