@@ -300,12 +300,12 @@ fn content_is_sent_as_fast_as_the_server_makes_room() {
 }
 
 #[test]
-fn what_is_under_way_at_the_end_of_the_time_is_no_error() {
+fn what_is_under_way_at_the_end_of_the_time_is_unfinished() {
     let (address, seen) = serve(|_, _, _| Act::Write(vec![]));
     let mut plan = plan(Protocol::Http2 { streams: 5 }, false, address);
     plan.stop = time(200);
     let results = run(&plan);
-    assert_eq!((results.requests, errors(&results), seen.requests()), (0, vec![], 5));
+    assert_eq!((results.requests, errors(&results), seen.requests()), (5, vec![(ErrorClass::Unfinished, 5)], 5));
     assert!((0.2..1.0).contains(&results.duration), "{} s", results.duration);
 }
 
@@ -352,7 +352,7 @@ fn requests_that_found_no_connection_before_the_end_are_missed() {
     plan.stop = time(195);
     let results = run(&plan);
     // 20 were due, 3 were sent and got no answer.
-    assert_eq!((results.requests, results.missed), (0, 17));
+    assert_eq!((results.requests, results.missed, errors(&results)), (3, 17, vec![(ErrorClass::Unfinished, 3)]));
 }
 
 #[test]
@@ -604,4 +604,79 @@ fn bytes_of_answers_that_were_cut_by_a_timeout_are_counted() {
     let (address, _) = serve(|_, _, stream| Act::Write([head(4, stream, &[]), frame(0, 0, stream, &[0; 100])].concat()));
     let found = run(&Plan { timeout: Duration::from_millis(150), stop: requests(2), ..plan(ONE_AT_A_TIME, false, address) });
     assert_eq!((errors(&found), found.bytes), (vec![(ErrorClass::Timeout, 2)], 2 * (9 + 1 + 9 + 100)));
+}
+
+#[test]
+fn the_lateness_of_the_generator_is_known_of_every_request_that_was_due_also_of_those_that_wait_for_the_server() {
+    let (address, _) = serve(|_, _, stream| {
+        thread::sleep(Duration::from_millis(20));
+        Act::Write(ok(stream, 10))
+    });
+    let rate = Profile::constant(200.0, Some(Duration::from_millis(300)));
+    let schedule = Schedule::Rate { rate, spacing: Spacing::Even, clients: 1 };
+    let found = run(&Plan { schedule, ..plan(ONE_AT_A_TIME, false, address) });
+    assert_eq!((found.answered, found.send_lag.count), (60, 60));
+    // The last one has waited for its turn for almost a second, which is the server's doing.
+    assert!(found.latency.max > 500.0 && found.send_lag.p50 < 50.0, "{:?}", found.send_lag);
+}
+
+// Servers that cost more than they give.
+
+/// A block of fields that stands for 2 MB: an entry of 4,000 bytes in the table, and 500 times its index.
+fn bomb() -> Vec<u8> {
+    // A literal that enters the table, with a new name of one byte; 4,000 = 127 + 3,873.
+    let entry = [&[0x40, 1, b'a', 0x7f, 0xa1, 0x1e][..], &[b'b'; 4000]].concat();
+    [entry, vec![0xbe; 500]].concat()
+}
+
+#[test]
+fn a_server_that_floods_a_connection_and_does_not_answer_is_given_up() {
+    let floods: [(&str, fn(u32) -> Vec<u8>); 7] = [
+        ("PING", |_| frame(6, 0, 0, &[0; 8])),
+        ("SETTINGS", |_| frame(4, 0, 0, &[])),
+        ("PRIORITY", |stream| frame(2, 0, stream, &[0; 5])),
+        ("empty DATA", |stream| frame(0, 0, stream, &[])),
+        ("103", |stream| frame(1, 4, stream, &head_of(103))),
+        ("unknown", |_| frame(99, 0, 0, &[])),
+        ("WINDOW_UPDATE", |_| frame(8, 0, 0, &[0, 0, 0, 1])),
+    ];
+    for (name, flood) in floods {
+        let (address, _) = serve(move |_, _, stream| Act::Write([head(4, stream, &[]), flood(stream).repeat(20_000)].concat()));
+        let (address, _) = if name == "103" {
+            serve(move |_, _, stream| Act::Write(flood(stream).repeat(20_000)))
+        } else {
+            (address, Arc::default())
+        };
+        let found = run(&Plan { stop: requests(2), ..plan(ONE_AT_A_TIME, false, address) });
+        assert_eq!(errors(&found), vec![(ErrorClass::Protocol, 2)], "{name}");
+    }
+}
+
+#[test]
+fn empty_continuations_without_end_are_no_answer() {
+    let (address, _) = serve(|_, _, stream| Act::Write([head(0, stream, &[]), frame(9, 0, stream, &[]).repeat(20_000)].concat()));
+    let found = run(&Plan { stop: requests(2), ..plan(ONE_AT_A_TIME, false, address) });
+    assert_eq!(errors(&found), vec![(ErrorClass::Protocol, 2)]);
+}
+
+#[test]
+fn a_few_bytes_that_stand_for_megabytes_of_fields_are_no_answer() {
+    let (address, _) = serve(|_, _, stream| Act::Write(frame(1, 5, stream, &[&[0x88][..], &bomb()].concat())));
+    let found = run(&Plan { stop: requests(2), ..plan(ONE_AT_A_TIME, false, address) });
+    assert_eq!(errors(&found), vec![(ErrorClass::Protocol, 2)]);
+}
+
+#[test]
+fn a_request_times_out_though_its_connection_never_runs_dry() {
+    // Content of another stream, which nobody has asked for any more, without end.
+    let (address, _) = serve(|_, _, stream| Act::Write([head(4, stream, &[]), frame(0, 0, stream, &[b'x'; 1000]).repeat(200_000)].concat()));
+    let began = Instant::now();
+    let found = run(&Plan { stop: requests(1), timeout: Duration::from_millis(200), ..plan(ONE_AT_A_TIME, false, address) });
+    assert_eq!(errors(&found), vec![(ErrorClass::Timeout, 1)]);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+/// The field `:status` with a value of three digits, as a literal.
+fn head_of(status: u16) -> Vec<u8> {
+    [&[0x08, 3][..], status.to_string().as_bytes()].concat()
 }

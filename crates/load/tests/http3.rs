@@ -259,12 +259,12 @@ fn a_rate_is_kept() {
 }
 
 #[test]
-fn what_is_under_way_at_the_end_of_the_time_is_no_error() {
+fn what_is_under_way_at_the_end_of_the_time_is_unfinished() {
     let (address, _) = serve(|_| Act::Silent);
     let mut plan = plan(Protocol::Http3 { streams: 5 }, true, address);
     plan.stop = time(300);
     let results = run(&plan);
-    assert_eq!((results.requests, errors(&results)), (0, vec![]));
+    assert_eq!((results.requests, errors(&results)), (5, vec![(ErrorClass::Unfinished, 5)]));
 }
 
 #[test]

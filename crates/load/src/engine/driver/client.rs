@@ -166,9 +166,10 @@ impl Timer {
         }
     }
 
-    /// Tells whether its moment has come, once.
-    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        let is_due = self.at.is_some() && self.sleep.as_mut().poll(cx).is_ready();
+    /// Tells whether its moment has come, once. It looks at the time itself: a task whose connections always have something to read is told of no
+    /// sleep that is over.
+    fn poll(&mut self, cx: &mut Context<'_>, now: Duration) -> bool {
+        let is_due = self.at.is_some_and(|at| at <= now || self.sleep.as_mut().poll(cx).is_ready());
         if is_due {
             self.at = None;
         }
@@ -325,8 +326,11 @@ impl<L: Link> Client<L> {
         {
             has_changed = true;
             if !self.place(call, now, &mut has_changed) {
-                if let Some(call) = self.crew.calls.get_mut(call) {
-                    call.is_prompt = false;
+                if let Some(call) = self.crew.calls.get_mut(call)
+                    && std::mem::take(&mut call.is_prompt)
+                    && let Some(intended) = call.intended
+                {
+                    self.crew.hub.record(|recorder| recorder.sent(intended, now));
                 }
                 self.crew.queue.push_back(call);
             }
@@ -471,8 +475,8 @@ impl<L: Link> Future for Client<L> {
                 return Poll::Ready(());
             }
             // The timer may have been set in this round, so it is polled last.
-            if client.timer.poll(cx) {
-                let now = client.crew.hub.clock.now();
+            let now = client.crew.hub.clock.now();
+            if client.timer.poll(cx, now) {
                 client.expire(now);
                 has_changed = true;
             }

@@ -471,7 +471,7 @@ impl<L: Link> Follower<L> {
             What::Ask { request, visitor: None } => {
                 if self.pool.len() >= WAITING_MAX {
                     self.missed += 1;
-                } else if !self.pool.push(Job::new(due.at, request)) && self.pool_clients < self.pool_max {
+                } else if !self.push(&Rc::clone(&self.pool), due.at, request) && self.pool_clients < self.pool_max {
                     self.pool_clients += 1;
                     self.spawn(Kind::Serves(Rc::clone(&self.pool), Whose::Anybodys));
                 }
@@ -481,16 +481,27 @@ impl<L: Link> Follower<L> {
                     if queue.len() >= WAITING_MAX {
                         self.missed += 1;
                     } else {
-                        queue.push(Job::new(due.at, request));
+                        self.push(queue, due.at, request);
                     }
                 } else {
                     let queue = Rc::<Queue>::default();
-                    queue.push(Job::new(due.at, request));
+                    self.push(&queue, due.at, request);
                     self.of_visitors.insert(visitor, Rc::clone(&queue));
                     self.spawn(Kind::Serves(queue, Whose::OneVisitors));
                 }
             }
         }
+    }
+
+    /// Puts a request into a queue. Returns whether a client has room for it. If none has, it is late by the generator's fault until now, and waits for
+    /// the server from now on.
+    fn push(&self, queue: &Queue, at: Duration, request: Option<u32>) -> bool {
+        let has_room = queue.push(Job::new(at, request));
+        if !has_room {
+            let now = self.hub.clock.now();
+            self.hub.record(|recorder| recorder.sent(at, now));
+        }
+        has_room
     }
 
     fn spawn(&self, kind: Kind) -> Rc<Orders> {

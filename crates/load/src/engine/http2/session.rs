@@ -22,6 +22,15 @@ use crate::{
 /// The longest block of fields that a server may send.
 const BLOCK_MAX: usize = 256 << 10;
 
+/// The frames in a row that bring no answer forward. A server that sends more has no answer to give, and costs this side work.
+const IDLE_FRAMES_MAX: u32 = 10_000;
+
+/// The acknowledgements that may wait to be written: 17 KB. A server that wants more does not read them.
+const ACKNOWLEDGEMENTS_MAX: u32 = 1000;
+
+/// The largest memory for fields that a connection keeps for its next streams.
+const HEAD_KEPT: usize = 4096;
+
 /// The streams that are begun before the server has said how many it takes (§6.5.2 recommends that it is no fewer).
 const STREAMS_AT_FIRST: usize = 100;
 
@@ -62,6 +71,10 @@ pub(super) struct Outgoing<'a> {
 pub(super) struct Session {
     /// What is to be written.
     pub(super) out: Vec<u8>,
+    /// The acknowledgements in it.
+    acknowledgements: u32,
+    /// The frames since the last one that brought an answer forward.
+    idle_frames: u32,
     streams: Streams,
     streams_max: usize,
     /// The number of streams that the server takes at a time.
@@ -171,7 +184,9 @@ impl Streams {
 
     fn keep(&mut self, mut head: Head) {
         head.clear();
-        self.spare.push(head);
+        if head.bytes.capacity() <= HEAD_KEPT {
+            self.spare.push(head);
+        }
     }
 }
 
@@ -182,6 +197,8 @@ impl Session {
         frame::write_preface(&mut out);
         Self {
             out,
+            acknowledgements: 0,
+            idle_frames: 0,
             streams: Streams::default(),
             streams_max,
             server_max: STREAMS_AT_FIRST,
@@ -332,7 +349,25 @@ impl Session {
             return Err(Broken);
         }
         self.has_begun = true;
+        self.idle_frames += 1;
+        if self.idle_frames > IDLE_FRAMES_MAX {
+            return Err(Broken);
+        }
         Ok(header)
+    }
+
+    /// Writes an acknowledgement.
+    fn acknowledge(&mut self, kind: u8, payload: &[u8]) -> Result<(), Broken> {
+        if self.out.is_empty() {
+            self.acknowledgements = 0;
+        }
+        self.acknowledgements += 1;
+        if self.acknowledgements > ACKNOWLEDGEMENTS_MAX {
+            return Err(Broken);
+        }
+        Header { length: payload.len(), kind, flags: flag::ACK, stream: 0 }.write(&mut self.out);
+        self.out.extend_from_slice(payload);
+        Ok(())
     }
 
     fn begin_data(&mut self, header: Header, now: Duration) -> Result<(), Broken> {
@@ -384,6 +419,9 @@ impl Session {
             return Ok(());
         }
         stream.received += content.len() as u64;
+        if !content.is_empty() {
+            self.idle_frames = 0;
+        }
         if let Some(body) = &mut stream.body {
             body.extend_from_slice(&content[..content.len().min(WANTED_MAX - body.len())]);
         }
@@ -439,8 +477,7 @@ impl Session {
             kind::SETTINGS if header.flags & flag::ACK == 0 => self.settings(payload)?,
             kind::PING if header.flags & flag::ACK == 0 => {
                 let opaque: &[u8; 8] = payload.try_into().map_err(|_| Broken)?;
-                Header { length: 8, kind: kind::PING, flags: flag::ACK, stream: 0 }.write(&mut self.out);
-                self.out.extend_from_slice(opaque);
+                self.acknowledge(kind::PING, opaque)?;
             }
             kind::GOAWAY => {
                 let last = number()? & STREAM_MAX;
@@ -487,7 +524,7 @@ impl Session {
                 _ => {}
             }
         }
-        Header { length: 0, kind: kind::SETTINGS, flags: flag::ACK, stream: 0 }.write(&mut self.out);
+        self.acknowledge(kind::SETTINGS, &[])?;
         self.send_contents();
         Ok(())
     }
@@ -545,6 +582,7 @@ impl Session {
 
     /// Ends a stream whose answer has ended.
     fn finish(&mut self, at: usize, now: Duration, sink: &mut impl Sink) {
+        self.idle_frames = 0;
         let number = self.streams.numbers[at];
         let mut stream = self.remove(at);
         if stream.sending.is_some() {
@@ -615,6 +653,7 @@ impl Session {
             if length == 0 {
                 return;
             }
+            self.idle_frames = 0;
             let part = content.split_to(length);
             let is_end = content.is_empty();
             let flags = if is_end { flag::END_STREAM } else { 0 };

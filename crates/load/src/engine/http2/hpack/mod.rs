@@ -14,7 +14,11 @@ const TABLE_MAX: usize = 4096;
 /// What RFC 7541 §4.1 adds to the length of an entry.
 const ENTRY_OVERHEAD: usize = 32;
 
-/// A block that is not HPACK. It is an error of the connection.
+/// The largest list of fields that a block may stand for, with what is added for each: as much as a head of HTTP/1 may have. A few bytes can stand
+/// for a field of 4 KB.
+const LIST_MAX: usize = 64 << 10;
+
+/// A block that is not HPACK, or stands for too much. It is an error of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -37,13 +41,19 @@ impl Decoder {
     }
 
     /// Decodes a whole block, and hands each field to `field`. `scratch` is room for strings, and is the caller's so that not every connection has it.
-    pub(super) fn decode(&mut self, block: &[u8], scratch: &mut Vec<u8>, mut field: impl FnMut(&[u8], &[u8])) -> Result<(), Malformed> {
+    pub(super) fn decode(&mut self, block: &[u8], scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8], &[u8])) -> Result<(), Malformed> {
+        let mut left = LIST_MAX;
+        let mut field = |name: &[u8], value: &[u8]| {
+            left = left.checked_sub(name.len() + value.len() + ENTRY_OVERHEAD).ok_or(Malformed)?;
+            each(name, value);
+            Ok(())
+        };
         let mut rest = block;
         while let Some(&first) = rest.first() {
             if first & 0x80 != 0 {
                 let index = integer(&mut rest, 7)?;
                 let (name, value) = self.get(index)?;
-                field(name, value);
+                field(name, value)?;
             } else if first & 0xe0 == 0x20 {
                 let size = integer(&mut rest, 5)?;
                 if size > TABLE_MAX {
@@ -64,7 +74,7 @@ impl Decoder {
                 let name = scratch.len();
                 string(&mut rest, scratch)?;
                 let (name, value) = scratch.split_at(name);
-                field(name, value);
+                field(name, value)?;
                 if enters {
                     self.insert(name, value);
                 }
