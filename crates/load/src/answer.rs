@@ -63,3 +63,14 @@ pub fn judge(answer: &Answer<'_>) -> Judged {
     let (outcome, origin_reached) = cache::view(answer);
     Judged { outcome, origin_reached, page: None, error: (answer.status >= 400).then_some(ErrorClass::Status) }
 }
+
+/// Reads the value of a `Content-Length`: digits, or a list of the same digits again and again (RFC 9110 §8.6). None: it is no length.
+pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
+    let mut lengths = value.split(|byte| *byte == b',').map(|length| {
+        let length = length.trim_ascii();
+        let length = std::str::from_utf8(length).ok().filter(|length| length.bytes().all(|byte| byte.is_ascii_digit()))?;
+        length.parse().ok()
+    });
+    let first = lengths.next()??;
+    lengths.all(|length| length == Some(first)).then_some(first)
+}

@@ -132,7 +132,8 @@ fn none() -> BTreeMap<ErrorClass, u64> {
 /// Each form of an answer is read to its end and no further, however it is cut: the next answer on the connection begins there.
 #[test]
 fn every_framing_is_read_to_its_end_in_one_piece_and_byte_by_byte() {
-    let forms: [(&str, u16, &'static [u8]); 14] = [
+    let forms: [(&str, u16, &'static [u8]); 15] = [
+        ("GET", 200, b"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello"),
         ("GET", 200, OK),
         ("GET", 200, b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
         ("GET", 200, b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello"),
@@ -694,5 +695,36 @@ fn bytes_of_answers_that_were_cut_short_are_counted() {
         let server = Scripted::answering(cut, closes);
         let found = run(&Plan { timeout: Duration::from_millis(150), ..plan(server.address, 1, 2) });
         assert_eq!((found.requests, found.answered, found.bytes), (2, 0, 2 * cut.len() as u64), "closes: {closes}");
+    }
+}
+
+#[test]
+fn a_connection_that_the_server_closed_with_its_answer_takes_no_other_request() {
+    let server = Scripted::start(|_, stream| {
+        // Answer and end leave in one segment.
+        let mut stream = BufReader::new(stream);
+        request(&mut stream);
+        let socket = stream.get_mut();
+        rustix::net::sockopt::set_tcp_cork(&*socket, true).expect("a socket");
+        socket.write_all(OK).expect("the client reads");
+        socket.shutdown(Shutdown::Write).expect("it is open");
+        let _ = stream.read(&mut [0; 100]);
+    });
+    let found = run(&plan(server.address, 1, 50));
+    assert_eq!((found.answered, errors(&found), server.connections()), (50, none(), 50));
+}
+
+#[test]
+fn lengths_that_are_none_and_an_upgrade_that_nobody_asked_for_are_not_http() {
+    let broken: [&'static [u8]; 4] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5,\r\n\r\nhello",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    ];
+    for answer in broken {
+        let server = Scripted::answering(answer, false);
+        let found = run(&plan(server.address, 1, 2));
+        assert_eq!(errors(&found), BTreeMap::from([(ErrorClass::Protocol, 2)]), "{:?}", String::from_utf8_lossy(answer));
     }
 }

@@ -642,11 +642,8 @@ fn a_server_that_floods_a_connection_and_does_not_answer_is_given_up() {
     ];
     for (name, flood) in floods {
         let (address, _) = serve(move |_, _, stream| Act::Write([head(4, stream, &[]), flood(stream).repeat(20_000)].concat()));
-        let (address, _) = if name == "103" {
-            serve(move |_, _, stream| Act::Write(flood(stream).repeat(20_000)))
-        } else {
-            (address, Arc::default())
-        };
+        let (address, _) =
+            if name == "103" { serve(move |_, _, stream| Act::Write(flood(stream).repeat(20_000))) } else { (address, Arc::default()) };
         let found = run(&Plan { stop: requests(2), ..plan(ONE_AT_A_TIME, false, address) });
         assert_eq!(errors(&found), vec![(ErrorClass::Protocol, 2)], "{name}");
     }
@@ -669,7 +666,8 @@ fn a_few_bytes_that_stand_for_megabytes_of_fields_are_no_answer() {
 #[test]
 fn a_request_times_out_though_its_connection_never_runs_dry() {
     // Content of another stream, which nobody has asked for any more, without end.
-    let (address, _) = serve(|_, _, stream| Act::Write([head(4, stream, &[]), frame(0, 0, stream, &[b'x'; 1000]).repeat(200_000)].concat()));
+    let (address, _) =
+        serve(|_, _, stream| Act::Write([head(4, stream, &[]), frame(0, 0, stream, &[b'x'; 1000]).repeat(200_000)].concat()));
     let began = Instant::now();
     let found = run(&Plan { stop: requests(1), timeout: Duration::from_millis(200), ..plan(ONE_AT_A_TIME, false, address) });
     assert_eq!(errors(&found), vec![(ErrorClass::Timeout, 1)]);

@@ -54,6 +54,8 @@ pub(super) struct Connection {
     at_once: bool,
     /// Whether its last answer has come.
     pub(super) ends: bool,
+    /// Whether the server has said that nothing comes after what is still to be read.
+    pub(super) is_closing: bool,
     /// Bytes that the system has not taken yet.
     out: Vec<u8>,
 }
@@ -75,6 +77,7 @@ impl Connection {
             idle_since: None,
             at_once: matches!(target, Target::Unix(_)),
             ends: false,
+            is_closing: false,
             out: Vec::new(),
         })
     }

@@ -858,6 +858,9 @@ impl Loop {
             return;
         }
         let ends = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR);
+        if ends && let Some(connection) = self.connections.get_mut(key) {
+            connection.is_closing = true;
+        }
         if ends || flags.contains(Flags::IN) {
             self.read(key, ends);
         }
@@ -994,7 +997,8 @@ impl Loop {
             });
             let client = connection.client;
             // More bytes than were asked for: what follows them cannot be trusted.
-            let goes_on = keeps && !self.no_keepalive && (bytes.is_empty() || !connection.under_way.is_empty());
+            let is_last = connection.under_way.is_empty();
+            let goes_on = keeps && !self.no_keepalive && (bytes.is_empty() || !is_last) && !(connection.is_closing && is_last);
             if !goes_on {
                 connection.ends = true;
                 self.lose(key, ErrorClass::Reset, now);

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::chunked::Chunks;
 use crate::{
-    answer::{Answer, Field},
+    answer::{Answer, Field, content_length},
     requests::WANTED_MAX,
 };
 
@@ -242,9 +242,9 @@ impl Reader {
     }
 }
 
-/// Whether another response to the same request follows (RFC 9110 §15.2). None follows 101, which nobody has asked for.
+/// Whether another response to the same request follows (RFC 9110 §15.2).
 const fn is_interim(status: u16) -> bool {
-    status >= 100 && status < 200 && status != 101
+    status >= 100 && status < 200
 }
 
 /// Parses a head; none: it is not complete.
@@ -256,8 +256,8 @@ fn parse(bytes: &[u8], expected: Expected) -> Result<Option<Head<'_>>, Malformed
         Ok(httparse::Status::Partial) if bytes.len() < HEAD_MAX => return Ok(None),
         Ok(_) | Err(_) => return Err(Malformed),
     };
-    // A status has three digits, the first of which says its class (RFC 9110 §15).
-    let (Some(status @ 100..), Some(version)) = (head.code, head.version) else { return Err(Malformed) };
+    // A status has three digits, the first of which says its class (RFC 9110 §15). Nobody has asked for another protocol (101, §15.2.2).
+    let (Some(status @ (100 | 102..)), Some(version)) = (head.code, head.version) else { return Err(Malformed) };
     let mut keeps = version == 1;
     let mut length_said: Option<u64> = None;
     let mut coded = None;
@@ -267,7 +267,7 @@ fn parse(bytes: &[u8], expected: Expected) -> Result<Option<Head<'_>>, Malformed
         fields.push((name, value));
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => {
-                let length = std::str::from_utf8(value).ok().and_then(|value| value.trim_ascii().parse().ok()).ok_or(Malformed)?;
+                let length = content_length(value).ok_or(Malformed)?;
                 if length_said.is_some_and(|said| said != length) {
                     return Err(Malformed);
                 }
@@ -295,7 +295,7 @@ fn parse(bytes: &[u8], expected: Expected) -> Result<Option<Head<'_>>, Malformed
         (false, None, Some(length)) => Content::Length(length),
         (false, Some(false), _) | (false, None, None) => Content::UntilClose,
     };
-    keeps &= status != 101 && !matches!(content, Content::UntilClose);
+    keeps &= !matches!(content, Content::UntilClose);
     Ok(Some(Head { status, length, content, keeps, fields }))
 }
 

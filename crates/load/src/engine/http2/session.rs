@@ -13,7 +13,7 @@ use super::{
     hpack::{Decoder, Malformed},
 };
 use crate::{
-    answer::{Answer, Field},
+    answer::{Answer, Field, content_length},
     engine::driver::{Arrival, Room, Sink},
     record::ErrorClass,
     requests::WANTED_MAX,
@@ -550,6 +550,7 @@ impl Session {
         } else {
             let Stream { head, length, arrival, .. } = stream;
             head.clear();
+            let mut has_length = true;
             self.decoder.decode(block, scratch, |name, value| match name {
                 b":status" => {
                     let status = std::str::from_utf8(value).ok().and_then(|status| status.parse().ok());
@@ -557,7 +558,9 @@ impl Session {
                 }
                 _ => {
                     if name == b"content-length" {
-                        *length = std::str::from_utf8(value).ok().and_then(|length| length.parse().ok());
+                        let said = content_length(value);
+                        has_length &= said.is_some() && length.is_none_or(|before| Some(before) == said);
+                        *length = said;
                     }
                     head.bytes.extend_from_slice(name);
                     let name = head.bytes.len();
@@ -565,7 +568,8 @@ impl Session {
                     head.ends.push((name, head.bytes.len()));
                 }
             })?;
-            if arrival.status == 0 {
+            // 101 has no meaning here (RFC 9113 §8.6).
+            if matches!(arrival.status, 0 | 101) || !has_length {
                 self.reset(at, now, sink);
                 return Ok(());
             }
