@@ -45,14 +45,16 @@ impl<W: Write> Lines<W> {
         Self { form, to, began: false, failed: None }
     }
 
-    /// Writes the end: the result, where the form has a line for it.
+    /// Writes the end: the result, where the form has a line for it. A reader that has seen enough (`| head`) is no failure.
     ///
     /// # Errors
     /// When this, or an earlier line, could not be written.
     pub fn finish(mut self, results: &Results) -> io::Result<()> {
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
+        let written = self.failed.take().map_or_else(|| self.end(results), Err);
+        written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+    }
+
+    fn end(&mut self, results: &Results) -> io::Result<()> {
         match self.form {
             LineForm::Json => self.json("result", results),
             // A run that ended at once has the names all the same.
@@ -136,5 +138,44 @@ pub(super) const fn name_of(outcome: Outcome) -> &'static str {
         Outcome::Miss => "miss",
         Outcome::Bypass => "bypass",
         Outcome::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        record::Tally,
+        results::{Limit, Run, Verdict},
+    };
+
+    /// A reader that takes nothing, for this reason.
+    struct Closed(io::ErrorKind);
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn whatever_takes_no_line_ends_the_run_and_only_a_reader_that_is_gone_is_no_failure() {
+        let verdict = Verdict { limit: Limit::Schedule, at_least: false, reason: String::new(), hint: None };
+        let results = Results::new(Run::default(), Duration::ZERO, &Tally::new(), Vec::new(), verdict);
+        for form in [LineForm::Json, LineForm::Csv] {
+            for (kind, well) in [(io::ErrorKind::BrokenPipe, true), (io::ErrorKind::StorageFull, false)] {
+                let mut lines = Lines::new(form, Closed(kind));
+                assert!(lines.second(&Second::default()).is_break());
+                assert_eq!(lines.finish(&results).is_ok(), well, "{form:?} {kind:?}");
+                // A run that ended before its first second.
+                assert_eq!(Lines::new(form, Closed(kind)).finish(&results).is_ok(), well, "{form:?} {kind:?}");
+            }
+        }
     }
 }

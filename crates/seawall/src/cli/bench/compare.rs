@@ -42,9 +42,11 @@ pub(super) fn run(flags: &Flags) -> Result<ExitCode, Failed> {
     {
         note(&remark);
     }
-    written::comparison(format, flags, &comparison)?;
+    let written = written::comparison(format, flags, &comparison);
     let answered = comparison.a.answered > 0 && comparison.b.answered > 0;
-    written::code_of(flags, &comparison.b, answered)
+    let code = written::code_of(flags, &comparison.b, answered);
+    written?;
+    code
 }
 
 /// The time of the whole comparison.

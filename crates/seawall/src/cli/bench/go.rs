@@ -180,13 +180,16 @@ pub(super) fn once(flags: &Flags) -> Result<ExitCode, Failed> {
     {
         note(&remark);
     }
-    match lines {
-        Some(lines) => lines.finish(&results).context("standard output cannot be written")?,
-        None => written::result(format, &results)?,
-    }
-    written::files(flags, &results)?;
+    // Each is done, whatever becomes of the others: what was measured is there only once.
+    let filed = written::files(flags, &results);
+    let printed = match lines {
+        Some(lines) => lines.finish(&results).context("standard output cannot be written"),
+        None => written::result(format, &results),
+    };
     remark_on(flags, &ready, &results);
-    written::code(flags, &results)
+    let code = written::code(flags, &results);
+    filed.and(printed)?;
+    code
 }
 
 /// Shows a run while it goes on: on a terminal as a picture, elsewhere as a line now and then.
@@ -195,8 +198,9 @@ fn view(flags: &Flags, plan: &Plan, format: Format) -> Option<Box<dyn Watch>> {
     if flags.quiet {
         return None;
     }
+    let draws = io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     // Lines on a terminal are a view already.
-    if io::stderr().is_terminal() && !(format.lines().is_some() && io::stdout().is_terminal()) {
+    if draws && !(format.lines().is_some() && io::stdout().is_terminal()) {
         return Some(Box::new(Live::new(plan, io::stderr(), Ink::for_terminal(true))));
     }
     Some(Box::new(Progress::new(io::stderr())))
@@ -247,14 +251,11 @@ pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
         shown::describe(&mut held.run);
         held
     });
-    written::found(format, &found, held.as_ref())?;
-    match &held {
-        Some(held) => {
-            written::files(flags, held)?;
-            written::code(flags, held)
-        }
-        None => Ok(found_code(&found)),
-    }
+    let filed = held.as_ref().map_or(Ok(()), |held| written::files(flags, held));
+    let printed = written::found(format, &found, held.as_ref());
+    let code = held.as_ref().map_or_else(|| Ok(found_code(&found)), |held| written::code(flags, held));
+    filed.and(printed)?;
+    code
 }
 
 fn found_code(found: &Found) -> ExitCode {

@@ -38,11 +38,12 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
                 Format::Markdown => Beside::old_and_new(&old, &new, &differences).markdown(),
                 _ => differences.to_string(),
             };
-            say(&text).context("standard output cannot be written")?;
-            if let Some(path) = html {
-                written::file(path, &Beside::old_and_new(&old, &new, &differences).html())?;
-            }
-            Ok(written::kept(&bounds, &new))
+            let page = || Beside::old_and_new(&old, &new, &differences).html();
+            let filed = html.as_ref().map_or(Ok(()), |path| written::file(path, &page()));
+            let printed = say(&text).context("standard output cannot be written");
+            let code = written::kept(&bounds, &new);
+            filed.and(printed)?;
+            Ok(code)
         }
         Action::Merge { files, format, output, html, fail_if } => {
             let possible = [Format::Text, Format::Json, Format::Ab, Format::Wrk, Format::Markdown];
@@ -54,14 +55,14 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             }
             let results = files.iter().map(PathBuf::as_path).map(read).collect::<Result<Vec<_>, _>>()?;
             let sum = merge(&results).map_err(undone)?;
-            written::result(format, &sum)?;
-            if let Some(path) = output {
-                written::file(path, &output::json(&sum))?;
-            }
-            if let Some(path) = html {
-                written::file(path, &output::html(&sum))?;
-            }
-            Ok(written::kept(&bounds, &sum))
+            let filed = [
+                output.as_ref().map(|path| written::file(path, &output::json(&sum))),
+                html.as_ref().map(|path| written::file(path, &output::html(&sum))),
+            ];
+            let printed = written::result(format, &sum);
+            let code = written::kept(&bounds, &sum);
+            filed.into_iter().flatten().collect::<anyhow::Result<()>>().and(printed)?;
+            Ok(code)
         }
     }
 }

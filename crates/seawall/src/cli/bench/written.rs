@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, IsTerminal as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -109,18 +109,16 @@ fn opened(path: &Path) -> io::Result<()> {
     if is_new { fs::remove_file(path) } else { Ok(()) }
 }
 
-/// Writes the files that were asked for.
+/// Writes the files that were asked for. One that cannot be written keeps no other from being written; the first failure is told.
 pub(super) fn files(flags: &Flags, results: &Results) -> anyhow::Result<()> {
-    if let Some(path) = &flags.output {
-        file(path, &output::json(results))?;
-    }
-    if let Some(path) = &flags.html {
-        file(path, &output::html(results))?;
-    }
-    if let Some(path) = &flags.hgrm {
-        file(path, &output::hgrm(results).context("the distribution of latencies cannot be read")?)?;
-    }
-    flags.svg.as_deref().map_or(Ok(()), |folder| pictures(folder, output::svg(results)))
+    let hgrm = |path: &PathBuf| file(path, &output::hgrm(results).context("the distribution of latencies cannot be read")?);
+    let written = [
+        flags.output.as_ref().map(|path| file(path, &output::json(results))),
+        flags.html.as_ref().map(|path| file(path, &output::html(results))),
+        flags.hgrm.as_ref().map(hgrm),
+        flags.svg.as_ref().map(|folder| pictures(folder, output::svg(results))),
+    ];
+    written.into_iter().flatten().collect()
 }
 
 /// Writes charts to a folder, which is made if it is not there.
@@ -143,14 +141,14 @@ pub(super) fn comparison(format: Format, flags: &Flags, comparison: &Comparison)
     let json = || anyhow::Ok(format!("{}\n", serde_json::to_string_pretty(comparison).context("no JSON")?));
     let beside = compare::beside(comparison, flags.direct);
     let text = if format == Format::Json { json()? } else { side_by_side(format, &beside) };
-    say(&text).context("standard output cannot be written")?;
-    if let Some(path) = &flags.output {
-        file(path, &json()?)?;
-    }
-    if let Some(path) = &flags.html {
-        file(path, &beside.html())?;
-    }
-    flags.svg.as_deref().map_or(Ok(()), |folder| pictures(folder, beside.svg()))
+    let written = [
+        flags.output.as_ref().map(|path| file(path, &json()?)),
+        flags.html.as_ref().map(|path| file(path, &beside.html())),
+        flags.svg.as_ref().map(|folder| pictures(folder, beside.svg())),
+        // The files are there, whether or not anybody reads this.
+        Some(say(&text).context("standard output cannot be written")),
+    ];
+    written.into_iter().flatten().collect()
 }
 
 /// Reads the bounds that results must keep.
