@@ -5,6 +5,7 @@
 
 mod cache;
 mod compare;
+mod ends;
 mod every;
 mod failures;
 mod find_limit;

@@ -1,0 +1,105 @@
+//! A run that ends early, or whose standard output does, keeps what it has measured.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead as _, BufReader, Read as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use judges::{Delay, Speaks, Truth};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::tool::{bare, seawall};
+
+fn server() -> Truth {
+    Truth::start(Speaks::Http1, Delay::Fixed(Duration::from_millis(5)))
+}
+
+/// A file of a test, which is not there yet.
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ends-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn kept(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let _ = fs::remove_file(path);
+    serde_json::from_str(&text).expect("a result")
+}
+
+/// Starts a run whose first line is read, so that a second of it is over.
+fn begun(arguments: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut child = seawall().arg("bench").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    lines.read_line(&mut line).expect("a line");
+    assert!(!line.is_empty());
+    (child, lines)
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_run_and_takes_neither_files_nor_bounds_with_it() {
+    let server = server();
+    for format in ["ndjson", "csv"] {
+        for fails in [false, true] {
+            let path = fresh(format);
+            let url = server.url();
+            let arguments = ["-c", "2", "-d", "60s", "-q", "--format", format, "-o", path.to_str().expect("UTF-8"), &url];
+            let arguments: Vec<&str> = if fails { [&["--fail-if", "rate>1"], &arguments[..]].concat() } else { arguments.to_vec() };
+            let (child, lines) = begun(&arguments);
+            drop(lines);
+            let output = child.wait_with_output().expect("an end");
+            let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code() == Some(0), !fails, "{format}: {complaints}");
+            assert_eq!(complaints.contains("failed: "), fails, "{format}: {complaints}");
+            assert!(!complaints.contains("error"), "{format}: {complaints}");
+            assert!(kept(&path)["duration"].as_f64().is_some_and(|duration| duration < 30.0), "{format}");
+        }
+    }
+}
+
+#[test]
+fn files_are_written_where_standard_output_takes_nothing() {
+    let server = server();
+    for format in ["text", "json", "ndjson"] {
+        let path = fresh(&format!("full-{format}"));
+        let full = File::options().write(true).open("/dev/full").expect("a device");
+        let arguments = ["bench", "-c", "2", "-n", "20", "-q", "--format", format, "-o", path.to_str().expect("UTF-8"), &server.url()];
+        let output = seawall().args(arguments).stdout(full).output().expect("the program can be run");
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && complaints.contains("standard output cannot be written"), "{format}: {complaints}");
+        assert_eq!(kept(&path)["requests"], 20, "{format}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_run_as_ctrl_c_does_and_the_result_is_there() {
+    let server = server();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let (child, mut lines) = begun(&["-c", "2", "-d", "60s", "-q", "--format", "ndjson", &server.url()]);
+        let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
+        kill_process(pid, signal).expect("it runs");
+        let mut rest = String::new();
+        lines.read_to_string(&mut rest).expect("lines");
+        let output = child.wait_with_output().expect("an end");
+        assert_eq!(output.status.code(), Some(0), "{signal:?}: {output:?}");
+        let last: Value = serde_json::from_str(rest.lines().last().expect("a result")).expect("JSON");
+        assert_eq!(last["type"], "result", "{signal:?}");
+        assert!(last["duration"].as_f64().is_some_and(|duration| duration < 30.0), "{signal:?}");
+    }
+}
+
+/// `timeout` sends its signal twice: to the process, and to the group that both are in.
+#[test]
+fn a_run_under_timeout_shows_its_result() {
+    let server = server();
+    let mut command = Command::new("timeout");
+    bare(&mut command).args(["1", env!("CARGO_BIN_EXE_seawall"), "bench", "-c", "2", "-d", "60s", "-q", "--format", "json", &server.url()]);
+    let output = command.output().expect("the program can be run");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert!(result["answered"].as_u64().is_some_and(|answered| answered > 0));
+}
