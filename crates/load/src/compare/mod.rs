@@ -79,7 +79,8 @@ pub struct Round {
 /// What one round measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Requests a second that were answered without an error.
+    /// Requests a second that were answered without an error. Where clients get less than 100 answers in a round, it is clients divided by the mean
+    /// latency, as a count would be too coarse.
     pub rate: f64,
     /// Latency in milliseconds.
     pub p50: f64,
@@ -114,7 +115,30 @@ pub enum By {
     P50,
 }
 
+/// The answers of a client in a round below which the rate is not counted. A count is whole: of `n` answers, it is wrong by up to one in `n`, and clients
+/// that begin together are wrong together.
+const ANSWERS_MIN: u64 = 100;
+
+/// Whether counting the answers of short rounds is too coarse. Then the rate follows from how long answers take (Little's law), which loses nothing at the
+/// ends of a round. That holds where each client always waits for one answer: not where a schedule sends or whole pages are asked; nor where requests
+/// fail, as nobody knows how long those took.
+fn is_coarse(sides: [&[Results]; 2]) -> bool {
+    let waits = |round: &Results| !round.run.open && round.page.count == 0 && round.errors_count() == 0;
+    let few = |rounds: &[Results]| {
+        let clients: u64 = rounds.iter().map(|round| u64::from(round.clients)).sum();
+        rounds.iter().map(|round| round.requests).sum::<u64>() < ANSWERS_MIN * clients
+    };
+    sides.iter().all(|rounds| rounds.iter().all(waits)) && sides.iter().any(|rounds| few(rounds))
+}
+
 impl Measured {
+    /// Takes the rate from the latency instead of the count ([`is_coarse`]).
+    fn rate_by_latency(&mut self, results: &Results) {
+        if results.latency.mean > 0.0 {
+            self.rate = f64::from(results.clients) / (results.latency.mean / 1e3);
+        }
+    }
+
     fn new(results: &Results) -> Self {
         let well = results.requests.saturating_sub(results.errors_count());
         Self {
@@ -137,7 +161,13 @@ impl Comparison {
     ///
     /// # Errors
     /// When a histogram of a round is not readable.
-    fn new(a: &[Results], b: &[Results], rounds: Vec<Round>, seed: u64) -> Result<Self, NotEncoded> {
+    fn new(a: &[Results], b: &[Results], mut rounds: Vec<Round>, seed: u64) -> Result<Self, NotEncoded> {
+        if is_coarse([a, b]) {
+            for ((round, a), b) in rounds.iter_mut().zip(a).zip(b) {
+                round.a.rate_by_latency(a);
+                round.b.rate_by_latency(b);
+            }
+        }
         let (a, b) = (merge::one_after_another(a)?, merge::one_after_another(b)?);
         let ratio = |of: fn(&Measured) -> f64| {
             let pairs = rounds.iter().map(|round| (of(&round.a), of(&round.b))).filter(|(a, b)| *a > 0.0 && *b > 0.0);

@@ -176,6 +176,58 @@ fn where_the_schedule_sets_the_rate_the_median_is_compared() {
     assert!(found.verdict.said.starts_with("B takes 1.18 times as long as A"), "{}", found.verdict.said);
 }
 
+/// A round of `clients` that all began at zero, were each answered after `took`, and asked again at once. The first third is not measured.
+fn in_step(clients: u64, took: Duration, length: Duration, jitter: u64) -> Results {
+    let (sender, _receiver) = std::sync::mpsc::sync_channel(100);
+    let mut recorder = Recorder::new(0, length / 3, sender);
+    recorder.clients(u32::try_from(clients).expect("few"));
+    let mut random = fastrand::Rng::with_seed(jitter);
+    let mut at = Duration::ZERO;
+    loop {
+        // Timers of servers are late by some tens of µs.
+        let took = took + Duration::from_micros(random.u64(..100));
+        let ended = at + took;
+        if ended > length {
+            break;
+        }
+        for _ in 0..clients {
+            recorder.ended(&Sample { intended: at, sent: at, first_byte: Some(ended), ended, status: 200, error: None, ..sample(1, took) });
+        }
+        at = ended;
+    }
+    let run = Run { urls: vec!["http://127.0.0.1/".to_owned()], urls_count: 1, ..Run::default() };
+    Results::new(run, length - length / 3, &recorder.finish(length), Vec::new(), verdict(Limit::Server))
+}
+
+fn compared_in_step(a: u64, b: u64) -> Comparison {
+    let side = |took: u64, seed: u64| -> Vec<Results> {
+        (0..PAIRS as u64).map(|n| in_step(10, Duration::from_millis(took), Duration::from_millis(500), n * 2 + seed)).collect()
+    };
+    let (a, b) = (side(a, 0), side(b, 1));
+    let rounds = a.iter().zip(&b).map(|(a, b)| Round::new(true, a, b)).collect();
+    Comparison::new(&a, &b, rounds, 1).expect("readable")
+}
+
+#[test]
+fn a_tenth_is_found_where_a_round_has_room_for_a_few_answers_of_each_client_only() {
+    for (a, b) in [(100, 110), (50, 55), (5, 6)] {
+        let found = compared_in_step(a, b);
+        let ratio = found.ratio.rate.expect("thirty pairs");
+        let expected = a as f64 / b as f64;
+        assert!((ratio.ratio - expected).abs() < 0.005 && ratio.high < 1.0, "{a} ms and {b} ms: {ratio:?}");
+        assert_eq!((found.verdict.differs, found.verdict.better), (true, Some(Side::A)), "{a} ms and {b} ms: {}", found.verdict.said);
+        // The rate is that of the clients: ten, each of which waits for one answer.
+        let rate = found.rounds[0].a.rate;
+        assert!((rate / (10.0 / (a as f64 / 1e3)) - 1.0).abs() < 0.02, "{a} ms: {rate}/s");
+    }
+}
+
+#[test]
+fn nothing_is_claimed_of_two_alike_whose_rounds_have_few_answers() {
+    let claimed = [3, 5, 20, 50, 100, 110].into_iter().filter(|took| compared_in_step(*took, *took).verdict.differs).count();
+    assert!(claimed <= 1, "{claimed} of 6");
+}
+
 #[test]
 fn sides_of_which_one_does_not_answer_are_not_compared() {
     let pairs: Vec<_> = (0..20).map(|n| ((1000.0, 10.0), if n % 4 == 0 { (0.0, 0.0) } else { (900.0, 10.0) })).collect();

@@ -46,3 +46,16 @@ fn a_server_that_is_a_tenth_slower_is_found_in_nine_of_ten_comparisons() {
     let found = found.count();
     assert!(found >= 9, "{found} of 10");
 }
+
+#[test]
+fn a_tenth_is_found_where_answers_are_long_against_the_rounds() {
+    if !long() {
+        return;
+    }
+    let _alone = alone();
+    for (a, b) in [(100_000, 110_000), (50_000, 55_000)] {
+        let told = compare(&server(a), &server(b));
+        let ratio = told.number("ratio.rate.ratio");
+        assert!(claims(&told) && (ratio - a as f64 / b as f64).abs() < 0.02, "{a} and {b} µs: {ratio}");
+    }
+}
