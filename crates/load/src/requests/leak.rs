@@ -31,7 +31,8 @@ pub const COOKIE: &str = "seawall-bench={marker}";
 pub(crate) struct LeakCheck {
     /// The cookies of a client, with `{marker}`.
     pub(crate) cookie: Template,
-    finder: Finder<'static>,
+    /// Finders of what markers begin with, as it is sent and in upper case: servers may change the case of what they send back.
+    finders: [Finder<'static>; 2],
     run: u32,
 }
 
@@ -75,7 +76,7 @@ impl LeakCheck {
     /// A check of a run, which has a number of its own: markers of earlier runs are those of others, too.
     #[must_use]
     pub(crate) fn new(cookie: Template, run: u32) -> Self {
-        Self { cookie, finder: Finder::new(PREFIX).into_owned(), run }
+        Self { cookie, finders: [PREFIX.to_owned(), PREFIX.to_ascii_uppercase()].map(|prefix| Finder::new(&prefix).into_owned()), run }
     }
 
     /// The marker of a client.
@@ -99,7 +100,7 @@ impl LeakCheck {
 
     /// The owner of the first marker that is not `client`'s.
     fn foreign(&self, text: &[u8], client: u64) -> Option<Option<u64>> {
-        self.finder.find_iter(text).find_map(|at| {
+        self.finders.iter().flat_map(|finder| finder.find_iter(text)).find_map(|at| {
             let digits = text.get(at + PREFIX.len()..)?.get(..DIGITS)?;
             let digits = std::str::from_utf8(digits).ok()?;
             let run = u32::from_str_radix(&digits[..8], 16).ok()?;
@@ -142,6 +143,8 @@ mod tests {
         let set = format!("session={yours}; Path=/");
         assert_eq!(find(&[(b"Set-Cookie", set.as_bytes())], b""), Some((Some(6), "set-cookie".to_owned())));
         assert_eq!(find(&[(b"Location", format!("/?{yours}").as_bytes())], &page(&mine)), Some((Some(6), "location".to_owned())));
+        assert_eq!(find(&[], &page(&yours.to_uppercase())), Some((Some(6), "body".to_owned())));
+        assert_eq!(find(&[], &page(&mine.to_uppercase())), None);
     }
 
     #[test]
