@@ -336,7 +336,8 @@ fn ansi(buffer: &Buffer, ink: Ink) -> String {
             line.push_str(cell.symbol());
         }
         text += line.trim_end();
-        text += if style.is_empty() { "\r\n" } else { "\x1b[0m\r\n" };
+        // The terminal adds the return itself.
+        text += if style.is_empty() { "\n" } else { "\x1b[0m\n" };
     }
     text
 }
