@@ -162,7 +162,8 @@ impl Comparison {
     /// # Errors
     /// When a histogram of a round is not readable.
     fn new(a: &[Results], b: &[Results], mut rounds: Vec<Round>, seed: u64) -> Result<Self, NotEncoded> {
-        if is_coarse([a, b]) {
+        let coarse = is_coarse([a, b]);
+        if coarse {
             for ((round, a), b) in rounds.iter_mut().zip(a).zip(b) {
                 round.a.rate_by_latency(a);
                 round.b.rate_by_latency(b);
@@ -181,7 +182,11 @@ impl Comparison {
             p90: ratio(|round| round.p90),
             p99: ratio(|round| round.p99),
         };
-        let verdict = Claim::new(&a, &b, &ratio);
+        let mut verdict = Claim::new(&a, &b, &ratio);
+        if coarse && ratio.rate.is_some() {
+            let why = "A client gets few answers in a round: the ratio of the rates is that of the mean latencies, as a count would be too coarse.";
+            verdict.warnings.push(why.to_owned());
+        }
         Ok(Self { a, b, ratio, rounds, verdict })
     }
 }
