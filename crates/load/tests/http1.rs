@@ -666,7 +666,7 @@ fn what_is_answered_soon_after_the_end_of_a_run_counts_as_answered_and_every_req
             let mut stream = BufReader::new(stream);
             while request(&mut stream).is_some() {
                 counting.fetch_add(1, Ordering::SeqCst);
-                thread::sleep(Duration::from_millis(70));
+                thread::park_timeout(Duration::from_millis(70));
                 stream.get_mut().write_all(OK).expect("the client reads");
             }
         });

@@ -592,7 +592,7 @@ fn what_a_server_that_fell_silent_has_not_answered_at_the_end_is_unfinished_and_
 #[test]
 fn what_is_answered_soon_after_the_end_counts_as_answered_and_every_request_that_the_server_saw_is_counted() {
     let (address, seen) = serve(|_, _, stream| {
-        thread::sleep(Duration::from_millis(70));
+        thread::park_timeout(Duration::from_millis(70));
         Act::Write(ok(stream, 10))
     });
     let found = run(&Plan { schedule: clients(4), stop: time(300), ..plan(ONE_AT_A_TIME, false, address) });
@@ -609,7 +609,7 @@ fn bytes_of_answers_that_were_cut_by_a_timeout_are_counted() {
 #[test]
 fn the_lateness_of_the_generator_is_known_of_every_request_that_was_due_also_of_those_that_wait_for_the_server() {
     let (address, _) = serve(|_, _, stream| {
-        thread::sleep(Duration::from_millis(20));
+        thread::park_timeout(Duration::from_millis(20));
         Act::Write(ok(stream, 10))
     });
     let rate = Profile::constant(200.0, Some(Duration::from_millis(300)));
