@@ -631,7 +631,8 @@ fn bomb() -> Vec<u8> {
 
 #[test]
 fn a_server_that_floods_a_connection_and_does_not_answer_is_given_up() {
-    let floods: [(&str, fn(u32) -> Vec<u8>); 6] = [
+    type Flood = fn(u32) -> Vec<u8>;
+    let floods: [(&str, Flood); 6] = [
         ("PING", |_| frame(6, 0, 0, &[0; 8])),
         ("SETTINGS", |_| frame(4, 0, 0, &[])),
         ("PRIORITY", |stream| frame(2, 0, stream, &[0; 5])),
