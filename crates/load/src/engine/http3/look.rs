@@ -44,7 +44,7 @@ pub fn look(plan: &Plan, tls: &Tls, most: usize, wait: Duration) -> Result<(), (
         for (at, (target, origin)) in targets.iter().zip(&plan.requests.origins).enumerate().take(most) {
             let Target::Address(address) = target else { continue };
             let met = tokio::select! {
-                met = timeout(wait, greet(&endpoints, *address, &origin.host)) => met.unwrap_or(Err(NotMet::Silent(address.port()))),
+                met = timeout(wait, greet(&endpoints, *address, &origin.host)) => met.unwrap_or_else(|_| Err(NotMet::Silent(address.port()))),
                 () = refused(*address) => Err(NotMet::Silent(address.port())),
             };
             met.map_err(|error| (at, error))?;

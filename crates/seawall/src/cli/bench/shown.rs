@@ -84,7 +84,7 @@ fn one(word: &str) -> String {
         return format!("--body={}", body(rest));
     }
     if let Some((flags, value)) = combined(word).filter(|(_, value)| !value.is_empty()) {
-        let (flags, value) = value.strip_prefix('=').map_or((flags.to_owned(), value), |value| (format!("{flags}="), value));
+        let (flags, value) = value.strip_prefix('=').map_or_else(|| (flags.to_owned(), value), |value| (format!("{flags}="), value));
         return format!("{flags}{}", field(value));
     }
     url(word)
