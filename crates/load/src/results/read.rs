@@ -80,7 +80,9 @@ mod tests {
         let results = Results::new(Run::default(), std::time::Duration::from_secs(1), &Tally::new(), rows, verdict);
         let json = serde_json::to_value(&results).expect("JSON");
         let read = Results::read(&json.to_string()).expect("it is ours");
-        merge(&[read.clone(), read]).expect("they can be added");
+        let mut elsewhere = read.clone();
+        elsewhere.run.seed += 1;
+        merge(&[read, elsewhere]).expect("they can be added");
         let row = |name: &str, number: Value| {
             let mut json = json.clone();
             json["seconds"][0][name] = number;
