@@ -286,7 +286,7 @@ fn a_run_ends_when_the_reader_of_its_lines_is_gone() {
     let results = samples::results(&Like { seconds: 1, ..Like::default() });
     let mut lines = Lines::new(LineForm::Json, Gone);
     assert_eq!(lines.second(&results.seconds[0]), ControlFlow::Break(()));
-    assert_eq!(lines.finish(&results).expect_err("nobody reads").kind(), std::io::ErrorKind::BrokenPipe);
+    lines.finish(&results).expect("whoever has seen enough is no failure");
 }
 
 #[test]
