@@ -17,6 +17,8 @@ const JUMP: f64 = 0.1;
 
 /// The part of its time in which a worker may work, or wait for a CPU, before it is at its end.
 const BUSY: f64 = 0.9;
+/// The part of the time that a worker waits for a core from which on nothing else needs to be asked.
+const WAITING: f64 = 0.4;
 
 /// How late the generator may send, in milliseconds: usually, before it has not followed the schedule; at the 99th percentile, before this is said.
 const LAG: f64 = 10.0;
@@ -96,13 +98,14 @@ pub(super) fn machine(shown: &Shown) -> Option<Verdict> {
 pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
     let Shown { busy, waiting, idle, workers, cpus, .. } = *shown;
     let more =
-        if workers < cpus { "Give it more threads (--workers), or use several machines and `seawall bench merge`." } else { MACHINES };
+        if workers < cpus { "Give it more threads (--threads), or use several machines and `seawall bench merge`." } else { MACHINES };
     if busy >= BUSY {
         let reason = format!("The busiest worker of the load tester used {} of a core.", percent(busy));
         return Some(verdict(Limit::Generator, true, reason, more));
     }
     // A worker that has nothing to do sleeps. One that neither works nor sleeps wants to work, and others have its core.
-    if workers > 0 && idle <= 1.0 - BUSY && waiting > 0.05 {
+    // Idle time counts until the last answer, so a run whose last answers are late has some although its worker never had enough.
+    if workers > 0 && (idle <= 1.0 - BUSY && waiting > 0.05 || waiting >= WAITING) {
         if shown.shares_cores() {
             return Some(verdict(Limit::Generator, true, shown.sharing(), APART));
         }
@@ -138,7 +141,7 @@ fn lateness(shown: &Shown) -> String {
     format!(" This machine was busy: latencies include up to {} of the load tester's own lateness.", milliseconds(most))
 }
 
-const MORE: &str = "Give it more threads (--workers), or use several machines and `seawall bench merge`.";
+const MORE: &str = "Give it more threads (--threads), or use several machines and `seawall bench merge`.";
 const MACHINES: &str = "Use several machines and `seawall bench merge`.";
 pub(super) const APART: &str = "Run the load tester on another machine, so that the server has its cores to itself.";
 const OTHERS: &str = "End what else runs on this machine, or run the load tester on another one.";

@@ -33,7 +33,10 @@ fn kept(path: &Path) -> Value {
 
 /// Starts a run whose first line is read, so that a second of it is over.
 fn begun(arguments: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut child = seawall().arg("bench").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process");
+    // Whoever runs the tests under nohup ignores SIGHUP for all of them.
+    let mut command = Command::new("env");
+    bare(&mut command).args(["--default-signal=HUP", env!("CARGO_BIN_EXE_seawall"), "bench"]).args(arguments);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process");
     let mut lines = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();
     lines.read_line(&mut line).expect("a line");
