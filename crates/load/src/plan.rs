@@ -10,7 +10,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Everything that decides a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What is asked.
+    /// The requests to make.
     pub requests: Arc<RequestSet>,
     /// When it is asked.
     pub schedule: Schedule,

@@ -14,7 +14,7 @@ use crate::{
 /// What a run needs of the servers.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What is asked.
+    /// The requests to make.
     pub requests: RequestSet,
     /// Where the servers are: [`Connections::addresses`].
     pub addresses: Vec<Vec<SocketAddr>>,

@@ -35,9 +35,9 @@ pub enum MergeError {
         number: usize,
         /// What differs.
         what: &'static str,
-        /// What it is in the first.
+        /// Its value in the first result.
         first: String,
-        /// What it is there.
+        /// Its value in that result.
         other: String,
     },
     /// A result is there twice. The numbers count from 1.

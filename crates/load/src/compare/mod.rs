@@ -90,7 +90,7 @@ pub struct Measured {
     pub p99: f64,
 }
 
-/// What is claimed of two sides.
+/// States what is claimed of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Whether a difference was found. It is looked for in one value only, so that chance has one try.
@@ -101,7 +101,7 @@ pub struct Claim {
     pub better: Option<Side>,
     /// What was found, for people.
     pub said: String,
-    /// What is doubtful about it, for people.
+    /// The doubts about it, for people.
     pub warnings: Vec<String>,
 }
 

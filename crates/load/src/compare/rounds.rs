@@ -6,7 +6,7 @@ use super::{Comparison, Round, Side};
 use crate::{Error, Plan, Results, Stop, Watch, results::Second};
 
 /// The pairs of rounds of a comparison. More and shorter rounds follow drift better, and leave more of them undisturbed; but they cost time to settle.
-/// Of 30 s, 30 pairs leave half a second for each round.
+/// Sets the number of pairs. In 30 s, 30 pairs leave half a second for each round.
 pub const PAIRS: usize = 30;
 
 /// The time of a comparison, unless another is given.

@@ -27,7 +27,7 @@ pub struct Beside<'a> {
     pub rounds: Vec<[f64; 2]>,
     /// What is claimed, in a sentence; empty: nothing beyond the figures.
     pub said: String,
-    /// What is doubtful about it.
+    /// The doubts about it, for people.
     pub remarks: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Serves(Rc<Queue>, Whose),
 }
 
-/// Whose requests a queue has.
+/// Says whose requests a queue has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     /// Several clients take from it.

@@ -40,7 +40,7 @@ use crate::{
 /// The longest time for which nobody looks whether the run was stopped, or a second is over.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What is done of the schedule before clients have their turn.
+/// Limits how much of the schedule is done before clients have their turn.
 const DUES_AT_A_TIME: usize = 256;
 
 /// How soon somebody who waits for a connection of a limited number looks again.

@@ -37,7 +37,7 @@ pub(super) struct Connection {
     pub(super) stage: Stage,
     /// Whom it leads to.
     pub(super) origin: u16,
-    /// Whose it is.
+    /// The client that uses it.
     pub(super) client: Key,
     /// Requests on their way, in the order of their answers.
     pub(super) under_way: VecDeque<UnderWay>,

@@ -140,7 +140,7 @@ pub enum Error {
 /// A log that is ready to be replayed.
 #[derive(Debug, Clone)]
 pub struct Replay {
-    /// What is asked.
+    /// The requests to make.
     pub requests: RequestSet,
     /// When.
     pub schedule: Schedule,
