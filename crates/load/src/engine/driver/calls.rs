@@ -7,9 +7,9 @@ use crate::requests::Asked;
 /// A request that a visitor has asked and that has not ended.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// The client that asks it.
+    /// The visitor who asks it.
     pub(super) seat: usize,
-    /// The requests to make.
+    /// The request.
     pub(super) asked: Asked,
     /// When the schedule wanted it sent; none: as soon as possible.
     pub(super) intended: Option<Duration>,
