@@ -80,7 +80,8 @@ pub(crate) fn said(arguments: &[&str]) -> Output {
 
 /// Where a program is.
 pub(crate) fn program(name: &str) -> String {
-    let given = (name == "caddy").then(|| std::env::var("CADDY_BIN").ok()).flatten();
+    // `make` exports the name also where nobody gave it: an empty one says nothing.
+    let given = (name == "caddy").then(|| std::env::var("CADDY_BIN").ok()).flatten().filter(|path| !path.is_empty());
     given.unwrap_or_else(|| {
         let path = std::env::var("PATH").unwrap_or_default();
         let go = format!("{}/go/bin", std::env::var("HOME").unwrap_or_default());
