@@ -3,7 +3,6 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
 };
 
 use arc_swap::ArcSwap;
@@ -11,7 +10,7 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::X_CONTENT_TYPE_OPTIONS,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LAST_MODIFIED, LOCATION},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LOCATION},
 };
 use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use semantics::{
@@ -22,9 +21,8 @@ use semantics::{
 use crate::{
     config::BlogOptions,
     error::BuildError,
-    feed::BASE,
-    site::{Page, PageKind, Site, build},
-    slug, theme,
+    site::{Found, Page, PageKind, Site, build},
+    slug,
 };
 
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
@@ -44,13 +42,13 @@ struct Shared {
 }
 
 impl Blog {
-    /// Builds the site from `folder`. It reads files, so do not call it on a worker's loop.
+    /// Builds the site from `folder`, as of `now`. It reads files, so do not call it on a worker's loop.
     ///
     /// # Errors
     /// Fails as [`build`] does.
-    pub fn open(folder: impl Into<PathBuf>, options: BlogOptions) -> Result<Self, BuildError> {
+    pub fn open(folder: impl Into<PathBuf>, options: BlogOptions, now: Timestamp) -> Result<Self, BuildError> {
         let folder = folder.into();
-        let site = build(&folder, &options)?;
+        let site = build(&folder, &options, now)?;
         Ok(Self { shared: Arc::new(Shared { folder, options, site: ArcSwap::from_pointee(site) }) })
     }
 
@@ -66,19 +64,15 @@ impl Blog {
         &self.shared.folder
     }
 
-    /// Builds the site again and puts it in place if anything differs. Returns the paths whose answers changed. It reads files, so do not
-    /// call it on a worker's loop.
+    /// Builds the site again, as of `now`, and puts it in place. Returns the paths whose answers changed. It reads files, so do not call it
+    /// on a worker's loop.
     ///
     /// # Errors
     /// Fails as [`build`] does; the old site stays.
-    pub fn rebuild(&self) -> Result<Vec<String>, BuildError> {
-        let mut new = build(&self.shared.folder, &self.shared.options)?;
-        let old = self.site();
-        new.keep_dates(&old);
-        let changed = old.changed_paths(&new);
-        if *old != new {
-            self.shared.site.store(Arc::new(new));
-        }
+    pub fn rebuild(&self, now: Timestamp) -> Result<Vec<String>, BuildError> {
+        let new = build(&self.shared.folder, &self.shared.options, now)?;
+        let changed = self.site().changed_paths(&new);
+        self.shared.site.store(Arc::new(new));
         Ok(changed)
     }
 }
@@ -109,31 +103,32 @@ async fn answer(site: &Site, head: &http::request::Parts, arrival: &Arrival<'_>)
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return Ok(response);
     }
-    let Some(path) = slug::decode_path(head.uri.path()) else { return Ok(whole(&site.not_found)) };
-    if let Some(page) = site.pages.get(&path) {
-        if page.per_authority {
-            return Ok(completed(page, head, arrival));
+    let base = match head.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| slug::is_authority(host)) {
+        Some(host) => format!("{}://{host}", arrival.scheme.as_str()),
+        None => return Ok(short(StatusCode::BAD_REQUEST, "A blog is asked with a valid Host field.\n")),
+    };
+    let Some(path) = slug::decode_path(head.uri.path()) else { return Ok(whole(site.not_found(&base))) };
+    match site.find(&path, &base) {
+        Some(Found::Page(page)) => Ok(precondition(head, &page.etag, page.kind).unwrap_or_else(|| whole(page))),
+        Some(Found::File(file)) => {
+            if let Some(response) = precondition(head, &file.etag, PageKind::File) {
+                return Ok(response);
+            }
+            let Some(opened) = file.open().await? else { return Ok(whole(site.not_found(&base))) };
+            let mut response = Response::new(file.body(opened));
+            describe(response.headers_mut(), file.content_type, file.bytes);
+            validators(response.headers_mut(), &file.etag, PageKind::File);
+            Ok(response)
         }
-        return Ok(precondition(head, &page.etag, page.last_modified, page.kind).unwrap_or_else(|| whole(page)));
+        None => Ok(elsewhere(site, &path, head.uri.query()).unwrap_or_else(|| whole(site.not_found(&base)))),
     }
-    if let Some(file) = site.files.get(&path) {
-        if let Some(response) = precondition(head, &file.etag, file.last_modified, PageKind::File) {
-            return Ok(response);
-        }
-        let Some(opened) = file.open().await? else { return Ok(whole(&site.not_found)) };
-        let mut response = Response::new(file.body(opened));
-        describe(response.headers_mut(), file.content_type, file.bytes);
-        validators(response.headers_mut(), &file.etag, file.last_modified, PageKind::File);
-        return Ok(response);
-    }
-    Ok(elsewhere(site, &path, head.uri.query()).unwrap_or_else(|| whole(&site.not_found)))
 }
 
 /// Makes a redirect if `path` differs from an existing address only in its slash. The target is relative, so it holds on every host. It is
 /// an address of this site, so nobody can make it lead elsewhere.
 fn elsewhere(site: &Site, path: &str, query: Option<&str>) -> Option<Response<Body>> {
     let target = if path == "/page/1" || path == "/page/1/" { "/".to_owned() } else { format!("{path}/") };
-    if !site.pages.contains_key(&target) {
+    if !site.contains(&target) {
         return None;
     }
     let query = query.map_or_else(String::new, |query| format!("?{query}"));
@@ -143,42 +138,29 @@ fn elsewhere(site: &Site, path: &str, query: Option<&str>) -> Option<Response<Bo
     Some(response)
 }
 
-fn whole(page: &Page) -> Response<Body> {
-    let mut response = Response::new(Body::from(page.body.clone()));
-    *response.status_mut() = page.status;
-    describe(response.headers_mut(), page.content_type, page.body.len() as u64);
+fn whole(page: Page) -> Response<Body> {
+    let Page { status, content_type, body, etag, kind } = page;
+    let bytes = body.len() as u64;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    describe(response.headers_mut(), content_type, bytes);
     // Validators describe a representation of the target; a 404 has none.
-    if page.status == StatusCode::OK {
-        validators(response.headers_mut(), &page.etag, page.last_modified, page.kind);
+    if status == StatusCode::OK {
+        validators(response.headers_mut(), &etag, kind);
     }
     response
 }
 
-/// Answers with a page in which the scheme and the host of the request are filled in.
-fn completed(page: &Page, request: &http::request::Parts, arrival: &Arrival<'_>) -> Response<Body> {
-    let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| slug::is_authority(host));
-    let Some(host) = host else {
-        return short(StatusCode::BAD_REQUEST, "This address needs a valid Host field.\n");
-    };
-    let base = format!("{}://{host}", arrival.scheme.as_str());
-    let text = String::from_utf8_lossy(&page.body).replace(BASE, &base);
-    let etag = format!("\"{}\"", theme::digest(text.as_bytes()));
-    if let Some(response) = precondition(request, &etag, page.last_modified, page.kind) {
-        return response;
-    }
-    whole(&Page { body: Bytes::from(text), etag, ..page.clone() })
-}
-
 /// Evaluates the request's conditions for an answer that would be 200. Returns a 304, a 412, or nothing.
-fn precondition(request: &http::request::Parts, etag: &str, modified: Timestamp, kind: PageKind) -> Option<Response<Body>> {
+fn precondition(request: &http::request::Parts, etag: &str, kind: PageKind) -> Option<Response<Body>> {
     let fields = RequestFields::from_map(&request.headers);
-    match conditional::evaluate(&request.method, &fields, Some(etag.as_bytes()), Some(modified)) {
+    match conditional::evaluate(&request.method, &fields, Some(etag.as_bytes()), None) {
         Precondition::Proceed => None,
         Precondition::Failed => Some(short(StatusCode::PRECONDITION_FAILED, "It has changed.\n")),
         Precondition::NotModified => {
             let mut response = Response::new(Body::Empty);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
-            validators(response.headers_mut(), etag, modified, kind);
+            validators(response.headers_mut(), etag, kind);
             Some(response)
         }
     }
@@ -190,11 +172,10 @@ fn describe(fields: &mut HeaderMap, content_type: &'static str, bytes: u64) {
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// Adds the fields by which a stored response is validated. Pages say nothing about freshness: that is the cache's policy.
-fn validators(fields: &mut HeaderMap, etag: &str, modified: Timestamp, kind: PageKind) {
+/// Adds the fields by which a stored response is validated. There is no `Last-Modified`: a page changes with others, whose files may be
+/// older than it.
+fn validators(fields: &mut HeaderMap, etag: &str, kind: PageKind) {
     fields.insert(ETAG, HeaderValue::try_from(etag).expect("an entity tag is quoted hexadecimal digits"));
-    let date = httpdate::fmt_http_date(SystemTime::from(modified));
-    fields.insert(LAST_MODIFIED, HeaderValue::try_from(date).expect("an HTTP date is ASCII"));
     if kind == PageKind::Asset {
         fields.insert(CACHE_CONTROL, IMMUTABLE);
     }
@@ -219,6 +200,8 @@ mod tests {
     use super::*;
     use crate::HELD_FILE_BYTES_MAX;
 
+    const NOW: Timestamp = Timestamp::from_secs(1_790_812_800);
+
     struct Fixture {
         blog: Blog,
         folder: tempfile::TempDir,
@@ -231,7 +214,7 @@ mod tests {
         fs::write(folder.path().join("posts/cat.png"), "png").expect("written");
         let large: Vec<u8> = (0..=HELD_FILE_BYTES_MAX).map(|n| (n % 251) as u8).collect();
         fs::write(folder.path().join("film.mp4"), large).expect("written");
-        let blog = Blog::open(folder.path(), BlogOptions::default()).expect("builds");
+        let blog = Blog::open(folder.path(), BlogOptions::default(), NOW).expect("builds");
         Fixture { blog, folder }
     }
 
@@ -241,6 +224,9 @@ mod tests {
 
     fn ask_by(scheme: Scheme, blog: &Blog, method: &str, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
         let mut request = Request::builder().method(method).uri(path);
+        if !fields.iter().any(|(name, _)| *name == "host") {
+            request = request.header(HOST, "blog.test");
+        }
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
@@ -259,7 +245,7 @@ mod tests {
         let (status, fields, body) = ask(&blog, "GET", "/%C3%BCber-uns/", &[]);
         assert_eq!((status, fields[CONTENT_TYPE].as_bytes()), (StatusCode::OK, HTML.as_bytes()));
         assert_eq!(fields[CONTENT_LENGTH], body.len().to_string().as_str());
-        assert!(fields.contains_key(LAST_MODIFIED) && !fields.contains_key(CACHE_CONTROL));
+        assert!(!fields.contains_key("last-modified") && !fields.contains_key(CACHE_CONTROL));
         let etag = fields[ETAG].to_str().expect("ascii");
         assert!(etag.starts_with('"') && etag.ends_with('"'));
     }
@@ -340,7 +326,7 @@ mod tests {
             let host = ("host", "a.test");
             let (status, fields, _) = ask(&blog, "GET", path, &[host]);
             assert_eq!(status, StatusCode::OK, "{path}");
-            let (etag, modified) = (fields[ETAG].to_str().expect("ascii"), fields[LAST_MODIFIED].to_str().expect("ascii"));
+            let etag = fields[ETAG].to_str().expect("ascii");
             let weak = format!("\"x\", W/{etag}");
             let cases = [
                 (vec![("if-none-match", etag)], 304),
@@ -349,10 +335,6 @@ mod tests {
                 (vec![("if-none-match", "\"x\"")], 200),
                 (vec![("if-match", etag)], 200),
                 (vec![("if-match", "\"x\"")], 412),
-                (vec![("if-modified-since", modified)], 304),
-                (vec![("if-modified-since", "Thu, 01 Jan 1970 00:00:00 GMT")], 200),
-                (vec![("if-modified-since", "garbage")], 200),
-                (vec![("if-none-match", "\"x\""), ("if-modified-since", modified)], 200),
             ];
             for (mut sent, expected) in cases {
                 sent.push(host);
@@ -368,7 +350,7 @@ mod tests {
         let Fixture { blog, folder: _folder } = fixture();
         let (_, http, body) = ask(&blog, "GET", "/feed.xml", &[("host", "a.test:8080")]);
         let text = String::from_utf8(body).expect("text");
-        assert!(text.contains("<id>http://a.test:8080/</id>") && !text.contains(BASE), "{text}");
+        assert!(text.contains("<id>http://a.test:8080/</id>") && !text.contains('\u{1}'), "{text}");
         let (_, https, body) = ask_by(Scheme::Https, &blog, "GET", "/feed.xml", &[("host", "a.test:8080")]);
         assert!(String::from_utf8(body).expect("text").contains("<id>https://a.test:8080/</id>"));
         assert_ne!(http[ETAG], https[ETAG]);
@@ -380,9 +362,9 @@ mod tests {
     #[test]
     fn theme_assets_are_immutable() {
         let Fixture { blog, folder: _folder } = fixture();
-        let (path, _) =
-            blog.site().pages.iter().find(|(_, p)| p.kind == PageKind::Asset).map(|(a, b)| (a.clone(), b.clone())).expect("one");
-        assert_eq!(ask(&blog, "GET", &path, &[]).1[CACHE_CONTROL], IMMUTABLE);
+        let site = blog.site();
+        let (path, _) = site.addresses().find(|(_, kind)| *kind == PageKind::Asset).expect("one");
+        assert_eq!(ask(&blog, "GET", path, &[]).1[CACHE_CONTROL], IMMUTABLE);
     }
 
     #[test]
@@ -399,15 +381,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_post_leaves_the_old_site() {
+    fn a_bad_post_is_left_out_until_it_is_mended() {
         let Fixture { blog, folder } = fixture();
-        let old = blog.site();
         fs::write(folder.path().join("bad.md"), "---\ndate: soon\n---\n# Bad").expect("written");
-        assert!(blog.rebuild().is_err() && Arc::ptr_eq(&old, &blog.site()));
+        assert!(blog.rebuild(NOW).expect("the rest lives").is_empty() && !blog.site().contains("/bad/"));
+        assert_eq!(blog.site().problems().len(), 1);
         fs::write(folder.path().join("bad.md"), "# Good").expect("written");
-        let changed = blog.rebuild().expect("builds");
+        let changed = blog.rebuild(NOW).expect("builds");
         assert!(changed.contains(&"/bad/".to_owned()) && changed.contains(&"/".to_owned()), "{changed:?}");
-        let request = Request::get("/bad/").body(Body::Empty).expect("a request");
+        let request = Request::get("/bad/").header(HOST, "blog.test").body(Body::Empty).expect("a request");
         let arrival = Arrival::of_our_own(Scheme::Http, "");
         let response = blog.fetch(request, &arrival, None).now_or_never().expect("held pages need no wait").expect("answers");
         assert_eq!(response.status(), StatusCode::OK);

@@ -30,7 +30,7 @@ pub struct BlogOptions {
 }
 
 /// [`BlogOptions`] as they are meant: with defaults filled in and values checked.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Settings {
     pub(crate) title: String,
     pub(crate) description: Option<String>,

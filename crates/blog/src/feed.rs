@@ -3,9 +3,11 @@
 //! All three need absolute addresses. Where `base_url` is not set, scheme and host are known only when a request comes, so the texts are
 //! built with [`BASE`] in their place and completed for each request: three short texts, and the cache in front keeps the result per host.
 
+use std::sync::Arc;
+
 use crate::{
-    config::Settings,
     escape::{escape, push_escaped},
+    model::Model,
     post::Post,
     slug::encode_path,
 };
@@ -19,10 +21,15 @@ const ENTRIES_MAX: usize = 20;
 /// The number of URLs that the definition of sitemaps allows.
 const SITEMAP_URLS_MAX: usize = 50_000;
 
-/// Writes `/feed.xml`. `built` is the date of a feed without posts.
-pub(crate) fn atom(settings: &Settings, posts: &[Post], built: jiff::Timestamp) -> String {
-    let posts = &posts[..posts.len().min(ENTRIES_MAX)];
-    let updated = posts.iter().map(Post::changed).max().unwrap_or(built);
+/// Returns the posts in the feed.
+pub(crate) fn newest(model: &Model) -> impl Iterator<Item = &Arc<Post>> {
+    model.posts.iter().take(ENTRIES_MAX)
+}
+
+/// Writes `/feed.xml`.
+pub(crate) fn atom(model: &Model) -> String {
+    let settings = &model.settings;
+    let updated = newest(model).map(|post| post.changed()).max().unwrap_or_default();
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n");
     xml += &format!("<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"{}\" xml:base=\"{BASE}/\">\n", settings.language);
     xml += &format!("<id>{BASE}/</id>\n<title>{}</title>\n", escape(&settings.title));
@@ -33,7 +40,7 @@ pub(crate) fn atom(settings: &Settings, posts: &[Post], built: jiff::Timestamp) 
     xml += &format!("<link rel=\"alternate\" type=\"text/html\" href=\"{BASE}/\"/>\n");
     xml += &format!("<link rel=\"self\" type=\"application/atom+xml\" href=\"{BASE}/feed.xml\"/>\n");
     xml += "<generator>Seawall</generator>\n";
-    for post in posts {
+    for post in newest(model) {
         let url = format!("{BASE}{}", escape(&encode_path(&post.path)));
         xml += &format!("<entry xml:base=\"{url}\">\n<id>{url}</id>\n<title>{}</title>\n", escape(&post.title));
         xml += &format!("<link rel=\"alternate\" type=\"text/html\" href=\"{url}\"/>\n");
@@ -57,7 +64,10 @@ pub(crate) fn atom(settings: &Settings, posts: &[Post], built: jiff::Timestamp) 
 }
 
 /// Writes `/sitemap.xml`: every address, with the day of its last change if that is known.
-pub(crate) fn sitemap<'a>(addresses: impl Iterator<Item = (&'a str, Option<jiff::Timestamp>)>) -> String {
+pub(crate) fn sitemap(model: &Model) -> String {
+    let lists = ["/", "/tags/"].into_iter().chain(model.tags.keys().map(String::as_str)).map(|path| (path, None));
+    let texts = model.posts.iter().chain(&model.pages).map(|post| (post.path.as_str(), Some(post.changed())));
+    let addresses = lists.chain(texts);
     let mut xml =
         String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n");
     for (path, changed) in addresses.take(SITEMAP_URLS_MAX) {

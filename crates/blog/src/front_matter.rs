@@ -21,7 +21,7 @@ use crate::{config::one_line, error::Problem, slug};
 const KEYS: [&str; 8] = ["title", "date", "updated", "draft", "tags", "slug", "summary", "page"];
 
 /// The author's settings for one post.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FrontMatter {
     pub(crate) title: Option<String>,
     pub(crate) date: Option<Moment>,
@@ -31,10 +31,24 @@ pub(crate) struct FrontMatter {
     pub(crate) slug: Option<String>,
     pub(crate) summary: Option<String>,
     pub(crate) page: bool,
+    /// The authors, if they are others than the blog's.
+    pub(crate) authors: Vec<String>,
+    /// The series to which the post belongs.
+    pub(crate) series: Option<String>,
+    /// The picture at the head of the post: a path relative to the file, or an address.
+    pub(crate) cover: Option<String>,
+    /// The words for those who do not see the cover.
+    pub(crate) cover_alt: Option<String>,
+    /// Addresses that lead here: where the post was before.
+    pub(crate) aliases: Vec<String>,
+    /// Whether search engines are asked to leave the post out.
+    pub(crate) noindex: bool,
+    /// BCP 47 language tag of the post, if it is another than the blog's.
+    pub(crate) lang: Option<String>,
 }
 
 /// A date as the author wrote it, and the instant that it means: midnight if it has no time, UTC if it has no offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Moment {
     pub(crate) day: Date,
     pub(crate) instant: Timestamp,
@@ -252,7 +266,11 @@ fn understand(file: &Path, block: &str, mut values: Values) -> Result<FrontMatte
         wrong("tags", message);
         Vec::new()
     });
-    if problems.is_empty() { Ok(FrontMatter { title, date, updated, draft, tags, slug, summary, page }) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(FrontMatter { title, date, updated, draft, tags, slug, summary, page, ..FrontMatter::default() })
+    } else {
+        Err(problems)
+    }
 }
 
 /// Reads tags from `["a", "b"]` or `"a, b"`. Keeps their order and drops repetitions.

@@ -10,6 +10,7 @@
 
 mod blog;
 mod config;
+mod digest;
 mod error;
 mod escape;
 mod feed;
@@ -17,19 +18,23 @@ mod folder;
 mod footnotes;
 mod front_matter;
 mod large_file;
+mod machine;
 mod markdown;
+mod model;
 mod post;
 mod site;
 mod slug;
 mod starter;
 mod theme;
+mod view;
 mod watch;
+mod words;
 
 pub use blog::Blog;
 pub use config::BlogOptions;
 pub use error::{BuildError, Problem};
 pub use large_file::LargeFile;
-pub use site::{Page, PageKind, Site, build, build_texts};
+pub use site::{Found, Page, PageKind, Site, build, build_texts};
 pub use starter::starter;
 pub use watch::{Change, WatchError, Watcher, watch};
 

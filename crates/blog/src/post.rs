@@ -3,12 +3,14 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use jiff::{Timestamp, civil::Date};
 
 use crate::{
     config::Settings,
+    digest::fingerprint,
     error::Problem,
     folder::Folder,
     front_matter::{self, FrontMatter, Moment, Split},
@@ -32,6 +34,12 @@ pub(crate) struct Post {
     pub(crate) html: String,
     pub(crate) feed_html: String,
     pub(crate) minutes: usize,
+    /// The path of the file in the folder, with `/` between names.
+    pub(crate) name: String,
+    /// What else the author set.
+    pub(crate) front: FrontMatter,
+    /// A number that differs if anything in the post does.
+    pub(crate) fingerprint: u128,
 }
 
 impl Post {
@@ -41,46 +49,63 @@ impl Post {
     }
 }
 
-/// Reads the posts, newest first, and the pages, by file name. Collects every problem of every file.
-pub(crate) fn read_all(folder: &Folder, settings: &Settings) -> Result<(Vec<Post>, Vec<Post>), Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut drafts = Vec::new();
+/// The texts of a folder, and what is wrong with those that are left out.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    /// The published posts, newest first.
+    pub(crate) posts: Vec<Arc<Post>>,
+    /// The pages, by file name.
+    pub(crate) pages: Vec<Arc<Post>>,
+    /// Every problem of every file.
+    pub(crate) problems: Vec<Problem>,
+    /// The time at which the next post becomes due.
+    pub(crate) next_due: Option<Timestamp>,
+}
+
+/// Reads all texts of the folder. A text with a problem is left out; a post whose date lies after `now` is not published yet.
+pub(crate) fn read_all(folder: &Folder, settings: &Settings, now: Timestamp) -> Texts {
+    let mut texts = Texts::default();
+    let mut drafts = 0;
     let mut parsed = Vec::new();
     for source in &folder.sources {
         match Parsed::new(&source.name, &source.text) {
-            Ok(text) if text.split.front.draft => drafts.push(text),
+            Ok(text) if text.split.front.draft => drafts += 1,
             Ok(text) => parsed.push((text, source.modified)),
-            Err(more) => problems.extend(more),
+            Err(more) => texts.problems.extend(more),
         }
     }
-    tracing::debug!(drafts = drafts.len(), published = parsed.len(), "texts read");
+    tracing::debug!(drafts, published = parsed.len(), "texts read");
 
     let mut taken: BTreeMap<String, PathBuf> = BTreeMap::new();
-    for (text, _) in &parsed {
-        if let Some(other) = taken.insert(text.path.clone(), text.file.clone()) {
-            let message = format!("has the same address {} as {}; give one of them another `slug`", text.path, other.display());
-            problems.push(Problem::new(&text.file, 1, message));
-        }
-    }
+    parsed.retain(|(text, _)| {
+        let Some(other) = taken.get(&text.path) else {
+            taken.insert(text.path.clone(), text.file.clone());
+            return true;
+        };
+        let message = format!("has the same address {} as {}; give one of them another `slug`", text.path, other.display());
+        texts.problems.push(Problem::new(&text.file, 1, message));
+        false
+    });
     let targets = Targets {
         posts: parsed.iter().map(|(text, _)| (text.name.to_owned(), text.path.clone())).collect(),
         files: folder.files.iter().map(|file| file.name.clone()).collect(),
     };
-    let (mut posts, mut pages) = (Vec::new(), Vec::new());
     for (text, modified) in parsed {
         let is_page = text.is_page();
         let modified = i64::try_from(modified.as_secs()).ok().and_then(|secs| Timestamp::from_second(secs).ok()).unwrap_or_default();
+        // A text without a date has that of its file, which nobody chose.
+        let modified = modified.min(now);
         match text.publish(settings, &targets, modified) {
-            Ok(post) if is_page => pages.push(post),
-            Ok(post) => posts.push(post),
-            Err(more) => problems.extend(more),
+            Ok(post) if !is_page && post.date.instant > now => {
+                texts.next_due = Some(texts.next_due.map_or(post.date.instant, |due| due.min(post.date.instant)));
+            }
+            Ok(post) if is_page => texts.pages.push(Arc::new(post)),
+            Ok(post) => texts.posts.push(Arc::new(post)),
+            Err(more) => texts.problems.extend(more),
         }
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    posts.sort_by(|a, b| b.date.instant.cmp(&a.date.instant).then_with(|| a.path.cmp(&b.path)));
-    Ok((posts, pages))
+    texts.posts.sort_by(|a, b| b.date.instant.cmp(&a.date.instant).then_with(|| a.path.cmp(&b.path)));
+    texts
 }
 
 /// A file with its front matter read. Its text is rendered when all addresses are known.
@@ -113,7 +138,7 @@ impl<'a> Parsed<'a> {
 
     fn publish(self, settings: &Settings, targets: &Targets, modified: Timestamp) -> Result<Post, Vec<Problem>> {
         let Split { front, body, body_line } = self.split;
-        let FrontMatter { title, date, updated, tags, summary, .. } = front;
+        let FrontMatter { title, date, updated, tags, summary, .. } = front.clone();
         let text = Text {
             file: &self.file,
             folder: self.name.rsplit_once('/').map_or("", |(folder, _)| folder),
@@ -127,16 +152,22 @@ impl<'a> Parsed<'a> {
             vec![Problem::new(&self.file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`")]
         })?;
         let named = self.prefix_date.and_then(|day| Moment::parse(&day.to_string()));
+        let date = date.or(named).unwrap_or_else(|| Moment::of_instant(modified));
+        let summary = summary.unwrap_or(rendered.summary);
+        let fingerprint = fingerprint(&(&self.path, &title, &front, (date, updated), &tags, &summary, &rendered.html, &rendered.feed_html));
         Ok(Post {
             path: self.path,
             title,
-            date: date.or(named).unwrap_or_else(|| Moment::of_instant(modified)),
+            date,
             updated,
             tags,
-            summary: summary.unwrap_or(rendered.summary),
+            summary,
             html: rendered.html,
             feed_html: rendered.feed_html,
             minutes: rendered.minutes,
+            name: self.name.to_owned(),
+            front,
+            fingerprint,
         })
     }
 }

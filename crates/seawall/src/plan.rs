@@ -480,8 +480,12 @@ fn open_php(folder: &Path, site: &Site, params: Vec<(String, String)>) -> anyhow
     })
 }
 
+#[expect(clippy::disallowed_methods, reason = "a post that lies ahead waits for the machine's time")]
 fn open_blog(folder: &PathBuf, site: &Site, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
-    let blog = Blog::open(folder, blog_options(site))?;
+    let blog = Blog::open(folder, blog_options(site), std::time::SystemTime::now().into())?;
+    for problem in blog.site().problems() {
+        tracing::warn!("{}/{problem}", folder.display());
+    }
     let purge = purge_for_folder(site, shared);
     let watcher = blog::watch(&blog, move |change| match change {
         Change::Published { paths } => {

@@ -1,0 +1,1 @@
+//! What other engines wrote becomes a folder of Markdown.
