@@ -41,6 +41,34 @@ struct Shared {
     site: ArcSwap<Site>,
 }
 
+/// What a rebuild changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// The paths whose answers changed, new and removed ones included, percent-decoded and in order.
+    pub paths: Vec<String>,
+    /// The paths of texts for their authors alone that changed ([`Site::draft`]), new and removed ones included.
+    pub drafts: Vec<String>,
+    /// Whether the answer for addresses that do not exist changed.
+    pub not_found: bool,
+    /// The number of texts that were read from disk.
+    pub read: usize,
+    /// The number of texts that were rendered: those that changed, and those whose links lead elsewhere now.
+    pub rendered: usize,
+    /// The problems that were not there before.
+    pub problems: Vec<Problem>,
+    /// The problems that are gone.
+    pub mended: Vec<Problem>,
+}
+
+impl Rebuilt {
+    /// Tells whether nothing changed that anybody could see.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { paths, drafts, not_found, read: _, rendered: _, problems, mended } = self;
+        paths.is_empty() && drafts.is_empty() && !not_found && problems.is_empty() && mended.is_empty()
+    }
+}
+
 impl Blog {
     /// Builds the site from `folder`, as of `now`. It reads files, so do not call it on a worker's loop.
     ///

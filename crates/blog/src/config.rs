@@ -27,6 +27,8 @@ pub struct BlogOptions {
     pub footer: Option<String>,
     /// The number of posts on each index page, 1 to 100. Default: 10.
     pub posts_per_page: Option<usize>,
+    /// Whether drafts and posts whose time has not come are published with the others, marked as what they are. Default: no.
+    pub drafts: bool,
 }
 
 /// [`BlogOptions`] as they are meant: with defaults filled in and values checked.
@@ -40,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) language: String,
     pub(crate) footer: Option<String>,
     pub(crate) posts_per_page: usize,
+    /// Whether drafts are published.
+    pub(crate) drafts: bool,
 }
 
 impl Settings {
@@ -79,6 +83,7 @@ impl Settings {
             language,
             footer: options.footer.clone().or(file.footer),
             posts_per_page,
+            drafts: options.drafts || file.drafts,
         })
     }
 

@@ -45,6 +45,10 @@ pub(crate) struct FrontMatter {
     pub(crate) noindex: bool,
     /// BCP 47 language tag of the post, if it is another than the blog's.
     pub(crate) lang: Option<String>,
+    /// The key that joins translations of one text.
+    pub(crate) translation: Option<String>,
+    /// The whole address, if the author chose it.
+    pub(crate) permalink: Option<String>,
 }
 
 /// A date as the author wrote it, and the instant that it means: midnight if it has no time, UTC if it has no offset.
@@ -78,6 +82,8 @@ pub(crate) struct Split<'a> {
     pub(crate) body: &'a str,
     /// The line of the file on which `body` begins.
     pub(crate) body_line: usize,
+    /// Problems that do not keep the text from being published, such as keys that nobody knows.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// Parts front matter from Markdown. A file that begins with neither fence is Markdown from its first line.
@@ -85,7 +91,7 @@ pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Pro
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().next().unwrap_or_default().trim_end();
     if first != "+++" && first != "---" {
-        return Ok(Split { front: FrontMatter::default(), body: text, body_line: 1 });
+        return Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new() });
     }
     let start = text.find('\n').map_or(text.len(), |at| at + 1);
     let mut at = start;
@@ -96,13 +102,13 @@ pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Pro
             let front = values
                 .map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + 1), message)])
                 .and_then(|values| understand(file, block, values))?;
-            return Ok(Split { front, body, body_line: slug::line_at(text, at + line.len()) });
+            return Ok(Split { front, body, body_line: slug::line_at(text, at + line.len()), warnings: Vec::new() });
         }
         at += line.len();
     }
     // A rule of three hyphens on the first line is Markdown; an unclosed `+++` can only be a slip.
     if first == "---" && !text[start..].contains(": ") {
-        return Ok(Split { front: FrontMatter::default(), body: text, body_line: 1 });
+        return Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new() });
     }
     Err(vec![Problem::new(file, 1, format!("the front matter is never closed; end it with a line `{first}`"))])
 }

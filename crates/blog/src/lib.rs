@@ -22,19 +22,21 @@ mod machine;
 mod markdown;
 mod model;
 mod post;
+mod related;
 mod site;
 mod slug;
 mod starter;
+mod targets;
 mod theme;
 mod view;
 mod watch;
 mod words;
 
-pub use blog::Blog;
+pub use blog::{Blog, Rebuilt};
 pub use config::BlogOptions;
-pub use error::{BuildError, Problem};
+pub use error::{BuildError, Problem, Severity};
 pub use large_file::LargeFile;
-pub use site::{Found, Page, PageKind, Site, build, build_texts};
+pub use site::{Draft, Found, Page, PageKind, Site, build, build_texts};
 pub use starter::starter;
 pub use watch::{Change, WatchError, Watcher, watch};
 

@@ -3,10 +3,7 @@
 //! One pass over the parser's events rewrites what a blog wants different: headings get anchors, links to `.md` files become the
 //! addresses of their posts, images beside a post are found, code blocks carry a caption (```` ```toml title="seawall.toml" ````).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    path::Path,
-};
+use std::{collections::HashMap, path::Path};
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
@@ -16,6 +13,7 @@ use crate::{
     feed::BASE,
     footnotes::{Footnotes, Spanned},
     slug,
+    targets::Targets,
 };
 
 /// The length at which a summary is cut, at the end of a word.
@@ -23,15 +21,6 @@ const SUMMARY_CHARS_MAX: usize = 240;
 
 /// The number of words that an adult reads in a minute on a screen.
 const WORDS_PER_MINUTE: usize = 220;
-
-/// The possible targets of links in a text.
-#[derive(Debug)]
-pub(crate) struct Targets {
-    /// The addresses of the published Markdown files, by path in the folder.
-    pub(crate) posts: BTreeMap<String, String>,
-    /// The other files, by path in the folder.
-    pub(crate) files: BTreeSet<String>,
-}
 
 /// A rendered text, ready for its templates.
 #[derive(Debug, Default)]
@@ -46,6 +35,8 @@ pub(crate) struct Rendered {
     pub(crate) summary: String,
     /// The reading time in minutes; at least one.
     pub(crate) minutes: usize,
+    /// Problems that do not keep the text from being published.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// One Markdown text and its place in the folder.
@@ -86,8 +77,9 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
     if !page.problems.is_empty() {
         return Err(page.problems);
     }
+    let warnings = page.warnings;
     let feed_html = Writer::new(text, targets, true).write(events);
-    Ok(Rendered { html, feed_html, heading, summary, minutes })
+    Ok(Rendered { html, feed_html, heading, summary, minutes, warnings })
 }
 
 struct Writer<'t> {
@@ -96,11 +88,12 @@ struct Writer<'t> {
     is_feed: bool,
     ids: HashMap<String, usize>,
     problems: Vec<Problem>,
+    warnings: Vec<Problem>,
 }
 
 impl<'t> Writer<'t> {
     fn new(text: &'t Text<'t>, targets: &'t Targets, is_feed: bool) -> Self {
-        Self { text, targets, is_feed, ids: HashMap::new(), problems: Vec::new() }
+        Self { text, targets, is_feed, ids: HashMap::new(), problems: Vec::new(), warnings: Vec::new() }
     }
 
     fn write(&mut self, events: Vec<Spanned<'_>>) -> String {
@@ -212,16 +205,18 @@ impl<'t> Writer<'t> {
         let (path, suffix) = url.split_at(end);
         let decoded = slug::decode_path(path).unwrap_or_else(|| path.to_owned());
         let name = join(self.text.folder, &decoded);
-        if let Some(address) = name.as_ref().and_then(|name| self.targets.posts.get(name)) {
-            return format!("{}{suffix}", slug::encode_path(address));
-        }
-        if let Some(name) = name.filter(|name| self.targets.files.contains(name)) {
-            return format!("/{}{suffix}", slug::encode_path(&name));
+        let line = || self.text.body_line + slug::line_at(self.text.body, offset) - 1;
+        if let Some(target) = name.as_ref().and_then(|name| self.targets.text(name).or_else(|| self.targets.file(name))) {
+            // A link from draft to draft is relative: both are seen in the same place.
+            if !target.is_published && target.address.starts_with('/') {
+                let message = format!("link to {url:?}: it is not published yet, so readers will find nothing there");
+                self.warnings.push(Problem::warning(self.text.file, line(), message));
+            }
+            return format!("{}{suffix}", slug::encode_path(&target.address));
         }
         if is_image || is_markdown(&decoded) {
-            let line = self.text.body_line + slug::line_at(self.text.body, offset) - 1;
             let what = if is_image { "there is no such file to show" } else { "no published post or page has that name" };
-            self.problems.push(Problem::new(self.text.file, line, format!("link to {url:?}: {what}; paths are relative to this file")));
+            self.problems.push(Problem::new(self.text.file, line(), format!("link to {url:?}: {what}; paths are relative to this file")));
         }
         url.to_owned()
     }
@@ -358,17 +353,33 @@ fn minutes(events: &[Spanned<'_>]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{
+        error::Severity,
+        targets::{Known, Target},
+    };
 
     fn text(body: &str) -> Text<'_> {
         Text { file: Path::new("posts/a.md"), folder: "posts", body, body_line: 5, is_english: true, is_titled: true }
     }
 
     fn targets() -> Targets {
-        Targets {
-            posts: [("posts/b.md".to_owned(), "/b-post/".to_owned()), ("pages/über.md".to_owned(), "/über/".to_owned())].into(),
-            files: ["posts/cat photo.jpg".to_owned(), "top.png".to_owned()].into(),
-        }
+        let target = |name: &str, address: &str| {
+            (name.to_owned(), Target { address: address.to_owned(), is_published: address != "/later/", version: 0 })
+        };
+        let texts = [target("posts/b.md", "/b-post/"), target("pages/über.md", "/über/"), target("posts/later.md", "/later/")];
+        let files = [target("posts/cat photo.jpg", "/posts/cat photo.jpg"), target("top.png", "/top.png")];
+        Targets::new(Arc::new(Known { texts: texts.into(), files: files.into() }))
+    }
+
+    #[test]
+    fn a_link_to_what_is_not_published_yet_is_a_warning_with_a_line() {
+        let rendered = render(&text("Text\n\n[x](later.md)"), &targets()).expect("renders");
+        assert!(rendered.html.contains("href=\"/later/\""), "{}", rendered.html);
+        let told: Vec<_> = rendered.warnings.iter().map(|warning| (warning.severity, warning.line)).collect();
+        assert_eq!(told, [(Severity::Warning, Some(7))]);
     }
 
     fn page(body: &str) -> String {

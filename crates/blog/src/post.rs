@@ -21,8 +21,18 @@ use crate::{
 /// First segments of addresses that the site needs for itself.
 const RESERVED: [&str; 3] = ["page", "tags", "theme"];
 
-/// A text that is published.
-#[derive(Debug)]
+/// Whether readers see a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Standing {
+    Published,
+    /// Its author has not finished it.
+    Draft,
+    /// Its time has not come.
+    Due(Timestamp),
+}
+
+/// A text that can be shown.
+#[derive(Debug, Clone)]
 pub(crate) struct Post {
     /// The address, beginning and ending with a slash, not percent-encoded.
     pub(crate) path: String,
@@ -34,8 +44,18 @@ pub(crate) struct Post {
     pub(crate) html: String,
     pub(crate) feed_html: String,
     pub(crate) minutes: usize,
+    /// The Markdown of the text, without its front matter.
+    pub(crate) markdown: String,
     /// The path of the file in the folder, with `/` between names.
     pub(crate) name: String,
+    pub(crate) is_page: bool,
+    pub(crate) standing: Standing,
+    /// BCP 47 language tag of the text, if it is another than the blog's: as the front matter or the name (`hello.de.md`) says.
+    pub(crate) lang: Option<String>,
+    /// The key that joins translations: as the front matter says, or the path of the file without its language.
+    pub(crate) translation: String,
+    /// A number that differs if [`Post::html`] does.
+    pub(crate) html_fingerprint: u128,
     /// What else the author set.
     pub(crate) front: FrontMatter,
     /// A number that differs if anything in the post does.
@@ -46,6 +66,16 @@ impl Post {
     /// Returns when the post last changed, as the author says.
     pub(crate) fn changed(&self) -> Timestamp {
         self.updated.map_or(self.date.instant, |updated| updated.instant.max(self.date.instant))
+    }
+
+    /// Returns the authors: those whom the post names, or the blog's own.
+    pub(crate) fn authors<'p>(&'p self, settings: &'p Settings) -> Vec<&'p str> {
+        if self.front.authors.is_empty() { vec![&settings.author] } else { self.front.authors.iter().map(String::as_str).collect() }
+    }
+
+    /// Returns the language of the text in a blog whose language is `default`.
+    pub(crate) fn language<'p>(&'p self, default: &'p str) -> &'p str {
+        self.lang.as_deref().unwrap_or(default)
     }
 }
 

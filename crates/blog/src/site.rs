@@ -81,6 +81,21 @@ pub enum Found<'s> {
     Page(Page),
     /// A file that is too large to hold in memory.
     File(&'s LargeFile),
+    /// Nothing but the way to where it is now: this path.
+    Moved(&'s str),
+}
+
+/// A text that readers do not see yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draft<'s> {
+    /// The path at which [`Site::draft`] finds it, which will be its address.
+    pub path: &'s str,
+    /// The title.
+    pub title: &'s str,
+    /// The path of its file in the folder.
+    pub file: &'s str,
+    /// When it is published by itself, if its date lies ahead.
+    pub due: Option<jiff::Timestamp>,
 }
 
 /// A whole site: its addresses, and the model of which their answers are made when somebody asks. Two builds of an unchanged folder have the

@@ -30,11 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The result of a change in the folder.
 #[derive(Debug)]
 pub enum Change {
-    /// The new site is in place. `paths` is never empty: a rebuild that changes nothing is not reported.
-    Published {
-        /// The paths whose answers changed, new and removed ones included, percent-decoded.
-        paths: Vec<String>,
-    },
+    /// The new site is in place. A rebuild that changes nothing is not reported.
+    Published(Rebuilt),
     /// The folder could not be built, and the old site stays.
     Failed(BuildError),
 }
