@@ -10,7 +10,7 @@ use crate::{
     feed::BASE,
     front_matter::Moment,
     model::{Group, Model},
-    post::Post,
+    post::{Post, Standing},
     slug::{self, encode_path},
     theme::{Link, Tag, long_date, tag_path},
     words::Words,
@@ -29,6 +29,8 @@ pub(crate) enum View {
     Tags,
     /// The posts of the tag whose page has this address.
     Tag(String),
+    /// A text that readers do not see yet, by its place in [`Model::drafts`].
+    Draft(usize),
     /// The answer for addresses that do not exist.
     NotFound,
 }
@@ -90,11 +92,14 @@ struct Entry<'m> {
     /// How long the text takes to read, in words.
     reading: String,
     summary: &'m str,
-    html: Html<'m>,
+    /// Whether readers do not see the post yet.
+    is_draft: bool,
+    /// The text. In lists it is absent: they would have to be made anew whenever a word of a text changes.
+    html: Option<Html<'m>>,
     tags: Vec<Tag>,
 }
 
-/// The text of a post. Its fingerprint is that of the post, as the text is long.
+/// The text of a post. Its fingerprint was made with it, as the text is long.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Html<'m> {
@@ -114,7 +119,7 @@ impl View {
     pub(crate) const fn template(&self) -> &'static str {
         match self {
             Self::Index(_) => "index.html",
-            Self::Post(_) | Self::Page(_) => "post.html",
+            Self::Post(_) | Self::Page(_) | Self::Draft(_) => "post.html",
             Self::Tags => "tags.html",
             Self::Tag(_) => "tag.html",
             Self::NotFound => "404.html",
@@ -134,7 +139,7 @@ impl View {
     fn context<'m>(&self, model: &'m Model) -> Context<'m> {
         let page = |number: usize| if number == 1 { "/".to_owned() } else { format!("/page/{number}/") };
         let link = |post: &Post| Link::new(&post.title, &post.path);
-        let entry = |post: &'m Post| Entry::new(model, post);
+        let entry = |post: &'m Post| Entry::whole(model, post);
         let (title, path, summary, content) = match self {
             &Self::Index(number) => {
                 let (count, size) = (model.index_pages(), model.settings.posts_per_page);
@@ -155,6 +160,11 @@ impl View {
             &Self::Page(index) => {
                 let post = &model.pages[index];
                 let content = Content::Post { post: entry(post), is_page: true, newer: None, older: None };
+                (Some(post.title.clone()), Some(encode_path(&post.path)), Some(post.summary.as_str()), content)
+            }
+            &Self::Draft(index) => {
+                let post = &model.drafts[index];
+                let content = Content::Post { post: entry(post), is_page: post.is_page, newer: None, older: None };
                 (Some(post.title.clone()), Some(encode_path(&post.path)), Some(post.summary.as_str()), content)
             }
             Self::Tags => (Some("Tags".to_owned()), Some("/tags/".to_owned()), None, Content::Tags { tags: weighed(model) }),
@@ -191,6 +201,12 @@ impl<'m> Frame<'m> {
 }
 
 impl<'m> Entry<'m> {
+    /// Makes the entry of a post that is shown whole.
+    fn whole(model: &Model, post: &'m Post) -> Self {
+        Self { html: Some(Html { html: &post.html, fingerprint: post.html_fingerprint }), ..Self::new(model, post) }
+    }
+
+    /// Makes the entry of a post for a list.
     fn new(model: &Model, post: &'m Post) -> Self {
         let day = |moment: Moment| Day { text: long_date(moment.day, model.settings.is_english()), iso: moment.day.to_string() };
         Self {
@@ -201,7 +217,8 @@ impl<'m> Entry<'m> {
             year: post.date.day.year(),
             reading: Words::of(&model.settings.language).minutes(post.minutes),
             summary: &post.summary,
-            html: Html { html: &post.html, fingerprint: post.fingerprint },
+            is_draft: post.standing != Standing::Published,
+            html: None,
             tags: post.tags.iter().map(|tag| Tag::new(tag, &tag_path(tag))).collect(),
         }
     }
