@@ -38,9 +38,9 @@ impl Problem {
         Self { severity: Severity::Warning, ..Self::new(file, line, message) }
     }
 
-    /// Tells whether both speak of the same mistake, wherever it stands in the file: an author who writes above it has not made a new one.
-    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        (self.severity, &self.file, &self.message) == (other.severity, &other.file, &other.message)
+    /// Returns what tells the mistake from others, wherever it stands in the file: an author who writes above it has not made a new one.
+    pub(crate) fn key(&self) -> (Severity, &Path, &str) {
+        (self.severity, &self.file, &self.message)
     }
 }
 

@@ -1,0 +1,130 @@
+//! What is remembered from one build of a site to the next.
+
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::SystemTime};
+
+use semantics::Timestamp;
+
+use crate::{
+    config::{BlogOptions, Settings},
+    error::{BuildError, Problem},
+    folder::{self, Folder, Listed, Stamp, Unread},
+    model::Model,
+    post::Manner,
+    site::Site,
+    static_file::{Files, StaticFile},
+    texts::{Published, Texts},
+    theme::Theme,
+};
+
+/// A folder and everything that was read of it. Building a site again reads and renders only what has changed.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    folder: PathBuf,
+    options: BlogOptions,
+    /// The last settings that were right.
+    settings: Option<Settings>,
+    theme: Arc<Theme>,
+    texts: Texts,
+    files: Files,
+}
+
+/// What a build had to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// The number of texts whose content was not known.
+    pub(crate) read: usize,
+    /// The number of texts that were rendered.
+    pub(crate) rendered: usize,
+}
+
+impl Memory {
+    pub(crate) fn new(folder: PathBuf, options: BlogOptions) -> Self {
+        let (texts, files) = (Texts::default(), Files::default());
+        Self { folder, options, settings: None, theme: Arc::new(Theme::embedded()), texts, files }
+    }
+
+    /// Forgets everything that was read.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(std::mem::take(&mut self.folder), std::mem::take(&mut self.options));
+    }
+
+    /// Builds the site as it is at `now`.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed, or `blog.toml` is wrong and there were never right settings.
+    pub(crate) fn build(&mut self, now: Timestamp) -> Result<(Site, Work), BuildError> {
+        let folder = folder::look(&self.folder).map_err(|problem| BuildError::new(vec![problem]))?;
+        self.build_of(folder, folder::read, now)
+    }
+
+    /// Builds the site of texts that are no files: pairs of a path and a text.
+    pub(crate) fn build_texts(&mut self, texts: &[(&str, &str)], now: Timestamp) -> Result<(Site, Work), BuildError> {
+        let listed = |(name, text): &(&str, &str)| Listed {
+            name: (*name).to_owned(),
+            path: PathBuf::new(),
+            stamp: Stamp::of_text(text),
+            modified: SystemTime::UNIX_EPOCH,
+            is_draft: false,
+        };
+        let folder = Folder { texts: texts.iter().map(listed).collect(), ..Folder::default() };
+        let given: HashMap<&str, &str> = texts.iter().copied().collect();
+        let read = |file: &Listed| given.get(file.name.as_str()).map(|text| (*text).to_owned()).ok_or(Unread::Gone);
+        self.build_of(folder, read, now)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the stamps of files carry the machine's time, and are compared with it")]
+    fn build_of(
+        &mut self,
+        mut folder: Folder,
+        read: impl Fn(&Listed) -> Result<String, Unread> + Sync,
+        now: Timestamp,
+    ) -> Result<(Site, Work), BuildError> {
+        let clock = SystemTime::now();
+        let mut problems = std::mem::take(&mut folder.problems);
+        let settings = self.settings(folder.config.as_ref(), &read, &mut problems)?;
+        let now = i64::try_from(now.as_secs()).ok().and_then(|secs| jiff::Timestamp::from_second(secs).ok()).unwrap_or(jiff::Timestamp::MAX);
+
+        let files = self.files.read(std::mem::take(&mut folder.files), clock, &mut problems);
+        let targets = files.iter().map(|file| (file.name.clone(), file.target(settings.drafts))).collect();
+        let read = self.texts.read(&folder, read, now, clock);
+        let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
+        let Published { library, problems: more, next_due, rendered } = published;
+        problems.extend(more);
+        let model = Model::new(settings, Arc::clone(&self.theme), library, icon(&files));
+        Ok((Site::new(model, files, problems, next_due), Work { read, rendered }))
+    }
+
+    /// Reads the settings. If they are wrong, the last ones that were right stay.
+    fn settings(
+        &mut self,
+        file: Option<&Listed>,
+        read: impl Fn(&Listed) -> Result<String, Unread>,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Settings, BuildError> {
+        let text = match file.map(read) {
+            Some(Ok(text)) => Ok(Some(text)),
+            Some(Err(Unread::Gone)) if self.settings.is_some() => Err(Vec::new()),
+            None | Some(Err(Unread::Gone)) => Ok(None),
+            Some(Err(Unread::Wrong(problem))) => Err(vec![problem]),
+        };
+        let new = text.and_then(|text| Settings::new(&self.options, text.as_deref(), &self.folder));
+        match (new, &self.settings) {
+            (Ok(settings), _) => {
+                self.settings = Some(settings.clone());
+                Ok(settings)
+            }
+            (Err(wrong), Some(last)) => {
+                let kept = |problem: Problem| Problem { message: format!("{}. The settings before stay", problem.message), ..problem };
+                problems.extend(wrong.into_iter().map(kept));
+                Ok(last.clone())
+            }
+            (Err(wrong), None) => Err(BuildError::new(wrong)),
+        }
+    }
+}
+
+/// Returns the address of the author's own icon.
+fn icon(files: &[StaticFile]) -> Option<String> {
+    let is_there = |name: &&str| files.iter().any(|file| file.name == *name);
+    ["favicon.svg", "favicon.ico", "favicon.png"].into_iter().find(is_there).map(|name| format!("/{name}"))
+}
