@@ -82,7 +82,8 @@ impl Memory {
         let clock = SystemTime::now();
         let mut problems = std::mem::take(&mut folder.problems);
         let settings = self.settings(folder.config.as_ref(), &read, &mut problems)?;
-        let now = i64::try_from(now.as_secs()).ok().and_then(|secs| jiff::Timestamp::from_second(secs).ok()).unwrap_or(jiff::Timestamp::MAX);
+        let millis = i64::try_from(now.as_millis()).ok();
+        let now = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).unwrap_or(jiff::Timestamp::MAX);
 
         let files = self.files.read(std::mem::take(&mut folder.files), clock, &mut problems);
         let targets = files.iter().map(|file| (file.name.clone(), file.target(settings.drafts))).collect();

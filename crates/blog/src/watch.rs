@@ -163,7 +163,7 @@ fn wait(next_due: Option<jiff::Timestamp>, tried: Option<jiff::Timestamp>, now: 
 /// Returns the time from `now` until `due`; zero if it has come.
 fn until(due: Option<jiff::Timestamp>, now: Timestamp) -> Option<Duration> {
     let due = Duration::try_from(due?.as_duration()).unwrap_or_default();
-    Some(due.saturating_sub(Duration::from_secs(now.as_secs())))
+    Some(due.saturating_sub(Duration::from_millis(now.as_millis())))
 }
 
 fn rebuild(blog: &Blog, now: Timestamp, last_error: &mut Option<BuildError>, on_change: &impl Fn(Change)) {
@@ -202,7 +202,13 @@ fn matters(event: &Event, root: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, sync::mpsc};
+    use std::{
+        fs,
+        sync::{
+            atomic::{AtomicUsize, Ordering},
+            mpsc,
+        },
+    };
 
     use notify::event::{CreateKind, ModifyKind};
 
@@ -267,13 +273,13 @@ mod tests {
     fn a_post_appears_by_itself_when_its_time_comes() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.md"), "---\ndate: 2026-10-01T00:00:30Z\n---\n# Later").expect("written");
-        let start = Timestamp::from_secs(1_790_812_829);
+        let (start, due) = (Timestamp::from_millis(1_790_812_829_990), Timestamp::from_secs(1_790_812_830));
         let blog = Blog::open(folder.path(), BlogOptions::default(), start).expect("builds");
         assert!(!blog.site().contains("/a/") && blog.site().draft("/a/", "").is_some());
         let (tell, told) = mpsc::sync_channel(8);
-        let asked = std::sync::atomic::AtomicU64::new(0);
-        // The first question is that of how long to wait, the second that of whether the time has come.
-        let clock = move || Timestamp::from_secs(start.as_secs() + asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed).min(3) / 3);
+        let asked = AtomicUsize::new(0);
+        // It is asked how long to wait, which time the first look is for, how long to wait now, and whether the time has come.
+        let clock = move || if asked.fetch_add(1, Ordering::Relaxed) < 3 { start } else { due };
         let _watcher = watch_by(&blog, clock, move |change| {
             let _ = tell.send(change);
         })

@@ -1,0 +1,7 @@
+//! What authors and readers see of a blog when its folder changes.
+
+mod changes;
+mod drafts;
+mod folder;
+mod mistakes;
+mod oracle;
