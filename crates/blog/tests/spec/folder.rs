@@ -54,7 +54,7 @@ impl Folder {
     }
 
     pub(crate) fn blog_with(&self, options: BlogOptions) -> Blog {
-        Blog::open(self.path(), BlogOptions { title: Some("Blog".to_owned()), ..options }, NOW).expect("opens")
+        Blog::open(self.path(), options, NOW).expect("opens")
     }
 }
 

@@ -121,7 +121,7 @@ proptest! {
         for (index, text) in start.iter().enumerate() {
             folder.write(&name(index), written(text));
         }
-        let options = BlogOptions { title: Some("Blog".to_owned()), ..BlogOptions::default() };
+        let options = BlogOptions::default();
         let blog = folder.blog();
         let mut now = NOW;
         for edits in edits {
