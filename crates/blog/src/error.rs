@@ -38,6 +38,12 @@ impl Problem {
         Self { severity: Severity::Warning, ..Self::new(file, line, message) }
     }
 
+    /// Tells whether the file is published nevertheless.
+    #[must_use]
+    pub fn is_warning(&self) -> bool {
+        self.severity == Severity::Warning
+    }
+
     /// Returns what tells the mistake from others, wherever it stands in the file: an author who writes above it has not made a new one.
     pub(crate) fn key(&self) -> (Severity, &Path, &str) {
         (self.severity, &self.file, &self.message)

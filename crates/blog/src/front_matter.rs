@@ -47,8 +47,12 @@ pub(crate) struct FrontMatter {
     pub(crate) lang: Option<String>,
     /// The key that joins translations of one text.
     pub(crate) translation: Option<String>,
-    /// The whole address, if the author chose it.
+    /// The whole address, if the author chose it. It begins with a slash and is not percent-encoded.
     pub(crate) permalink: Option<String>,
+    /// Whether `$…$` may be a formula. Default: yes.
+    pub(crate) math: Option<bool>,
+    /// Whether the text begins with a table of its contents.
+    pub(crate) toc: bool,
 }
 
 /// A date as the author wrote it, and the instant that it means: midnight if it has no time, UTC if it has no offset.

@@ -6,6 +6,7 @@
 use std::{collections::HashMap, path::Path};
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
+use serde::Serialize;
 
 use crate::{
     error::Problem,
@@ -35,8 +36,36 @@ pub(crate) struct Rendered {
     pub(crate) summary: String,
     /// The reading time in minutes; at least one.
     pub(crate) minutes: usize,
+    /// The headings, in order.
+    pub(crate) toc: Vec<Heading>,
+    /// The anchors to which links may lead, in order.
+    pub(crate) anchors: Vec<String>,
+    /// The links to addresses of this site. Whether something is there is known when the site is ([`crate::links`]).
+    pub(crate) links: Vec<OutLink>,
     /// Problems that do not keep the text from being published.
     pub(crate) warnings: Vec<Problem>,
+}
+
+/// A heading of a text. Templates see a list of them as `post.toc`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub(crate) struct Heading {
+    /// The level, 2 to 6: the title of the page is the only heading of level 1.
+    pub(crate) level: u8,
+    /// The anchor, percent-encoded, to be put behind a `#`.
+    pub(crate) id: String,
+    /// The plain text.
+    pub(crate) text: String,
+}
+
+/// A link of a text to an address of this site.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct OutLink {
+    /// The path, percent-decoded. It begins with a slash.
+    pub(crate) path: String,
+    /// The anchor, percent-decoded.
+    pub(crate) fragment: Option<String>,
+    /// The line of the file.
+    pub(crate) line: usize,
 }
 
 /// One Markdown text and its place in the folder.
@@ -48,10 +77,14 @@ pub(crate) struct Text<'a> {
     pub(crate) body: &'a str,
     /// The line of the file on which `body` begins.
     pub(crate) body_line: usize,
-    /// Whether quotes are curled and `--` becomes a dash.
-    pub(crate) is_english: bool,
-    /// Whether the front matter has a title. If not, a heading at the beginning becomes the title and leaves the text.
-    pub(crate) is_titled: bool,
+    /// BCP 47 language tag of the text. It decides about quotation marks, and about the names of alerts, tables and footnotes.
+    pub(crate) language: &'a str,
+    /// The title in the front matter. If there is none, a heading at the beginning becomes the title and leaves the text.
+    pub(crate) title: Option<&'a str>,
+    /// Whether `$…$` may be a formula.
+    pub(crate) has_math: bool,
+    /// Whether the text begins with a table of its contents.
+    pub(crate) has_toc: bool,
 }
 
 /// Renders `text`. A link to a file that does not exist is a problem.
@@ -62,11 +95,11 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_HEADING_ATTRIBUTES
         | Options::ENABLE_GFM;
-    options.set(Options::ENABLE_SMART_PUNCTUATION, text.is_english);
+    options.set(Options::ENABLE_SMART_PUNCTUATION, text.language.starts_with("en"));
     let mut events: Vec<Spanned<'_>> = Parser::new_ext(text.body, options).into_offset_iter().collect();
 
     let heading = first_heading(&events);
-    if !text.is_titled && matches!(events.first(), Some((Event::Start(Tag::Heading { .. }), _))) {
+    if text.title.is_none() && matches!(events.first(), Some((Event::Start(Tag::Heading { .. }), _))) {
         let end = events.iter().position(|(event, _)| matches!(event, Event::End(TagEnd::Heading(_)))).map_or(0, |at| at + 1);
         events.drain(..end);
     }
@@ -79,7 +112,7 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
     }
     let warnings = page.warnings;
     let feed_html = Writer::new(text, targets, true).write(events);
-    Ok(Rendered { html, feed_html, heading, summary, minutes, warnings })
+    Ok(Rendered { html, feed_html, heading, summary, minutes, warnings, ..Rendered::default() })
 }
 
 struct Writer<'t> {
@@ -362,7 +395,7 @@ mod tests {
     };
 
     fn text(body: &str) -> Text<'_> {
-        Text { file: Path::new("posts/a.md"), folder: "posts", body, body_line: 5, is_english: true, is_titled: true }
+        Text { file: Path::new("posts/a.md"), folder: "posts", body, body_line: 5, language: "en", title: Some("T"), has_math: true, has_toc: false }
     }
 
     fn targets() -> Targets {
@@ -456,7 +489,7 @@ mod tests {
 
     #[test]
     fn an_opening_heading_can_be_the_title() {
-        let untitled = Text { is_titled: false, ..text("# Hello `x`\n\nFirst *words*.\n\nMore.") };
+        let untitled = Text { title: None, ..text("# Hello `x`\n\nFirst *words*.\n\nMore.") };
         let rendered = render(&untitled, &targets()).expect("renders");
         assert_eq!((rendered.heading.as_deref(), rendered.summary.as_str()), (Some("Hello x"), "First words."));
         assert!(!rendered.html.contains("<h1"), "{}", rendered.html);

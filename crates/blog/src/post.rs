@@ -12,7 +12,7 @@ use crate::{
     digest::fingerprint,
     error::Problem,
     front_matter::{self, FrontMatter, Moment, Split},
-    markdown::{self, Rendered, Text},
+    markdown::{self, Heading, OutLink, Rendered, Text},
     slug,
     targets::Targets,
 };
@@ -75,6 +75,12 @@ pub(crate) struct Post {
     pub(crate) html: String,
     pub(crate) feed_html: String,
     pub(crate) minutes: usize,
+    /// The headings of the text.
+    pub(crate) toc: Vec<Heading>,
+    /// The anchors of the text, to which links may lead.
+    pub(crate) anchors: Vec<String>,
+    /// The links of the text to addresses of this site.
+    pub(crate) links: Vec<OutLink>,
     /// The Markdown of the text, without its front matter.
     pub(crate) markdown: Arc<str>,
     /// The path of the file in the folder, with `/` between names.
@@ -118,10 +124,10 @@ impl Post {
     }
 
     fn fingerprinted(mut self) -> Self {
-        let Self { path, title, date, updated, tags, summary, html, feed_html, minutes, .. } = &self;
-        let Self { markdown, name, is_page, standing, lang, translation, html_fingerprint: _, front, fingerprint: _, .. } = &self;
-        let shown = (path, title, date, updated, tags, summary, (feed_html, minutes));
-        self.fingerprint = fingerprint(&(html, shown, (markdown, name, is_page, standing, lang, translation, front)));
+        let Self { path, title, date, updated, tags, summary, html, feed_html, minutes, toc, anchors, links, .. } = &self;
+        let Self { markdown, name, is_page, standing, lang, translation, front, .. } = &self;
+        let text = (title, summary, html, feed_html, minutes, toc, anchors, links, markdown);
+        self.fingerprint = fingerprint(&(text, (path, date, updated, tags, name, is_page, standing, lang, translation, front)));
         self
     }
 }
@@ -233,10 +239,12 @@ impl Head {
             folder: name.rsplit_once('/').map_or("", |(folder, _)| folder),
             body: &self.body,
             body_line: self.body_line,
-            is_english: language == "en" || language.starts_with("en-"),
-            is_titled: title.is_some(),
+            language,
+            title: title.as_deref(),
+            has_math: self.front.math.unwrap_or(true),
+            has_toc: self.front.toc,
         };
-        let Rendered { html, feed_html, heading, summary: first, minutes, warnings } = markdown::render(&text, targets)?;
+        let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } = markdown::render(&text, targets)?;
         let title = title.clone().or(heading).ok_or_else(|| {
             vec![Problem::new(file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`")]
         })?;
@@ -251,6 +259,9 @@ impl Head {
             html,
             feed_html,
             minutes,
+            toc,
+            anchors,
+            links,
             markdown: Arc::clone(&self.body),
             name: name.to_owned(),
             is_page: self.is_page,

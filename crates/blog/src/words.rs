@@ -37,6 +37,12 @@ pub(crate) struct Words {
     pub(crate) all_posts: &'static str,
     pub(crate) nothing_found: &'static str,
     pub(crate) draft: &'static str,
+    /// The kind of a card that leads to a video elsewhere.
+    pub(crate) video: &'static str,
+    /// The kind of a card that leads to a message on a social network.
+    pub(crate) message: &'static str,
+    /// The kind of a card that leads to code elsewhere.
+    pub(crate) code: &'static str,
 }
 
 const ENGLISH: Words = Words {
@@ -72,6 +78,9 @@ const ENGLISH: Words = Words {
     all_posts: "All posts",
     nothing_found: "Nothing was found.",
     draft: "Draft",
+    video: "Video",
+    message: "Post",
+    code: "Code",
 };
 
 impl Words {
