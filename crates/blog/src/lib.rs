@@ -1,8 +1,9 @@
 //! A folder of Markdown becomes a site in memory, and the site an [`Origin`](origins::Origin).
 //!
-//! [`build`] reads a folder once and returns every page ready to send ([`Site`]); [`Blog`] holds the current site and answers requests from
-//! it; [`watch`] rebuilds when the folder changes and swaps the site whole, so that a reader sees either the old site or the new one. A
-//! folder that cannot be built leaves the old site in place.
+//! [`build`] reads a folder once and returns the site ([`Site`]), whose pages are drawn when they are asked for; [`Blog`] holds the current site
+//! and answers requests from it; [`watch`] rebuilds when the folder changes, or when the time of a post comes, and swaps the site whole, so that
+//! a reader sees either the old site or the new one. A rebuild reads and renders what has changed. A mistake concerns the file that it is in: its
+//! last good version stays, or it is left out.
 //!
 //! Authors are trusted: raw HTML in a post is published as it stands. Everything else (titles, tags, file names) is escaped.
 //!
