@@ -148,3 +148,71 @@ fn translations<'p>(texts: impl Iterator<Item = &'p Arc<Post>>, language: &str) 
     }
     joined
 }
+
+#[cfg(test)]
+mod tests {
+    use semantics::Timestamp;
+
+    use super::*;
+    use crate::{Site, build_texts, config::BlogOptions};
+
+    fn site(texts: &[(&str, &str)]) -> Site {
+        let options = BlogOptions { author: Some("Ann".to_owned()), ..BlogOptions::default() };
+        let site = build_texts(texts, &options, Timestamp::from_secs(1_790_812_800)).expect("builds");
+        assert_eq!(site.problems(), []);
+        site
+    }
+
+    fn titles<'m>(posts: impl IntoIterator<Item = &'m Arc<Post>>) -> Vec<&'m str> {
+        posts.into_iter().map(|post| post.title.as_str()).collect()
+    }
+
+    fn groups<'m>(model: &'m Model, groups: &'m BTreeMap<String, Group>) -> Vec<(&'m str, &'m str, Vec<&'m str>)> {
+        groups.iter().map(|(path, group)| (path.as_str(), group.title.as_str(), titles(model.posts_of(group)))).collect()
+    }
+
+    #[test]
+    fn posts_are_grouped_by_tag_author_series_and_year() {
+        let site = site(&[
+            ("2025-12-31-a.md", "---\ntags: [Sea, C++]\nseries: Tides\n---\n# A"),
+            ("2026-01-01-b.md", "---\ntags: [sea, SEA]\nauthors: [Bob, Ann]\n---\n# B"),
+            ("2026-01-02-c.md", "---\nseries: tides\nauthor: Bob\n---\n# C"),
+            ("pages/about.md", "---\ntags: [sea]\nseries: Tides\n---\n# About"),
+        ]);
+        let model = site.model();
+        let tags = groups(model, &model.tags);
+        assert_eq!(tags, [("/tags/c-plus-plus/", "C++", vec!["A"]), ("/tags/sea/", "sea", vec!["B", "A"])]);
+        let authors = groups(model, &model.authors);
+        assert_eq!(authors, [("/authors/ann/", "Ann", vec!["B", "A"]), ("/authors/bob/", "Bob", vec!["C", "B"])]);
+        // In the order in which it is read.
+        assert_eq!(groups(model, &model.series), [("/series/tides/", "tides", vec!["A", "C"])]);
+        let (path, _, place) = model.series_of(&model.posts[0]).expect("a series");
+        assert_eq!((path, place), ("/series/tides/", 1));
+        let years: Vec<_> = model.years.iter().map(|(year, posts)| (*year, posts.clone())).collect();
+        assert_eq!(years, [(2025, vec![2]), (2026, vec![0, 1])]);
+    }
+
+    #[test]
+    fn translations_find_each_other_by_name_or_by_key() {
+        let site = site(&[
+            ("hello.md", "# Hello"),
+            ("hello.de.md", "# Hallo"),
+            ("hello.fr.md", "# Bonjour"),
+            ("other.md", "# Another"),
+            ("sea.md", "---\ntranslation: sea\n---\n# Sea"),
+            ("meer.md", "---\ntranslation: sea\nlang: de\n---\n# Meer"),
+            ("ozean.md", "---\ntranslation: sea\nlang: de\nslug: ozean\n---\n# Ozean"),
+            ("alone.md", "---\ntranslation: alone\n---\n# Alone"),
+        ]);
+        let model = site.model();
+        let of = |path: &str| {
+            let post = model.posts.iter().find(|post| post.path == path).expect("a post");
+            model.translations(post).iter().map(|post| (post.language("en"), post.title.as_str())).collect::<Vec<_>>()
+        };
+        let hello = [("de", "Hallo"), ("en", "Hello"), ("fr", "Bonjour")];
+        assert_eq!(of("/hello/"), hello);
+        assert_eq!(of("/hello-de/"), hello);
+        assert_eq!((of("/sea/").len(), of("/sea/")[1]), (2, ("en", "Sea")));
+        assert_eq!((of("/alone/").len(), of("/other/").len()), (0, 0));
+    }
+}

@@ -46,3 +46,60 @@ fn weight(count: usize, total: usize) -> u32 {
     let log = |number: usize| number.checked_ilog2().unwrap_or(0);
     1 + log(total).saturating_sub(log(count))
 }
+
+#[cfg(test)]
+mod tests {
+    use semantics::Timestamp;
+
+    use crate::{Site, build_texts, config::BlogOptions};
+
+    fn site(posts: &[(String, String)]) -> Site {
+        let texts: Vec<_> = posts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        build_texts(&texts, &BlogOptions::default(), Timestamp::from_secs(1_790_812_800)).expect("builds")
+    }
+
+    fn post(name: &str, tags: &str) -> (String, String) {
+        (format!("{name}.md"), format!("---\ntitle: {name}\ntags: [{tags}]\n---\n"))
+    }
+
+    fn related(site: &Site, title: &str) -> Vec<String> {
+        let model = site.model();
+        let index = model.posts.iter().position(|post| post.title == title).expect("a post");
+        model.related(index).map(|post| post.title.clone()).collect()
+    }
+
+    #[test]
+    fn rare_tags_and_many_of_them_make_relatives() {
+        let mut posts = vec![
+            post("2026-01-01-a", "news, tide, gull"),
+            post("2026-01-02-b", "news, tide, gull"),
+            post("2026-01-03-c", "news, tide"),
+            post("2026-01-04-d", "cats"),
+        ];
+        posts.extend((1..21).map(|day| post(&format!("2026-02-{day:02}-news-{day}"), "news")));
+        let site = site(&posts);
+        let relatives = related(&site, "2026-01-01-a");
+        assert_eq!(relatives[..2], ["2026-01-02-b", "2026-01-03-c"]);
+        assert_eq!(relatives.len(), 3);
+        assert!(related(&site, "2026-01-04-d").is_empty());
+    }
+
+    #[test]
+    fn translations_are_not_relatives() {
+        let site = site(&[post("2026-01-01-a", "tide"), post("2026-01-01-a.de", "tide"), post("2026-01-02-b", "tide")]);
+        assert_eq!(related(&site, "2026-01-01-a"), ["2026-01-02-b"]);
+    }
+
+    /// With a tag on every post, the relatives are those around it: others are not even looked at.
+    #[test]
+    fn a_tag_on_all_posts_costs_no_more_than_its_neighbours() {
+        let posts: Vec<_> = (0..400).map(|day| post(&format!("{}-{:02}-{:02}-p{day}", 2000 + day / 200, day % 200 / 20 + 1, day % 20 + 1), "all")).collect();
+        let site = site(&posts);
+        for (index, of) in site.model().posts.iter().enumerate() {
+            for other in site.model().related(index) {
+                let place = site.model().posts.iter().position(|post| post.path == other.path).expect("a post");
+                assert!(place.abs_diff(index) <= super::NEIGHBOURS_MAX, "{} and {}", of.title, other.title);
+            }
+        }
+    }
+}

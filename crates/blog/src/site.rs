@@ -229,6 +229,11 @@ impl Site {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) const fn model(&self) -> &Model {
+        &self.model
+    }
+
     /// Makes a page of a text in which addresses that must be absolute begin with [`BASE`].
     fn page(&self, kind: PageKind, content_type: &'static str, text: &str, base: &str) -> Page {
         let base = self.model.settings.base_url.as_deref().unwrap_or(base);
