@@ -23,9 +23,46 @@ const PICTURES: usize = 3_000;
 const TAGS: u64 = 1_000;
 
 const WORDS: [&str; 40] = [
-    "the", "sea", "wall", "holds", "water", "back", "stone", "by", "stone", "and", "nobody", "remembers", "who", "laid", "first", "tide", "comes",
-    "twice", "a", "day", "with", "wind", "from", "west", "while", "gulls", "watch", "harbour", "where", "boats", "wait", "for", "morning", "light",
-    "that", "turns", "grey", "waves", "into", "silver",
+    "the",
+    "sea",
+    "wall",
+    "holds",
+    "water",
+    "back",
+    "stone",
+    "by",
+    "stone",
+    "and",
+    "nobody",
+    "remembers",
+    "who",
+    "laid",
+    "first",
+    "tide",
+    "comes",
+    "twice",
+    "a",
+    "day",
+    "with",
+    "wind",
+    "from",
+    "west",
+    "while",
+    "gulls",
+    "watch",
+    "harbour",
+    "where",
+    "boats",
+    "wait",
+    "for",
+    "morning",
+    "light",
+    "that",
+    "turns",
+    "grey",
+    "waves",
+    "into",
+    "silver",
 ];
 
 /// Numbers that are the same in every run.
@@ -52,7 +89,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let start = Instant::now();
     let blog = Blog::open(&folder, BlogOptions::default(), now())?;
-    writeln!(out, "built      {:>8.2} s, {} addresses, {} problems", start.elapsed().as_secs_f64(), blog.site().addresses().count(), blog.site().problems().len())?;
+    writeln!(
+        out,
+        "built      {:>8.2} s, {} addresses, {} problems",
+        start.elapsed().as_secs_f64(),
+        blog.site().addresses().count(),
+        blog.site().problems().len()
+    )?;
     writeln!(out, "memory     {:>8} MiB, at most {} MiB", status("VmRSS")? / 1024, status("VmHWM")? / 1024)?;
 
     let start = Instant::now();
@@ -147,7 +190,7 @@ fn post(index: usize, numbers: &mut Numbers) -> String {
             text += &format!("\nAs [before](post-{:05}.md).\n", index - 1);
         }
     }
-    if index % 5 == 0 {
+    if index.is_multiple_of(5) {
         text += "\n```rust\nfn main() {\n    let tide = [1, 2, 3].iter().map(|n| n * 2).collect::<Vec<_>>();\n    println!(\"{tide:?}\");\n}\n```\n";
     }
     if index % 10 < 3 {

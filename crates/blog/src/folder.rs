@@ -215,7 +215,8 @@ impl Walk {
         // A link may name a file outside; what is outside is not the author's to publish by accident.
         let (path, metadata) = if kind.is_symlink() {
             let real = path.canonicalize()?;
-            let is_inside = real.strip_prefix(&self.root).is_ok_and(|inside| !inside.iter().any(|part| is_private(&part.to_string_lossy())));
+            let is_inside =
+                real.strip_prefix(&self.root).is_ok_and(|inside| !inside.iter().any(|part| is_private(&part.to_string_lossy())));
             let metadata = fs::metadata(&real)?;
             if !is_inside || metadata.is_dir() {
                 tracing::debug!(file = name, "skipped: a symbolic link out of the blog, or to a folder");
@@ -423,13 +424,25 @@ mod tests {
         assert_eq!(names(&folder.texts), ["a.md", "posts/README.md", "posts/theme/dark.md"]);
         assert_eq!(names(folder.files.iter().map(|(file, _)| file)), [".well-known/security.txt", "cat.JPG", "cat.png"]);
         assert_eq!(names(&folder.theme), ["theme/_parts/x.html", "theme/post.html"]);
-        assert_eq!(names([&folder.config, &folder.redirects, &folder.headers].into_iter().flatten()), ["blog.toml", "_redirects", "_headers"]);
+        assert_eq!(
+            names([&folder.config, &folder.redirects, &folder.headers].into_iter().flatten()),
+            ["blog.toml", "_redirects", "_headers"]
+        );
         assert_eq!(folder.problems, []);
     }
 
     #[test]
     fn what_lies_in_a_folder_for_drafts_is_for_authors() {
-        let root = folder(&["a.md", "drafts/b.md", "drafts/c/c.md", "drafts/c/cat.png", "drafts/_old/x.md", "posts/drafts/d.md", "_drafts/e.md", "Drafts2/f.md"]);
+        let root = folder(&[
+            "a.md",
+            "drafts/b.md",
+            "drafts/c/c.md",
+            "drafts/c/cat.png",
+            "drafts/_old/x.md",
+            "posts/drafts/d.md",
+            "_drafts/e.md",
+            "Drafts2/f.md",
+        ]);
         let folder = look(root.path()).expect("looked at");
         let drafts: Vec<_> = folder.texts.iter().filter(|file| file.is_draft).collect();
         assert_eq!(names(drafts), ["_drafts/e.md", "drafts/b.md", "drafts/c/c.md", "posts/drafts/d.md"]);

@@ -395,7 +395,16 @@ mod tests {
     };
 
     fn text(body: &str) -> Text<'_> {
-        Text { file: Path::new("posts/a.md"), folder: "posts", body, body_line: 5, language: "en", title: Some("T"), has_math: true, has_toc: false }
+        Text {
+            file: Path::new("posts/a.md"),
+            folder: "posts",
+            body,
+            body_line: 5,
+            language: "en",
+            title: Some("T"),
+            has_math: true,
+            has_toc: false,
+        }
     }
 
     fn targets() -> Targets {

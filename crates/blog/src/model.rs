@@ -115,11 +115,7 @@ pub(crate) fn year_path(year: i16) -> String {
 }
 
 /// Groups posts by names such as their tags, under the addresses that `path` makes of the names.
-fn grouped<'p>(
-    posts: &'p [Arc<Post>],
-    names: impl Fn(&'p Post) -> Vec<&'p str>,
-    path: impl Fn(&str) -> String,
-) -> BTreeMap<String, Group> {
+fn grouped<'p>(posts: &'p [Arc<Post>], names: impl Fn(&'p Post) -> Vec<&'p str>, path: impl Fn(&str) -> String) -> BTreeMap<String, Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for (index, post) in posts.iter().enumerate() {
         for name in names(post) {

@@ -35,7 +35,7 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
         let started: Vec<_> = (0..threads)
             .map(|_| {
                 let builder = thread::Builder::new().name("blog texts".to_owned()).stack_size(STACK_BYTES);
-                builder.spawn_scoped(scope, &take).expect("the system has room for a thread")
+                builder.spawn_scoped(scope, take).expect("the system has room for a thread")
             })
             .collect();
         started.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()

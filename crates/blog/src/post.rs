@@ -171,7 +171,8 @@ impl Head {
         let Split { front, body, body_line, mut warnings } = front_matter::split(file, text)?;
         let Name { day, stem, lang, key } = Name::of(file);
         if day.is_none() && front.date.is_none() && is_like_a_date(&stem) {
-            let message = "the name begins like a date and is none, so the text has the date of its file; begin it with a date such as 2026-03-01-";
+            let message =
+                "the name begins like a date and is none, so the text has the date of its file; begin it with a date such as 2026-03-01-";
             warnings.push(Problem::warning(file, None, message));
         }
         let path = match &front.permalink {
@@ -244,7 +245,8 @@ impl Head {
             has_math: self.front.math.unwrap_or(true),
             has_toc: self.front.toc,
         };
-        let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } = markdown::render(&text, targets)?;
+        let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } =
+            markdown::render(&text, targets)?;
         let title = title.clone().or(heading).ok_or_else(|| {
             vec![Problem::new(file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`")]
         })?;
@@ -291,7 +293,7 @@ impl Name {
     fn of(file: &Path) -> Self {
         let whole = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let (bare, lang) = without_language(whole);
-        let folder = file.parent().unwrap_or(Path::new(""));
+        let folder = file.parent().unwrap_or_else(|| Path::new(""));
         let key = PathBuf::from(folder).join(bare).to_string_lossy().into_owned();
         let parent = folder.file_name().and_then(|name| name.to_str());
         let named = match (parent, lang) {

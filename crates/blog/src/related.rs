@@ -93,7 +93,9 @@ mod tests {
     /// With a tag on every post, the relatives are those around it: others are not even looked at.
     #[test]
     fn a_tag_on_all_posts_costs_no_more_than_its_neighbours() {
-        let posts: Vec<_> = (0..400).map(|day| post(&format!("{}-{:02}-{:02}-p{day}", 2000 + day / 200, day % 200 / 20 + 1, day % 20 + 1), "all")).collect();
+        let posts: Vec<_> = (0..400)
+            .map(|day| post(&format!("{}-{:02}-{:02}-p{day}", 2000 + day / 200, day % 200 / 20 + 1, day % 20 + 1), "all"))
+            .collect();
         let site = site(&posts);
         for (index, of) in site.model().posts.iter().enumerate() {
             for other in site.model().related(index) {

@@ -128,7 +128,11 @@ struct Address {
 enum Content {
     View(View),
     Machine(Machine),
-    Held { content_type: &'static str, body: Bytes, etag: String },
+    Held {
+        content_type: &'static str,
+        body: Bytes,
+        etag: String,
+    },
     File(LargeFile),
     /// The path of where it is now.
     Moved(String),
@@ -261,14 +265,14 @@ fn not_among(some: &[Problem], others: &[Problem]) -> Vec<Problem> {
     for problem in others {
         *counts.entry(problem.key()).or_default() += 1;
     }
-    let is_new = |problem: &&Problem| match counts.get_mut(&problem.key()) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            false
+    let mut found = Vec::new();
+    for problem in some {
+        match counts.get_mut(&problem.key()) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => found.push(problem.clone()),
         }
-        _ => true,
-    };
-    some.iter().filter(is_new).cloned().collect()
+    }
+    found
 }
 
 /// Reads `folder` and makes the site. A post whose date lies after `now` is not published yet; a text with a problem is left out

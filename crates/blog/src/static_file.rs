@@ -133,7 +133,7 @@ mod tests {
         let first = read();
         assert_eq!(first.iter().map(|file| file.body.is_some()).collect::<Vec<_>>(), [true, false]);
         let second = read();
-        assert_eq!(first[0].body.as_ref().map(Bytes::as_ptr), second[0].body.as_ref().map(Bytes::as_ptr), "the same memory");
+        assert_eq!(first[0].body.as_ref().map(|body| body.as_ptr()), second[0].body.as_ref().map(|body| body.as_ptr()), "the same memory");
         fs::write(root.path().join("a.png"), "other").expect("written");
         assert_eq!(read()[0].body.as_deref(), Some(&b"other"[..]));
         assert_eq!(problems, []);

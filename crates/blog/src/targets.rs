@@ -119,7 +119,11 @@ mod tests {
             ("no longer published", known(&[("b.md", target("/b/", false))], &cat()), false),
             ("gone", known(&[], &cat()), false),
             ("a file has come", known(&[("b.md", target("/b/", true)), ("gone.md", target("/gone/", true))], &cat()), false),
-            ("another picture", known(&[("b.md", target("/b/", true))], &[("cat.png", Target { version: 1, ..target("/cat.png", true) })]), false),
+            (
+                "another picture",
+                known(&[("b.md", target("/b/", true))], &[("cat.png", Target { version: 1, ..target("/cat.png", true) })]),
+                false,
+            ),
         ];
         for (what, after, expected) in cases {
             assert_eq!(after.still_answers(&asked), expected, "{what}");
@@ -132,7 +136,11 @@ mod tests {
             &[("b.md", target("/b/", true)), ("d.md", target("/d/", false))],
             &[("drafts/cat.png", target("/drafts/cat.png", false))],
         );
-        let cases = [("/draft/", "../d/", "../drafts/cat.png"), ("/2026/a.html", "../d/", "../drafts/cat.png"), ("/a.html", "d/", "drafts/cat.png")];
+        let cases = [
+            ("/draft/", "../d/", "../drafts/cat.png"),
+            ("/2026/a.html", "../d/", "../drafts/cat.png"),
+            ("/a.html", "d/", "drafts/cat.png"),
+        ];
         for (address, draft, picture) in cases {
             let targets = Targets::of_draft(Arc::clone(&known), address);
             assert_eq!(targets.text("b.md").map(|target| target.address).as_deref(), Some("/b/"), "{address}");

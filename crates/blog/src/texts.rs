@@ -71,7 +71,7 @@ enum Found {
     Gone,
     /// The content is what it was.
     Same,
-    Read(u128, Result<Head, Vec<Problem>>),
+    Read(u128, Result<Arc<Head>, Vec<Problem>>),
     Wrong(Problem),
 }
 
@@ -115,7 +115,7 @@ impl Texts {
                 if before.get(&file.name).is_some_and(|known| known.digest == digest) {
                     return Found::Same;
                 }
-                Found::Read(digest, Head::read(&file.name, &text, file.is_draft))
+                Found::Read(digest, Head::read(&file.name, &text, file.is_draft).map(Arc::new))
             }
         });
         let mut count = 0;
@@ -124,9 +124,9 @@ impl Texts {
             // A text without a date has that of its file, which must not lie ahead.
             let modified = Timestamp::try_from(file.modified).unwrap_or_default().min(now);
             let (is_settled, stamp) = (!file.stamp.is_fresh(clock), file.stamp);
-            let fresh = |known: Option<Remembered>, digest, is_settled, head: Result<Head, _>| {
+            let fresh = |known: Option<Remembered>, digest, is_settled, head: Result<Arc<Head>, _>| {
                 let good = known.and_then(|known| known.good);
-                Remembered { stamp, is_settled, digest, modified, head: head.map(Arc::new), rendering: None, good }
+                Remembered { stamp, is_settled, digest, modified, head, rendering: None, good }
             };
             let text = match (found, known) {
                 (Found::Gone | Found::Same, None) => continue,
@@ -147,8 +147,10 @@ impl Texts {
         // What lies in a folder that cannot be listed is not gone. The folder is told about.
         let is_hidden = |name: &str| folder.unreadable.iter().any(|prefix| name.starts_with(prefix.as_str()));
         let hidden = before.into_iter().filter(|(name, _)| is_hidden(name));
-        self.remembered
-            .extend(hidden.map(|(name, known)| (name, Remembered { is_settled: false, digest: 0, head: Err(Vec::new()), rendering: None, ..known })));
+        self.remembered.extend(
+            hidden
+                .map(|(name, known)| (name, Remembered { is_settled: false, digest: 0, head: Err(Vec::new()), rendering: None, ..known })),
+        );
         count
     }
 
@@ -194,7 +196,8 @@ impl Texts {
             if let Standing::Due(due) = standing {
                 published.next_due = Some(published.next_due.map_or(due, |next| next.min(due)));
             }
-            let mut plan = Plan { name: name.clone(), path, standing, is_public: drafts || standing == Standing::Published, is_lost: false };
+            let mut plan =
+                Plan { name: name.clone(), path, standing, is_public: drafts || standing == Standing::Published, is_lost: false };
             let is_there = text.head.is_ok() || text.good.is_some();
             match taken.get(&plan.path).filter(|_| is_there) {
                 None if is_there && plan.is_public => {
@@ -236,7 +239,11 @@ impl Job {
         let rendered = catch_unwind(AssertUnwindSafe(|| head.render(name, manner, &targets, *standing, *date)));
         let result = match rendered {
             Ok(result) => result.map(|(post, warnings)| (Arc::new(post), warnings)),
-            Err(_) => Err(vec![Problem::new(Path::new(name), None, "a bug in Seawall keeps it from being rendered; please report it with this file")]),
+            Err(_) => Err(vec![Problem::new(
+                Path::new(name),
+                None,
+                "a bug in Seawall keeps it from being rendered; please report it with this file",
+            )]),
         };
         Rendering { manner: manner.clone(), is_public: *is_public, asked: targets.into_asked(), result }
     }

@@ -68,7 +68,7 @@ pub(crate) struct Context<'m> {
 #[serde(untagged)]
 enum Content<'m> {
     Index { entries: Vec<Entry<'m>>, number: usize, count: usize, newer: Option<String>, older: Option<String> },
-    Post { post: Entry<'m>, is_page: bool, newer: Option<Link>, older: Option<Link> },
+    Post { post: Box<Entry<'m>>, is_page: bool, newer: Option<Link>, older: Option<Link> },
     Tags { tags: Vec<Tag> },
     Tag { entries: Vec<Entry<'m>> },
     NotFound { recent: Vec<Link> },
@@ -139,7 +139,7 @@ impl View {
     fn context<'m>(&self, model: &'m Model) -> Context<'m> {
         let page = |number: usize| if number == 1 { "/".to_owned() } else { format!("/page/{number}/") };
         let link = |post: &Post| Link::new(&post.title, &post.path);
-        let entry = |post: &'m Post| Entry::whole(model, post);
+        let entry = |post: &'m Post| Box::new(Entry::whole(model, post));
         let (title, path, summary, content) = match self {
             &Self::Index(number) => {
                 let (count, size) = (model.index_pages(), model.settings.posts_per_page);

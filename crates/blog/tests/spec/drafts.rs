@@ -43,17 +43,15 @@ fn authors_see_drafts_and_what_is_to_come_apart_from_the_site() {
     let mut shown = drafts(&site);
     shown.sort_unstable();
     let titles: Vec<_> = shown.iter().map(|(path, title, _)| (*path, *title)).collect();
-    let expected = [
-        ("/idea/", "An idea"),
-        ("/jekyll/", "From Jekyll"),
-        ("/later/", "On Friday"),
-        ("/unfinished/", "Unfinished"),
-    ];
+    let expected = [("/idea/", "An idea"), ("/jekyll/", "From Jekyll"), ("/later/", "On Friday"), ("/unfinished/", "Unfinished")];
     assert_eq!(titles, expected);
     assert!(shown.iter().all(|(.., text)| text.contains("Secret.")));
     // What is seen under a private address stays below it, and what all readers see is at its own.
     let (.., idea) = &shown[0];
-    assert!(idea.contains("src=\"../drafts/idea/cat.png\"") && idea.contains("href=\"../unfinished/\"") && idea.contains("href=\"/a/\""), "{idea}");
+    assert!(
+        idea.contains("src=\"../drafts/idea/cat.png\"") && idea.contains("href=\"../unfinished/\"") && idea.contains("href=\"/a/\""),
+        "{idea}"
+    );
     assert!(site.draft("/drafts/idea/cat.png", "").is_some() && site.find("/drafts/idea/cat.png", "").is_none());
     assert!(site.draft("/a/", "").is_none());
     let dues: Vec<_> = site.drafts().filter_map(|draft| draft.due.map(|due| (draft.file.to_owned(), due.as_second()))).collect();

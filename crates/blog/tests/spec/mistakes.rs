@@ -73,7 +73,10 @@ fn a_wrong_text_that_is_removed_is_gone() {
 /// One mistake must not become as many as there are links to its file.
 #[test]
 fn links_to_a_text_that_is_left_out_are_not_wrong() {
-    let folder = Folder::of(&[("a.md", "---\ndate: 2026-01-01\n---\n# A\n\n[bad](bad.md)"), ("b.md", "---\ndate: 2026-01-01\n---\n# B\n\n[a](a.md)")]);
+    let folder = Folder::of(&[
+        ("a.md", "---\ndate: 2026-01-01\n---\n# A\n\n[bad](bad.md)"),
+        ("b.md", "---\ndate: 2026-01-01\n---\n# B\n\n[a](a.md)"),
+    ]);
     for (name, content, told) in WRONG {
         folder.write(name, content);
         let blog = folder.blog();
@@ -129,7 +132,8 @@ fn two_texts_with_one_address_are_told_and_the_first_is_published() {
 
 #[test]
 fn names_that_are_nearly_dates_are_told_and_published() {
-    let folder = Folder::of(&[("2026-3-1-x.md", "# X"), ("26-03-01-y.md", "# Y"), ("2026-13-01-z.md", "# Z"), ("2026-03-01-ok.md", "# Ok")]);
+    let folder =
+        Folder::of(&[("2026-3-1-x.md", "# X"), ("26-03-01-y.md", "# Y"), ("2026-13-01-z.md", "# Z"), ("2026-03-01-ok.md", "# Ok")]);
     let blog = folder.blog();
     let told: Vec<_> = blog.site().problems().iter().map(|problem| (problem.severity, problem.file.display().to_string())).collect();
     let expected = ["2026-13-01-z.md", "2026-3-1-x.md", "26-03-01-y.md"].map(|name| (Severity::Warning, name.to_owned()));
