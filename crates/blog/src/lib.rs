@@ -11,6 +11,7 @@
 
 mod blog;
 mod config;
+mod context;
 mod digest;
 mod error;
 mod escape;

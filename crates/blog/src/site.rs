@@ -13,16 +13,17 @@ use semantics::Timestamp;
 use crate::{
     blog::Rebuilt,
     config::BlogOptions,
+    context::{page_path, pages_of},
     digest::{entity_tag, fingerprint},
     error::{BuildError, Problem},
     feed::BASE,
     large_file::LargeFile,
     machine::Machine,
     memory::Memory,
-    model::Model,
+    model::{Model, year_path},
     post::Standing,
     static_file::StaticFile,
-    view::View,
+    view::{LIST_LINES, LIST_TAGS, View},
 };
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -38,6 +39,8 @@ pub enum PageKind {
     Page,
     /// The posts of a tag, or the list of tags.
     Tag,
+    /// Another list: the archive, a year, the authors, an author, a series; and the page for searching.
+    List,
     /// The feed, `/feed.xml`.
     Feed,
     /// The sitemap, `/sitemap.xml`.
@@ -334,19 +337,35 @@ impl Tables {
         let mut view = |path: String, kind, view: View| {
             self.addresses.insert(path, address(kind, view));
         };
-        for number in 1..=model.index_pages() {
-            let path = if number == 1 { "/".to_owned() } else { format!("/page/{number}/") };
-            view(path, PageKind::Index, View::Index(number));
-        }
         for (index, post) in model.posts.iter().enumerate() {
             view(post.path.clone(), PageKind::Post, View::Post(index));
         }
         for (index, page) in model.pages.iter().enumerate() {
             view(page.path.clone(), PageKind::Page, View::Page(index));
         }
-        view("/tags/".to_owned(), PageKind::Tag, View::Tags);
-        for path in model.tags.keys() {
-            view(path.clone(), PageKind::Tag, View::Tag(path.clone()));
+        view("/archive/".to_owned(), PageKind::List, View::Archive);
+        view("/search/".to_owned(), PageKind::List, View::Search);
+        let mut list = |path: &str, kind, items, size, page: &dyn Fn(usize) -> View| {
+            for number in 1..=pages_of(items, size) {
+                view(page_path(path, number), kind, page(number));
+            }
+        };
+        list("/", PageKind::Index, model.posts.len(), model.settings.posts_per_page, &View::Index);
+        list("/tags/", PageKind::Tag, model.tags.len(), LIST_TAGS, &View::Tags);
+        for (path, group) in &model.tags {
+            list(path, PageKind::Tag, group.posts.len(), LIST_LINES, &|number| View::Tag(path.clone(), number));
+        }
+        for (&year, posts) in &model.years {
+            list(&year_path(year), PageKind::List, posts.len(), LIST_LINES, &|number| View::Year(year, number));
+        }
+        for (path, group) in &model.series {
+            list(path, PageKind::List, group.posts.len(), LIST_LINES, &|number| View::Series(path.clone(), number));
+        }
+        if model.has_authors() {
+            list("/authors/", PageKind::List, model.authors.len(), LIST_LINES, &View::Authors);
+            for (path, group) in &model.authors {
+                list(path, PageKind::List, group.posts.len(), LIST_LINES, &|number| View::Author(path.clone(), number));
+            }
         }
         for (index, draft) in model.drafts.iter().enumerate() {
             let kind = if draft.is_page { PageKind::Page } else { PageKind::Post };

@@ -1,0 +1,299 @@
+//! What templates are given: the site, the page, and the posts and people on it.
+//!
+//! Everything here is [`Hash`]: the fingerprint of a [`Context`] tells whether a page would differ. Lists of posts are given [`Item`]s, which
+//! have no text, so that an edit of a text changes the page of its post and no list.
+
+use serde::Serialize;
+
+use crate::{
+    feed::BASE,
+    front_matter::Moment,
+    model::{Group, Model, author_path},
+    post::{Post, Standing},
+    slug::encode_path,
+    theme::{Link, Tag, long_date, tag_path},
+    words::Words,
+};
+
+/// What one page is given.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Context<'m> {
+    pub(crate) site: Frame<'m>,
+    pub(crate) words: &'static Words,
+    /// The kind of the page: `index`, `post`, `page`, `draft`, `archive`, `year`, `tags`, `tag`, `authors`, `author`, `series`, `search` or `404`.
+    pub(crate) kind: &'static str,
+    /// The title of the page, if it has another than the site.
+    pub(crate) title: Option<String>,
+    /// The address of the page, percent-encoded. The page for addresses that do not exist has none.
+    pub(crate) path: Option<String>,
+    pub(crate) summary: Option<&'m str>,
+    /// BCP 47 language tag of what the page is about: that of the post, or that of the blog.
+    pub(crate) language: &'m str,
+    /// Whether search engines are asked to leave the page out.
+    pub(crate) noindex: bool,
+    #[serde(flatten)]
+    pub(crate) content: Content<'m>,
+}
+
+/// What every page of one site is given.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Frame<'m> {
+    title: &'m str,
+    description: Option<&'m str>,
+    author: &'m str,
+    /// The scheme and authority of the site, to be put before addresses that must be absolute. It is filled in when the page is sent.
+    base: &'static str,
+    language: &'m str,
+    footer: Option<&'m str>,
+    style: &'m str,
+    icon: String,
+    /// The address of the author's logo.
+    logo: Option<String>,
+    nav: Vec<Link>,
+    has_tags: bool,
+    has_authors: bool,
+}
+
+/// What differs from kind to kind of page.
+#[derive(Debug, Hash, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Content<'m> {
+    Index {
+        entries: Vec<Item<'m>>,
+        pages: Pages,
+    },
+    Post(Box<PostContent<'m>>),
+    Archive {
+        years: Vec<YearList<'m>>,
+    },
+    Tags {
+        tags: Vec<Tag>,
+        pages: Pages,
+    },
+    Authors {
+        authors: Vec<Person<'m>>,
+        pages: Pages,
+    },
+    /// The posts of a year, a tag, an author or a series.
+    List {
+        entries: Vec<Item<'m>>,
+        pages: Pages,
+        count: usize,
+        author: Option<Person<'m>>,
+        feed: Option<String>,
+    },
+    Search {},
+    NotFound {
+        recent: Vec<Link>,
+    },
+}
+
+/// A post or a page, and where it stands among the others.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct PostContent<'m> {
+    pub(crate) post: Entry<'m>,
+    pub(crate) is_page: bool,
+    pub(crate) newer: Option<Link>,
+    pub(crate) older: Option<Link>,
+    pub(crate) related: Vec<Item<'m>>,
+    pub(crate) series: Option<SeriesBox>,
+    pub(crate) translations: Vec<Translation>,
+}
+
+/// Where a page stands in a list that is too long for one page.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+pub(crate) struct Pages {
+    /// The number of this page, counted from 1.
+    pub(crate) number: usize,
+    /// The number of pages, at least 1.
+    pub(crate) count: usize,
+    /// The addresses of the pages before and after this one.
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+/// A year of the archive, with its newest posts.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct YearList<'m> {
+    pub(crate) year: i16,
+    pub(crate) url: String,
+    /// The number of posts of the year, of which `entries` may be only the newest.
+    pub(crate) count: usize,
+    pub(crate) entries: Vec<Item<'m>>,
+}
+
+/// Somebody who writes posts.
+#[derive(Debug, Clone, Hash, Serialize)]
+pub(crate) struct Person<'m> {
+    pub(crate) name: &'m str,
+    /// The address of the page with the posts of this author.
+    pub(crate) url: String,
+    pub(crate) bio: Option<&'m str>,
+    /// The author's own site.
+    pub(crate) website: Option<&'m str>,
+    /// The address of the author's picture.
+    pub(crate) picture: Option<String>,
+    /// The number of posts.
+    pub(crate) count: usize,
+}
+
+/// The series of a post, with the parts around this one.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct SeriesBox {
+    pub(crate) title: String,
+    pub(crate) url: String,
+    /// Which part the post is, counted from 1, and of how many.
+    pub(crate) number: usize,
+    pub(crate) count: usize,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A part of a series.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Part {
+    pub(crate) number: usize,
+    pub(crate) title: String,
+    pub(crate) url: String,
+    /// Whether it is the post on whose page the list is.
+    pub(crate) is_this: bool,
+}
+
+/// The same text in another language.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Translation {
+    pub(crate) language: String,
+    pub(crate) title: String,
+    pub(crate) url: String,
+}
+
+/// A date in two forms: for people and for machines.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Day {
+    pub(crate) text: String,
+    pub(crate) iso: String,
+}
+
+/// A post in a list.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Item<'m> {
+    title: &'m str,
+    url: String,
+    date: Day,
+    updated: Option<Day>,
+    year: i16,
+    /// How long the text takes to read, in words.
+    reading: String,
+    summary: &'m str,
+    tags: Vec<Tag>,
+    authors: Vec<Person<'m>>,
+    /// BCP 47 language tag, if it is another than that of the blog.
+    language: Option<&'m str>,
+    is_draft: bool,
+}
+
+/// A post on its own page: what a list shows, and the text.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Entry<'m> {
+    #[serde(flatten)]
+    pub(crate) item: Item<'m>,
+    html: Html<'m>,
+}
+
+/// The text of a post. Its fingerprint is kept by the post, as the text is long.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Html<'m> {
+    html: &'m str,
+    #[serde(skip)]
+    fingerprint: u128,
+}
+
+impl std::hash::Hash for Html<'_> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.fingerprint.hash(state);
+    }
+}
+
+impl<'m> Frame<'m> {
+    pub(crate) fn new(model: &'m Model) -> Self {
+        let settings = &model.settings;
+        Self {
+            title: &settings.title,
+            description: settings.description.as_deref(),
+            author: &settings.author,
+            base: BASE,
+            language: &settings.language,
+            footer: settings.footer.as_deref(),
+            style: model.theme.style(),
+            icon: model.icon.as_deref().map_or_else(|| model.theme.mark().to_owned(), encode_path),
+            logo: None,
+            nav: model.pages.iter().map(|page| Link::new(&page.title, &page.path)).collect(),
+            has_tags: !model.tags.is_empty(),
+            has_authors: model.has_authors(),
+        }
+    }
+}
+
+impl<'m> Item<'m> {
+    pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
+        let day = |moment: Moment| Day { text: long_date(moment.day, model.settings.is_english()), iso: moment.day.to_string() };
+        let language = post.lang.as_deref().filter(|language| *language != model.settings.language);
+        Self {
+            title: &post.title,
+            url: encode_path(&post.path),
+            date: day(post.date),
+            updated: post.updated.filter(|updated| updated.day > post.date.day).map(day),
+            year: post.date.day.year(),
+            reading: Words::of(language.unwrap_or(&model.settings.language)).minutes(post.minutes),
+            summary: &post.summary,
+            tags: post.tags.iter().map(|tag| Tag::new(tag, &tag_path(tag))).collect(),
+            authors: Person::of(model, post),
+            language,
+            is_draft: post.standing != Standing::Published,
+        }
+    }
+}
+
+impl<'m> Entry<'m> {
+    pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
+        Self { item: Item::new(model, post), html: Html { html: &post.html, fingerprint: post.html_fingerprint } }
+    }
+}
+
+impl<'m> Person<'m> {
+    /// Returns the authors of a post. A blog that is written by one has none: all posts are by the same.
+    fn of(model: &'m Model, post: &'m Post) -> Vec<Self> {
+        if !model.has_authors() {
+            return Vec::new();
+        }
+        let person = |name: &str| model.authors.get_key_value(&author_path(name)).map(|(path, group)| Self::new(path, group));
+        post.authors(&model.settings).into_iter().filter_map(person).collect()
+    }
+
+    pub(crate) fn new(path: &str, group: &'m Group) -> Self {
+        Self { name: &group.title, url: encode_path(path), bio: None, website: None, picture: None, count: group.posts.len() }
+    }
+}
+
+impl Pages {
+    /// Returns where page `number` of a list of `items` stands, whose first page is at `path`.
+    pub(crate) fn new(path: &str, number: usize, items: usize, size: usize) -> Self {
+        let count = pages_of(items, size);
+        Self {
+            number,
+            count,
+            before: (number > 1).then(|| encode_path(&page_path(path, number - 1))),
+            after: (number < count).then(|| encode_path(&page_path(path, number + 1))),
+        }
+    }
+}
+
+/// Returns the number of pages of a list; at least one.
+pub(crate) fn pages_of(items: usize, size: usize) -> usize {
+    items.div_ceil(size).max(1)
+}
+
+/// Returns the address of page `number` of the list whose first page is at `path`.
+pub(crate) fn page_path(path: &str, number: usize) -> String {
+    if number == 1 { path.to_owned() } else { format!("{path}page/{number}/") }
+}
