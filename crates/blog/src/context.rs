@@ -6,12 +6,14 @@
 use serde::Serialize;
 
 use crate::{
+    config::is_target,
     feed::BASE,
     front_matter::Moment,
+    markdown::Heading,
     model::{Group, Model, author_path},
     post::{Post, Standing},
-    slug::encode_path,
-    theme::{Link, Tag, long_date, tag_path},
+    slug::{encode_path, tag_slug},
+    theme::{Link, Tag, tag_path},
     words::Words,
 };
 
@@ -46,9 +48,13 @@ pub(crate) struct Frame<'m> {
     language: &'m str,
     footer: Option<&'m str>,
     style: &'m str,
+    /// The addresses of fonts that every page needs.
+    fonts: Vec<String>,
     icon: String,
     /// The address of the author's logo.
     logo: Option<String>,
+    /// `ltr` or `rtl`: the direction in which the language is written.
+    dir: &'static str,
     nav: Vec<Link>,
     has_tags: bool,
     has_authors: bool,
@@ -133,8 +139,15 @@ pub(crate) struct Person<'m> {
     pub(crate) website: Option<&'m str>,
     /// The address of the author's picture.
     pub(crate) picture: Option<String>,
-    /// The number of posts.
-    pub(crate) count: usize,
+    /// The number of posts, in the list of authors. Elsewhere it would change with every post.
+    pub(crate) count: Option<usize>,
+}
+
+/// The name of an author above a post.
+#[derive(Debug, Clone, Hash, Serialize)]
+pub(crate) struct Byline<'m> {
+    pub(crate) name: &'m str,
+    pub(crate) url: String,
 }
 
 /// The series of a post, with the parts around this one.
@@ -162,6 +175,8 @@ pub(crate) struct Part {
 #[derive(Debug, Hash, Serialize)]
 pub(crate) struct Translation {
     pub(crate) language: String,
+    /// The language's own name for itself.
+    pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) url: String,
 }
@@ -185,7 +200,8 @@ pub(crate) struct Item<'m> {
     reading: String,
     summary: &'m str,
     tags: Vec<Tag>,
-    authors: Vec<Person<'m>>,
+    /// The authors, if the blog has several.
+    authors: Vec<Byline<'m>>,
     /// BCP 47 language tag, if it is another than that of the blog.
     language: Option<&'m str>,
     is_draft: bool,
@@ -197,6 +213,10 @@ pub(crate) struct Entry<'m> {
     #[serde(flatten)]
     pub(crate) item: Item<'m>,
     html: Html<'m>,
+    /// The headings of the text.
+    toc: &'m [Heading],
+    /// What is known of the authors.
+    people: Vec<Person<'m>>,
 }
 
 /// The text of a post. Its fingerprint is kept by the post, as the text is long.
@@ -214,9 +234,25 @@ impl std::hash::Hash for Html<'_> {
     }
 }
 
+/// Languages that are written from right to left (CLDR, `characterOrder`).
+const RIGHT_TO_LEFT: [&str; 9] = ["ar", "ckb", "dv", "fa", "he", "ps", "sd", "ur", "yi"];
+
 impl<'m> Frame<'m> {
     pub(crate) fn new(model: &'m Model) -> Self {
-        let settings = &model.settings;
+        let (settings, theme) = (&model.settings, &model.theme);
+        let words = Words::of(&settings.language);
+        let nav = match &settings.navigation {
+            Some(links) => links.iter().map(|link| Link::to(&link.title, &link.url)).collect(),
+            None => {
+                let pages = model.pages.iter().map(|page| Link::new(&page.title, &page.path));
+                let tags = (!model.tags.is_empty()).then(|| Link::new(words.tags, "/tags/"));
+                let lists = [Link::new(words.archive, "/archive/")].into_iter().chain(tags);
+                pages.chain(lists).chain([Link::new(words.search, "/search/")]).collect()
+            }
+        };
+        let icon = settings.look.favicon.as_deref().map(|name| theme.address(name));
+        let icon = icon.or_else(|| model.icon.as_deref().map(encode_path)).unwrap_or_else(|| theme.mark().to_owned());
+        let first_subtag = settings.language.split('-').next().unwrap_or_default();
         Self {
             title: &settings.title,
             description: settings.description.as_deref(),
@@ -224,10 +260,12 @@ impl<'m> Frame<'m> {
             base: BASE,
             language: &settings.language,
             footer: settings.footer.as_deref(),
-            style: model.theme.style(),
-            icon: model.icon.as_deref().map_or_else(|| model.theme.mark().to_owned(), encode_path),
-            logo: None,
-            nav: model.pages.iter().map(|page| Link::new(&page.title, &page.path)).collect(),
+            style: theme.style(),
+            fonts: theme.fonts(),
+            icon,
+            logo: settings.look.logo.as_deref().map(|name| theme.address(name)),
+            dir: if RIGHT_TO_LEFT.contains(&first_subtag) { "rtl" } else { "ltr" },
+            nav,
             has_tags: !model.tags.is_empty(),
             has_authors: model.has_authors(),
         }
@@ -236,19 +274,20 @@ impl<'m> Frame<'m> {
 
 impl<'m> Item<'m> {
     pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
-        let day = |moment: Moment| Day { text: long_date(moment.day, model.settings.is_english()), iso: moment.day.to_string() };
-        let language = post.lang.as_deref().filter(|language| *language != model.settings.language);
+        let words = Words::of(&model.settings.language);
+        let day = |moment: Moment| Day { text: words.long_date(moment.day), iso: moment.day.to_string() };
+        let language = post.language(&model.settings.language);
         Self {
             title: &post.title,
             url: encode_path(&post.path),
             date: day(post.date),
             updated: post.updated.filter(|updated| updated.day > post.date.day).map(day),
             year: post.date.day.year(),
-            reading: Words::of(language.unwrap_or(&model.settings.language)).minutes(post.minutes),
+            reading: words.minutes(post.minutes),
             summary: &post.summary,
             tags: post.tags.iter().map(|tag| Tag::new(tag, &tag_path(tag))).collect(),
-            authors: Person::of(model, post),
-            language,
+            authors: authors_of(model, post).map(|(path, group)| Person::new(model, path, group).byline()).collect(),
+            language: Some(language).filter(|language| *language != model.settings.language),
             is_draft: post.standing != Standing::Published,
         }
     }
@@ -256,22 +295,38 @@ impl<'m> Item<'m> {
 
 impl<'m> Entry<'m> {
     pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
-        Self { item: Item::new(model, post), html: Html { html: &post.html, fingerprint: post.html_fingerprint } }
+        Self {
+            item: Item::new(model, post),
+            html: Html { html: &post.html, fingerprint: post.html_fingerprint },
+            toc: &post.toc,
+            people: authors_of(model, post).map(|(path, group)| Person::new(model, path, group)).collect(),
+        }
     }
 }
 
+/// Returns the authors of a post, with the addresses of their pages. A blog that is written by one has none: all posts are by the same.
+fn authors_of<'m>(model: &'m Model, post: &'m Post) -> impl Iterator<Item = (&'m str, &'m Group)> {
+    let names = if model.has_authors() { post.authors(&model.settings) } else { Vec::new() };
+    names.into_iter().filter_map(|name| model.authors.get_key_value(&author_path(name))).map(|(path, group)| (path.as_str(), group))
+}
+
 impl<'m> Person<'m> {
-    /// Returns the authors of a post. A blog that is written by one has none: all posts are by the same.
-    fn of(model: &'m Model, post: &'m Post) -> Vec<Self> {
-        if !model.has_authors() {
-            return Vec::new();
+    /// Describes the author whose page is at `path`.
+    pub(crate) fn new(model: &'m Model, path: &str, group: &'m Group) -> Self {
+        let known = model.settings.authors.get(&tag_slug(&group.title));
+        let picture = known.and_then(|known| known.picture.as_deref());
+        Self {
+            name: known.and_then(|known| known.name.as_deref()).unwrap_or(&group.title),
+            url: encode_path(path),
+            bio: known.and_then(|known| known.bio.as_deref()),
+            website: known.and_then(|known| known.url.as_deref()),
+            picture: picture.map(|picture| if is_target(picture) { picture.to_owned() } else { model.theme.address(picture) }),
+            count: None,
         }
-        let person = |name: &str| model.authors.get_key_value(&author_path(name)).map(|(path, group)| Self::new(path, group));
-        post.authors(&model.settings).into_iter().filter_map(person).collect()
     }
 
-    pub(crate) fn new(path: &str, group: &'m Group) -> Self {
-        Self { name: &group.title, url: encode_path(path), bio: None, website: None, picture: None, count: group.posts.len() }
+    fn byline(self) -> Byline<'m> {
+        Byline { name: self.name, url: self.url }
     }
 }
 

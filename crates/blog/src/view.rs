@@ -8,10 +8,11 @@ use std::sync::Arc;
 use crate::{
     context::{Content, Context, Entry, Frame, Item, Pages, Part, Person, PostContent, SeriesBox, Translation, YearList, page_path},
     digest::fingerprint,
+    error::Problem,
     model::{Group, Model, year_path},
     post::{Post, Standing},
     slug::{self, encode_path},
-    theme::{Link, Tag},
+    theme::{Link, Mistake, Tag},
     words::Words,
 };
 
@@ -28,6 +29,13 @@ const ARCHIVE_LINES: usize = 200;
 const SERIES_PARTS: usize = 12;
 
 const RECENT: usize = 5;
+
+/// A page with everything that it needs: its template, and what the template is given.
+#[derive(Debug)]
+pub(crate) struct Drawable<'m> {
+    pub(crate) template: &'static str,
+    pub(crate) context: Context<'m>,
+}
 
 /// A page of the site that the theme draws. Numbers of pages count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +70,7 @@ pub(crate) enum View {
 
 impl View {
     /// Returns the name of the template that draws this page.
-    pub(crate) const fn template(&self) -> &'static str {
+    const fn template(&self) -> &'static str {
         match self {
             Self::Index(_) => "index.html",
             Self::Post(_) | Self::Page(_) | Self::Draft(_) => "post.html",
@@ -96,15 +104,20 @@ impl View {
 
     /// Returns a number that differs if the page would differ.
     pub(crate) fn fingerprint(&self, model: &Model) -> u128 {
-        fingerprint(&(model.theme.fingerprint(), self.template(), self.context(model)))
+        let Drawable { template, context } = self.drawable(model);
+        fingerprint(&(model.theme.fingerprint(), template, context))
     }
 
     /// Draws the page. Absolute addresses in it begin with [`BASE`](crate::feed::BASE).
     pub(crate) fn draw(&self, model: &Model) -> String {
-        model.theme.render(self.template(), &self.context(model))
+        model.theme.draw(&self.drawable(model))
     }
 
-    pub(crate) fn context<'m>(&self, model: &'m Model) -> Context<'m> {
+    pub(crate) fn drawable<'m>(&self, model: &'m Model) -> Drawable<'m> {
+        Drawable { template: self.template(), context: self.context(model) }
+    }
+
+    fn context<'m>(&self, model: &'m Model) -> Context<'m> {
         let words = Words::of(&model.settings.language);
         let mut context = Context {
             site: Frame::new(model),
@@ -147,14 +160,15 @@ impl View {
                 context.title = Some(words.authors.to_owned());
                 let pages = Pages::new("/authors/", number, model.authors.len(), LIST_LINES);
                 let authors = model.authors.iter().skip((number - 1) * LIST_LINES).take(LIST_LINES);
-                let authors = authors.map(|(path, group)| Person::new(path, group)).collect();
+                let count = |group: &Group| Some(group.posts.len());
+                let authors = authors.map(|(path, group)| Person { count: count(group), ..Person::new(model, path, group) }).collect();
                 context.content = Content::Authors { authors, pages };
             }
             Self::Author(path, number) => {
                 let group = &model.authors[path];
                 context.list(model, (path, *number), group.title.clone(), &group.posts);
                 if let Content::List { author, .. } = &mut context.content {
-                    *author = Some(Person::new(path, group));
+                    *author = Some(Person::new(model, path, group));
                 }
             }
             Self::Series(path, number) => {
@@ -213,8 +227,40 @@ impl<'m> Context<'m> {
         let entries = posts.iter().skip((number - 1) * LIST_LINES).take(LIST_LINES).map(|&post| Item::new(model, &model.posts[post]));
         let feed = (self.kind == "tag").then(|| encode_path(&format!("{path}feed.xml")));
         self.title = Some(title);
-        self.content = Content::List { entries: entries.collect(), pages, count: posts.len(), author: None, feed };
+        self.content = Content::List { entries: entries.collect(), pages, count: posts.len(), first: (number - 1) * LIST_LINES + 1, author: None, feed };
     }
+}
+
+/// Draws pages of every kind, so that a template of the blog that is wrong is found before a reader does. Puts the last good version in the
+/// place of each, or the embedded one, and returns the mistakes.
+pub(crate) fn try_theme(model: &mut Model) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    // Each turn takes a template of the blog away, or puts its last good version there: it ends.
+    while let Some(mistake) = first_mistake(model) {
+        problems.push(mistake.problem());
+        match Arc::get_mut(&mut model.theme) {
+            Some(theme) => theme.withdraw(&mistake),
+            None => break,
+        }
+    }
+    problems
+}
+
+fn first_mistake(model: &Model) -> Option<Mistake> {
+    if !model.theme.has_own_templates() {
+        return None;
+    }
+    let middle = model.posts.len() / 2;
+    let posts = [0, middle].into_iter().filter(|post| *post < model.posts.len()).map(View::Post);
+    let pages = (!model.pages.is_empty()).then_some(View::Page(0));
+    let drafts = (!model.drafts.is_empty()).then_some(View::Draft(0));
+    let year = model.years.keys().next().map(|year| View::Year(*year, 1));
+    let tag = model.tags.keys().next().map(|path| View::Tag(path.clone(), 1));
+    let author = model.authors.keys().next().map(|path| View::Author(path.clone(), 1));
+    let series = model.series.keys().next().map(|path| View::Series(path.clone(), 1));
+    let always = [View::Index(1), View::Archive, View::Tags(1), View::Authors(1), View::Search, View::NotFound];
+    let of_some = pages.into_iter().chain(drafts).chain(year).chain(tag).chain(author).chain(series);
+    always.into_iter().chain(posts).chain(of_some).find_map(|view| model.theme.try_page(&view.drawable(model)).err())
 }
 
 fn link(post: &Post) -> Link {
@@ -252,6 +298,7 @@ fn translations(model: &Model, post: &Post) -> Vec<Translation> {
     let others = model.translations(post).iter().filter(|other| other.name != post.name);
     let one = |other: &Arc<Post>| Translation {
         language: other.language(language).to_owned(),
+        name: Words::find(other.language(language)).map_or_else(|| other.language(language), |words| words.name).to_owned(),
         title: other.title.clone(),
         url: encode_path(&other.path),
     };
