@@ -111,8 +111,7 @@ impl Settings {
         if !(1..=100).contains(&posts_per_page) {
             wrong("posts_per_page", format!("`posts_per_page` is {posts_per_page}; write a number from 1 to 100"));
         }
-        let mut wrong_at =
-            |path: &[&str], message: String| problems.push(Problem::new(name, line_of(text, path).unwrap_or(1), message));
+        let mut wrong_at = |path: &[&str], message: String| problems.push(Problem::new(name, line_of(text, path).unwrap_or(1), message));
         let look = LookSettings::new(options.theme.clone().or(file.theme), |key, message| wrong_at(&["theme", key], message));
         let navigation = options.navigation.clone().or(file.navigation);
         for link in navigation.iter().flatten().filter(|link| !is_target(&link.url)) {
@@ -257,7 +256,10 @@ mod tests {
             ("theme = { accent = \"red; } body { x: y\" }\n", "blog.toml:1: `theme.accent`"),
             ("[theme]\nlook = \"plane\"\n", "blog.toml:2: `theme.look` is \"plane\"; the looks are \"seawall\", \"plain\""),
             ("[theme]\nfont = \"x}\"\n", "blog.toml:2: `theme.font` is \"x}\"; write \"serif\""),
-            ("[theme]\nwidth = \"5rem\"\n", "blog.toml:2: `theme.width` is \"5rem\"; write \"narrow\", \"normal\", \"wide\", or a length from 20rem"),
+            (
+                "[theme]\nwidth = \"5rem\"\n",
+                "blog.toml:2: `theme.width` is \"5rem\"; write \"narrow\", \"normal\", \"wide\", or a length from 20rem",
+            ),
             ("[theme]\nwidth = \"40rem;\"\n", "blog.toml:2: `theme.width`"),
             ("[theme]\nlogo = \"../logo.svg\"\n", "blog.toml:2: `theme.logo` is \"../logo.svg\"; name a file in the blog's folder"),
             ("[theme]\nlogo = \"https://x.test/logo.svg\"\n", "blog.toml:2: `theme.logo`"),

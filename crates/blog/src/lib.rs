@@ -39,11 +39,12 @@ mod watch;
 mod words;
 
 pub use blog::{Blog, Rebuilt};
-pub use config::BlogOptions;
+pub use config::{AuthorOptions, BlogOptions, LookOptions, NavigationLink};
 pub use error::{BuildError, Problem, Severity};
 pub use large_file::LargeFile;
 pub use site::{Draft, Found, Page, PageKind, Site, build, build_texts};
 pub use starter::starter;
+pub use theme::{looks, theme_files};
 pub use watch::{Change, WatchError, Watcher, watch};
 
 /// Files up to this size are held in memory; larger ones are read from disk, 64 KiB at a time, for each request.

@@ -4,12 +4,13 @@
 //! the embedded one. Should a page fail later all the same, it is drawn with the embedded templates: a template never costs a reader a page.
 
 mod colour;
+mod guide;
 mod looks;
 mod style;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt, io,
+    fmt, fs, io,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use serde::Serialize;
 
+pub use self::guide::{looks, theme_files};
 pub(crate) use self::{
     colour::Colour,
     looks::{LOOKS, LookName},
@@ -28,7 +30,7 @@ use crate::{
     error::Problem,
     escape::escape,
     feed::BASE,
-    folder::content_type,
+    folder::{Listed, content_type},
     slug::{encode_path, tag_slug},
     view::Drawable,
 };
@@ -44,6 +46,10 @@ const DEPTH_MAX: usize = 64;
 
 /// The size of a page that is drawn with a blog's own templates.
 const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The largest size of a file in the folder `theme`, and of all of them together. They are held in memory.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+const FILES_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// The number of failures that are told. Pages can fail in more ways than anybody wants to read.
 const TOLD_MAX: usize = 100;
@@ -121,6 +127,33 @@ pub(crate) fn tag_path(tag: &str) -> String {
 
 /// The files in a blog's folder `theme`, by their paths in it.
 pub(crate) type ThemeFiles = BTreeMap<String, Bytes>;
+
+/// Reads the files of the folder `theme`. One that cannot be read is told, and is as if it were not there.
+pub(crate) fn read(listed: &[Listed], problems: &mut Vec<Problem>) -> ThemeFiles {
+    let mut files = ThemeFiles::new();
+    let mut bytes = 0;
+    for file in listed {
+        let Some(name) = file.name.strip_prefix(FOLDER).and_then(|name| name.strip_prefix('/')) else { continue };
+        bytes += file.stamp.bytes;
+        if file.stamp.bytes > FILE_BYTES_MAX || bytes > FILES_BYTES_MAX {
+            let (one, all) = (FILE_BYTES_MAX / (1024 * 1024), FILES_BYTES_MAX / (1024 * 1024));
+            let message = format!("left out: files of a theme have up to {one} MiB each and {all} MiB in all");
+            problems.push(Problem::new(Path::new(&file.name), None, message));
+            continue;
+        }
+        match fs::read(&file.path) {
+            Ok(content) => {
+                files.insert(name.to_owned(), content.into());
+            }
+            // Gone between listing and reading: an editor saved by renaming.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                problems.push(Problem::new(Path::new(&file.name), None, format!("cannot be read ({error}); check its permissions")))
+            }
+        }
+    }
+    files
+}
 
 /// The templates and the assets of one look, ready to draw pages.
 pub(crate) struct Theme {
@@ -345,7 +378,8 @@ fn message(error: &minijinja::Error) -> String {
         ErrorKind::TemplateNotFound => "there is no such template".to_owned(),
         kind => kind.to_string(),
     };
-    let detail = error.detail().map_or_else(String::new, |detail| format!(" ({})", detail.split_whitespace().collect::<Vec<_>>().join(" ")));
+    let detail =
+        error.detail().map_or_else(String::new, |detail| format!(" ({})", detail.split_whitespace().collect::<Vec<_>>().join(" ")));
     format!("{what}{detail}. The last good version is used")
 }
 
@@ -443,7 +477,9 @@ fn is_template(name: &str) -> bool {
 /// Lists the templates of a look: those of the theme, and in their places those of the look.
 fn embedded_templates(look: LookName) -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_look = look.get().templates;
-    TEMPLATES.into_iter().map(|(name, source)| (name, of_look.iter().find(|(other, _)| *other == name).map_or(source, |(_, source)| *source)))
+    TEMPLATES
+        .into_iter()
+        .map(|(name, source)| (name, of_look.iter().find(|(other, _)| *other == name).map_or(source, |(_, source)| *source)))
 }
 
 /// Makes an environment without templates. It has no loader: a template can use those that were added and no other file.

@@ -227,7 +227,14 @@ impl<'m> Context<'m> {
         let entries = posts.iter().skip((number - 1) * LIST_LINES).take(LIST_LINES).map(|&post| Item::new(model, &model.posts[post]));
         let feed = (self.kind == "tag").then(|| encode_path(&format!("{path}feed.xml")));
         self.title = Some(title);
-        self.content = Content::List { entries: entries.collect(), pages, count: posts.len(), first: (number - 1) * LIST_LINES + 1, author: None, feed };
+        self.content = Content::List {
+            entries: entries.collect(),
+            pages,
+            count: posts.len(),
+            first: (number - 1) * LIST_LINES + 1,
+            author: None,
+            feed,
+        };
     }
 }
 

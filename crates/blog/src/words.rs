@@ -28,8 +28,8 @@ mod zh;
 use jiff::civil::Date;
 use serde::Serialize;
 
-pub(crate) use self::{plural::Plurals, tag::is_language_tag};
 use self::plural::Rule;
+pub(crate) use self::{plural::Plurals, tag::is_language_tag};
 
 /// The words of one language. Templates see them as `words`.
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -159,5 +159,9 @@ fn file(name: &str, extensions: &[&str]) -> Result<String, String> {
     let name = name.strip_prefix("./").unwrap_or(name).trim_start_matches('/');
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     let is_inside = !name.contains([':', '\\']) && name.split('/').all(|part| !matches!(part, "" | "." | ".."));
-    if is_inside && extension.is_some_and(|extension| extensions.contains(&extension.as_str())) { Ok(name.to_owned()) } else { Err(remedy()) }
+    if is_inside && extension.is_some_and(|extension| extensions.contains(&extension.as_str())) {
+        Ok(name.to_owned())
+    } else {
+        Err(remedy())
+    }
 }

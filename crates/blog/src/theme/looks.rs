@@ -36,7 +36,7 @@ pub(crate) static LOOKS: [EmbeddedLook; 4] = [
     EmbeddedLook {
         name: "plain",
         style: of_example!("plain", "custom.css"),
-        templates: &[("card.html", of_example!("plain", "card.html"))],
+        templates: &[("index.html", of_example!("plain", "index.html"))],
         papers: papers([0xff_ffff, 0xf6_f6f6], [0x18_1818, 0x24_2424]),
     },
     EmbeddedLook {

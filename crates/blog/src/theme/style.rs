@@ -118,8 +118,7 @@ mod tests {
     fn files_of_the_theme_are_found_by_their_names() {
         let assets = BTreeMap::from([("sea.woff2".to_owned(), "/theme/sea-1.woff2".to_owned())]);
         let css = "a{src:url(sea.woff2)}b{src:url(\"./sea.woff2\") format(\"woff2\")}c{x:url(other.png)}d{x:url(";
-        let expected =
-            "a{src:url(\"/theme/sea-1.woff2\")}b{src:url(\"/theme/sea-1.woff2\") format(\"woff2\")}c{x:url(other.png)}d{x:url(";
+        let expected = "a{src:url(\"/theme/sea-1.woff2\")}b{src:url(\"/theme/sea-1.woff2\") format(\"woff2\")}c{x:url(other.png)}d{x:url(";
         assert_eq!(with_addresses(css, &assets), expected);
     }
 

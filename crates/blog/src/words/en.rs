@@ -6,9 +6,7 @@ pub(super) const WORDS: Words = Words {
     name: "English",
     dir: "ltr",
     locale: "en_US",
-    months: [
-        "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
-    ],
+    months: ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"],
     date: "{d} {month} {y}",
     plural: Rule::One,
     skip: "Skip to the text",

@@ -94,10 +94,25 @@ mod tests {
             (Rule::One, &[(0, Other), (1, One), (2, Other), (21, Other), (101, Other)]),
             (Rule::ZeroOne, &[(0, One), (1, One), (2, Other), (17, Other)]),
             (Rule::Czech, &[(0, Other), (1, One), (2, Few), (4, Few), (5, Other), (22, Other), (101, Other)]),
-            (Rule::Polish, &[(0, Many), (1, One), (2, Few), (4, Few), (5, Many), (12, Many), (21, Many), (22, Few), (101, Many), (112, Many)]),
+            (
+                Rule::Polish,
+                &[(0, Many), (1, One), (2, Few), (4, Few), (5, Many), (12, Many), (21, Many), (22, Few), (101, Many), (112, Many)],
+            ),
             (
                 Rule::EastSlavic,
-                &[(0, Many), (1, One), (2, Few), (5, Many), (11, Many), (14, Many), (21, One), (22, Few), (101, One), (111, Many), (113, Many)],
+                &[
+                    (0, Many),
+                    (1, One),
+                    (2, Few),
+                    (5, Many),
+                    (11, Many),
+                    (14, Many),
+                    (21, One),
+                    (22, Few),
+                    (101, One),
+                    (111, Many),
+                    (113, Many),
+                ],
             ),
         ];
         for (rule, numbers) in cases {
