@@ -53,6 +53,14 @@ impl Colour {
         (1..=100).map(step).find(|colour| is_readable(*colour)).unwrap_or_else(|| step(100))
     }
 
+    /// Returns this colour with `part` of the other, as `color-mix(in srgb, …)` does.
+    #[cfg(test)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
+    pub(crate) fn mixed(self, other: Self, part: f64) -> Self {
+        let mix = |a: u8, b: u8| (f64::from(a) * (1.0 - part) + f64::from(b) * part).round() as u8;
+        Self([mix(self.0[0], other.0[0]), mix(self.0[1], other.0[1]), mix(self.0[2], other.0[2])])
+    }
+
     fn linear(self) -> [f64; 3] {
         self.0.map(|channel| {
             let value = f64::from(channel) / 255.0;

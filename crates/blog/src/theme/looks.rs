@@ -92,3 +92,81 @@ impl fmt::Debug for LookName {
         f.write_str(self.0.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{
+        super::{STYLE, colour::READABLE, style::minified},
+        *,
+    };
+
+    type Variables = BTreeMap<String, String>;
+
+    /// Reads the variables of the first rule for `:root` in `css`.
+    fn declared(css: &str) -> Variables {
+        let body = css.split_once(":root{").and_then(|(_, rest)| rest.split_once('}')).map_or("", |(body, _)| body);
+        body.split(';').filter_map(|line| line.split_once(':')).map(|(name, value)| (name.trim_start_matches('-').to_owned(), value.to_owned())).collect()
+    }
+
+    /// Returns the variables of a look in light and in dark.
+    fn variables(look: &EmbeddedLook) -> [Variables; 2] {
+        let (base, own) = (minified(STYLE), minified(look.style));
+        let parts = |css: &str| {
+            let (light, dark) = css.split_once("@media (prefers-color-scheme:dark){").unwrap_or((css, ""));
+            [declared(light), declared(dark)]
+        };
+        let ([light, dark], [own_light, own_dark]) = (parts(&base), parts(&own));
+        let mut all = light;
+        all.extend(own_light.clone());
+        // In the file, the light colours of the look follow the dark ones of the theme.
+        let mut all_dark = all.clone();
+        all_dark.extend(dark);
+        all_dark.extend(own_light);
+        all_dark.extend(own_dark);
+        [all, all_dark]
+    }
+
+    /// WCAG 2.2, 1.4.3: everything that is read has a contrast of 4.5 on everything on which it can stand.
+    #[test]
+    fn every_colour_of_every_look_can_be_read_in_light_and_in_dark() {
+        for look in &LOOKS {
+            for (scheme, variables) in ["light", "dark"].into_iter().zip(variables(look)) {
+                let colour = |name: &str| {
+                    let value = variables.get(name).unwrap_or_else(|| panic!("{}: no --{name}", look.name));
+                    Colour::parse(value).unwrap_or_else(|| panic!("{}: --{name} is {value}", look.name))
+                };
+                let papers = look.papers[usize::from(scheme == "dark")];
+                assert_eq!(papers, [colour("paper"), colour("wash")], "{}, {scheme}: the papers of the table are those of the style", look.name);
+                let mut pairs = Vec::new();
+                for text in ["ink", "soft", "accent", "k", "s", "n", "f", "t", "a", "m", "tip", "caution"] {
+                    pairs.extend([(text, "paper"), (text, "wash")]);
+                }
+                for text in ["ink", "soft", "k", "s", "n", "f", "t", "a", "m", "tip", "caution"] {
+                    pairs.push((text, "mark"));
+                }
+                for tone in ["note", "tip", "important", "warning", "caution"] {
+                    // On 7 % of itself, which is darker or lighter than the wash of any look is not; measured below.
+                    let (front, paper) = (colour(tone), colour("paper"));
+                    assert!(front.contrast(paper.mixed(front, 0.07)) >= READABLE, "{}, {scheme}: title of an alert, {tone}", look.name);
+                    assert!(colour("ink").contrast(paper.mixed(front, 0.07)) >= READABLE);
+                    assert!(colour("accent").contrast(paper.mixed(front, 0.07)) >= READABLE, "{}, {scheme}: a link in an alert, {tone}: {:.2}", look.name, colour("accent").contrast(paper.mixed(front, 0.07)));
+                }
+                for (front, back) in pairs {
+                    let contrast = colour(front).contrast(colour(back));
+                    assert!(contrast >= READABLE, "{}, {scheme}: {front} on {back} has {contrast:.2}", look.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn styles_are_small() {
+        for look in &LOOKS {
+            let bytes = minified(&format!("{STYLE}\n{}", look.style)).len();
+            let bound = if look.style.is_empty() { 15_000 } else { 17_000 };
+            assert!(bytes < bound, "{}: {bytes} bytes", look.name);
+        }
+    }
+}

@@ -3,5 +3,6 @@
 mod changes;
 mod drafts;
 mod folder;
+mod looks;
 mod mistakes;
 mod oracle;
