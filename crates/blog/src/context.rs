@@ -85,6 +85,8 @@ pub(crate) enum Content<'m> {
         entries: Vec<Item<'m>>,
         pages: Pages,
         count: usize,
+        /// The number of the first post on the page, counted from 1.
+        first: usize,
         author: Option<Person<'m>>,
         feed: Option<String>,
     },
