@@ -13,7 +13,10 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
         &[
             ("site", "the blog, see below"),
             ("words", "the words of the theme in the language of the blog, see below"),
-            ("kind", "`index`, `post`, `page`, `draft`, `archive`, `year`, `tags`, `tag`, `authors`, `author`, `series`, `search` or `404`"),
+            (
+                "kind",
+                "`index`, `post`, `page`, `draft`, `archive`, `year`, `tags`, `tag`, `authors`, `author`, `series`, `search` or `404`",
+            ),
             ("title", "the title of the page; none on the first page of the index"),
             ("path", "the address of the page; none for `404`"),
             ("summary", "one or two sentences, or none"),
@@ -41,11 +44,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("has_authors", "whether the blog has several authors"),
         ],
     ),
-    (
-        "index",
-        "`index.html`, besides",
-        &[("entries", "the posts, as in lists"), ("pages", "where the page stands among the others")],
-    ),
+    ("index", "`index.html`, besides", &[("entries", "the posts, as in lists"), ("pages", "where the page stands among the others")]),
     (
         "post page",
         "`post.html`, besides",
@@ -95,7 +94,11 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
     (
         "entry",
         "`post`: a post on its own page has all that, and",
-        &[("html", "the text: write `{{ post.html|safe }}`"), ("toc", "its headings"), ("people", "its authors, with what is known of them")],
+        &[
+            ("html", "the text: write `{{ post.html|safe }}`"),
+            ("toc", "its headings"),
+            ("people", "its authors, with what is known of them"),
+        ],
     ),
     ("date", "A date", &[("text", "for people: 1 March 2026"), ("iso", "for machines: 2026-03-01")]),
     (
@@ -205,10 +208,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{
-        BlogOptions, build_texts,
-        view::View,
-    };
+    use crate::{BlogOptions, build_texts, view::View};
 
     /// Which kind of thing has its fields under a name.
     fn kind_of(key: &str) -> Option<&'static str> {
@@ -247,7 +247,10 @@ mod tests {
     #[test]
     fn the_guide_names_what_templates_are_given_and_nothing_else() {
         let texts = [
-            ("a.md", "+++\ntitle = \"A\"\ndate = \"2026-01-01\"\nupdated = \"2026-02-01\"\ntags = [\"x\"]\nauthor = \"Ann\"\nseries = \"S\"\n+++\n## H\n\ntext"),
+            (
+                "a.md",
+                "+++\ntitle = \"A\"\ndate = \"2026-01-01\"\nupdated = \"2026-02-01\"\ntags = [\"x\"]\nauthor = \"Ann\"\nseries = \"S\"\n+++\n## H\n\ntext",
+            ),
             ("b.md", "+++\ntitle = \"B\"\ndate = \"2026-01-02\"\ntags = [\"x\"]\nauthor = \"Bob\"\nseries = \"S\"\n+++\ntext"),
             ("pages/about.md", "# About"),
         ];
@@ -273,12 +276,16 @@ mod tests {
             let context = serde_json::to_value(&view.drawable(model).context).expect("a value");
             let mut here = BTreeSet::new();
             seen(&context, kind, &mut here);
-            all.extend(here.into_iter().map(|(at, key)| if at == kind && is_on_every_page(&key) { ("page".to_owned(), key) } else { (at, key) }));
+            all.extend(
+                here.into_iter().map(|(at, key)| if at == kind && is_on_every_page(&key) { ("page".to_owned(), key) } else { (at, key) }),
+            );
         }
         // A post on its own page has what a list shows as well.
         let is_of_item = |key: &str| of("item").iter().any(|(name, _)| *name == key);
-        let given: BTreeSet<_> =
-            all.into_iter().map(|(kind, key)| if kind == "entry" && is_of_item(&key) { ("item".to_owned(), key) } else { (kind, key) }).collect();
+        let given: BTreeSet<_> = all
+            .into_iter()
+            .map(|(kind, key)| if kind == "entry" && is_of_item(&key) { ("item".to_owned(), key) } else { (kind, key) })
+            .collect();
         let told: BTreeSet<_> = GUIDE
             .iter()
             .filter(|(kind, ..)| *kind != "others")

@@ -107,7 +107,10 @@ mod tests {
     /// Reads the variables of the first rule for `:root` in `css`.
     fn declared(css: &str) -> Variables {
         let body = css.split_once(":root{").and_then(|(_, rest)| rest.split_once('}')).map_or("", |(body, _)| body);
-        body.split(';').filter_map(|line| line.split_once(':')).map(|(name, value)| (name.trim_start_matches('-').to_owned(), value.to_owned())).collect()
+        body.split(';')
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.trim_start_matches('-').to_owned(), value.to_owned()))
+            .collect()
     }
 
     /// Returns the variables of a look in light and in dark.
@@ -138,7 +141,12 @@ mod tests {
                     Colour::parse(value).unwrap_or_else(|| panic!("{}: --{name} is {value}", look.name))
                 };
                 let papers = look.papers[usize::from(scheme == "dark")];
-                assert_eq!(papers, [colour("paper"), colour("wash")], "{}, {scheme}: the papers of the table are those of the style", look.name);
+                assert_eq!(
+                    papers,
+                    [colour("paper"), colour("wash")],
+                    "{}, {scheme}: the papers of the table are those of the style",
+                    look.name
+                );
                 let mut pairs = Vec::new();
                 for text in ["ink", "soft", "accent", "k", "s", "n", "f", "t", "a", "m", "tip", "caution"] {
                     pairs.extend([(text, "paper"), (text, "wash")]);
@@ -151,7 +159,12 @@ mod tests {
                     let (front, paper) = (colour(tone), colour("paper"));
                     assert!(front.contrast(paper.mixed(front, 0.07)) >= READABLE, "{}, {scheme}: title of an alert, {tone}", look.name);
                     assert!(colour("ink").contrast(paper.mixed(front, 0.07)) >= READABLE);
-                    assert!(colour("accent").contrast(paper.mixed(front, 0.07)) >= READABLE, "{}, {scheme}: a link in an alert, {tone}: {:.2}", look.name, colour("accent").contrast(paper.mixed(front, 0.07)));
+                    assert!(
+                        colour("accent").contrast(paper.mixed(front, 0.07)) >= READABLE,
+                        "{}, {scheme}: a link in an alert, {tone}: {:.2}",
+                        look.name,
+                        colour("accent").contrast(paper.mixed(front, 0.07))
+                    );
                 }
                 for (front, back) in pairs {
                     let contrast = colour(front).contrast(colour(back));

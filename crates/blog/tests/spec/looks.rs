@@ -51,7 +51,10 @@ const WRONG: [(&str, &str); 10] = [
     ("{% include \"../../../../etc/passwd\" %}", "theme/post.html:1: there is no such template"),
     ("{% include \"/etc/passwd\" %}", "theme/post.html:1: there is no such template"),
     ("{% include \"post.html\" %}", "theme/post.html:1: "),
-    ("{% for a in range(2000) %}{% for b in range(2000) %}{{ a }}{% endfor %}{% endfor %}", "theme/post.html:1: takes more than 2000000 steps"),
+    (
+        "{% for a in range(2000) %}{% for b in range(2000) %}{{ a }}{% endfor %}{% endfor %}",
+        "theme/post.html:1: takes more than 2000000 steps",
+    ),
     ("\n{{ asset('gone.png') }}", "theme/post.html:2: invalid operation (there is no file theme/gone.png"),
 ];
 
@@ -88,7 +91,11 @@ fn at_the_start_the_built_in_template_stands_in_for_a_wrong_one() {
 
 #[test]
 fn a_mistake_in_a_part_is_told_of_the_part() {
-    let folder = Folder::of(&[("a.md", POST), ("theme/base.html", "{% block content %}{% endblock %}{{ site.title }}"), ("theme/chips.html", "\n{{ nobody }}")]);
+    let folder = Folder::of(&[
+        ("a.md", POST),
+        ("theme/base.html", "{% block content %}{% endblock %}{{ site.title }}"),
+        ("theme/chips.html", "\n{{ nobody }}"),
+    ]);
     let blog = folder.blog();
     let problems = lines(blog.site().problems());
     assert!(problems.len() == 1 && problems[0].starts_with("theme/chips.html:2: "), "{problems:?}");
@@ -137,7 +144,13 @@ fn a_style_that_is_never_closed_is_told_with_its_line() {
 
 #[test]
 fn files_of_the_theme_have_addresses_that_change_with_their_content() {
-    let folder = Folder::of(&[("a.md", POST), ("theme/sea.svg", "<svg/>"), ("theme/x.js", "1"), ("theme/notes.md", "secret"), ("theme/README.md", "secret")]);
+    let folder = Folder::of(&[
+        ("a.md", POST),
+        ("theme/sea.svg", "<svg/>"),
+        ("theme/x.js", "1"),
+        ("theme/notes.md", "secret"),
+        ("theme/README.md", "secret"),
+    ]);
     folder.write("theme/custom.css", "body { background: url(sea.svg) }");
     folder.write("theme/post.html", "{{ asset('sea.svg') }} {{ asset('x.js') }}");
     let blog = folder.blog();
@@ -155,7 +168,8 @@ fn files_of_the_theme_have_addresses_that_change_with_their_content() {
 #[test]
 fn settings_become_variables_of_the_style() {
     let settings = "[theme]\naccent = \"yellow\"\nfont = \"mono\"\nwidth = \"44rem\"\nfont_file = \"theme/a.woff2\"\nlogo = \"logo.svg\"\nfavicon = \"icon.png\"\n";
-    let folder = Folder::of(&[("a.md", POST), ("blog.toml", settings), ("theme/a.woff2", "font"), ("logo.svg", "<svg/>"), ("icon.png", "png")]);
+    let folder =
+        Folder::of(&[("a.md", POST), ("blog.toml", settings), ("theme/a.woff2", "font"), ("logo.svg", "<svg/>"), ("icon.png", "png")]);
     let blog = folder.blog();
     assert_eq!(lines(blog.site().problems()), Vec::<String>::new());
     let style = style(&blog);
@@ -172,7 +186,10 @@ fn a_picture_that_is_not_there_is_told_and_the_mark_stays() {
     let folder = Folder::of(&[("a.md", POST), ("blog.toml", "title = \"T\"\n[theme]\nlogo = \"logo.svg\"\n")]);
     let blog = folder.blog();
     let problems = lines(blog.site().problems());
-    assert!(problems.len() == 1 && problems[0].contains("blog.toml:3:") && problems[0].contains("`theme.logo` names \"logo.svg\""), "{problems:?}");
+    assert!(
+        problems.len() == 1 && problems[0].contains("blog.toml:3:") && problems[0].contains("`theme.logo` names \"logo.svg\""),
+        "{problems:?}"
+    );
     assert!(page(&blog, "/").contains("<svg viewBox"));
     folder.write("logo.svg", "<svg/>");
     assert_eq!(rebuilt(&blog).mended.len(), 1);
@@ -184,7 +201,12 @@ fn the_links_at_the_top_are_the_authors() {
     let folder = Folder::of(&[("a.md", POST), ("pages/about.md", "# About us"), ("blog.toml", "")]);
     let blog = folder.blog();
     let front = page(&blog, "/");
-    for link in ["<a href=\"/about/\">About us</a>", "<a href=\"/archive/\">Archive</a>", "<a href=\"/tags/\">Tags</a>", "<a href=\"/search/\">Search</a>"] {
+    for link in [
+        "<a href=\"/about/\">About us</a>",
+        "<a href=\"/archive/\">Archive</a>",
+        "<a href=\"/tags/\">Tags</a>",
+        "<a href=\"/search/\">Search</a>",
+    ] {
         assert!(front.contains(link), "{link}: {front}");
     }
     folder.write("blog.toml", "navigation = [{ title = \"Elsewhere\", url = \"https://x.test/\" }]");
@@ -197,7 +219,8 @@ fn the_links_at_the_top_are_the_authors() {
 #[test]
 fn an_authors_page_says_what_is_known() {
     let settings = "author = \"Ann Lee\"\n[authors.\"Ann Lee\"]\nbio = \"Sails.\"\nurl = \"https://ann.test/\"\npicture = \"ann.png\"\n[authors.bob]\nname = \"Bob Ray\"\n";
-    let folder = Folder::of(&[("blog.toml", settings), ("ann.png", "png"), ("a.md", POST), ("b.md", "---\nauthor: bob\n---\n# B\n\nText.")]);
+    let folder =
+        Folder::of(&[("blog.toml", settings), ("ann.png", "png"), ("a.md", POST), ("b.md", "---\nauthor: bob\n---\n# B\n\nText.")]);
     let blog = folder.blog();
     assert_eq!(lines(blog.site().problems()), Vec::<String>::new());
     let ann = page(&blog, "/authors/ann-lee/");
@@ -226,7 +249,14 @@ fn a_new_post_changes_no_page_that_does_not_show_it() {
 
 #[test]
 fn long_lists_have_pages_of_a_hundred() {
-    let texts: Vec<_> = (0..250).map(|n| (format!("p{n}.md"), format!("---\ndate: 2026-01-01 00:{:02}:{:02}\ntags: [sea]\nseries: S\n---\n# Post {n}\n\nText.", n / 60, n % 60))).collect();
+    let texts: Vec<_> = (0..250)
+        .map(|n| {
+            (
+                format!("p{n}.md"),
+                format!("---\ndate: 2026-01-01 00:{:02}:{:02}\ntags: [sea]\nseries: S\n---\n# Post {n}\n\nText.", n / 60, n % 60),
+            )
+        })
+        .collect();
     let folder = Folder::of(&texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<Vec<_>>());
     let blog = folder.blog();
     for list in ["/tags/sea/", "/archive/2026/", "/series/s/"] {

@@ -77,7 +77,8 @@ impl Export {
         if !kept.is_empty() {
             told += &format!("Left as they are, because they are there already: {}.\n", kept.join(", "));
         }
-        told += "\nKeep the files that you change and delete the others, so that they are renewed with Seawall. A saved file shows at once.\n";
+        told +=
+            "\nKeep the files that you change and delete the others, so that they are renewed with Seawall. A saved file shows at once.\n";
         confirm(&told);
         Ok(ExitCode::SUCCESS)
     }
@@ -127,7 +128,9 @@ mod tests {
         let blog = tempfile::tempdir().expect("a folder");
         let root = blog.path().display();
         let message = |line: &str| export(line).expect_err(line).to_string();
-        assert!(message(&format!("seawall theme export {root} --look shiny")).contains("The looks are seawall, plain, magazine, terminal."));
+        assert!(
+            message(&format!("seawall theme export {root} --look shiny")).contains("The looks are seawall, plain, magazine, terminal.")
+        );
         assert!(message(&format!("seawall theme export {root} --only psot.html")).contains("post.html"));
         assert!(message(&format!("seawall theme export {root}/gone")).contains("is not a folder"));
         assert!(!blog.path().join("theme").exists(), "nothing was written");

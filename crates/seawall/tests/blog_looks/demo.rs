@@ -124,11 +124,17 @@ impl Demo {
     pub(crate) fn written() -> Self {
         let demo = Self { root: tempfile::tempdir().expect("a folder") };
         let words = "The wall stands where the road meets the water. Twice a year the water comes to it, and twice a year it goes again.";
-        let long = format!("{words}\n\n## Before the storm\n\n{words} {words}\n\n## During\n\n{words} {words}\n\n## After\n\n{words}\n").repeat(1);
+        let long =
+            format!("{words}\n\n## Before the storm\n\n{words} {words}\n\n## During\n\n{words} {words}\n\n## After\n\n{words}\n").repeat(1);
         for (at, (day, slug, title, tags)) in [
             ("2026-03-12", "what-a-wall-is-for", "What a wall is for", "\"coast\", \"walls\""),
             ("2026-02-27", "the-night-of-the-long-tide", "The night of the long tide", "\"coast\", \"storms\""),
-            ("2026-02-14", "letters-from-the-harbour-master", "Letters from the harbour master, found in a box that nobody had opened for forty years", "\"letters\""),
+            (
+                "2026-02-14",
+                "letters-from-the-harbour-master",
+                "Letters from the harbour master, found in a box that nobody had opened for forty years",
+                "\"letters\"",
+            ),
             ("2025-12-01", "wood-and-stone", "Wood and stone", "\"walls\""),
             ("2025-11-20", "maps", "Maps", "\"coast\""),
             ("2024-05-05", "a-boat-of-ones-own", "A boat of one’s own", "\"boats\", \"coast\""),
@@ -139,10 +145,19 @@ impl Demo {
             let author = if at % 2 == 0 { "Ann Example" } else { "Bo Example" };
             let series = if at < 3 { "series = \"High water\"\n" } else { "" };
             let cover = if at == 2 { "" } else { "cover = \"cover.svg\"\ncover_alt = \"A wall before the sea\"\n" };
-            demo.write(&format!("posts/{day}-{slug}.md"), &format!("+++\ntitle = \"{title}\"\ntags = [{tags}]\nauthor = \"{author}\"\n{series}{cover}+++\n{long}"));
+            demo.write(
+                &format!("posts/{day}-{slug}.md"),
+                &format!("+++\ntitle = \"{title}\"\ntags = [{tags}]\nauthor = \"{author}\"\n{series}{cover}+++\n{long}"),
+            );
         }
-        demo.write("posts/2026-01-08-everything-a-text-can-hold.md", &format!("+++\ntitle = \"Everything a text can hold\"\ntags = [\"looks\"]\n+++\n{EVERYTHING}"));
-        demo.write("posts/2026-01-02-ein-deutscher-text.md", "+++\ntitle = \"Ein deutscher Text\"\nlang = \"de\"\ntags = [\"letters\"]\n+++\nAuch das geht.\n");
+        demo.write(
+            "posts/2026-01-08-everything-a-text-can-hold.md",
+            &format!("+++\ntitle = \"Everything a text can hold\"\ntags = [\"looks\"]\n+++\n{EVERYTHING}"),
+        );
+        demo.write(
+            "posts/2026-01-02-ein-deutscher-text.md",
+            "+++\ntitle = \"Ein deutscher Text\"\nlang = \"de\"\ntags = [\"letters\"]\n+++\nAuch das geht.\n",
+        );
         demo.write(
             "posts/cover.svg",
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1200 675\" width=\"1200\" height=\"675\"><rect width=\"1200\" height=\"675\" fill=\"#bcd7de\"/>\
