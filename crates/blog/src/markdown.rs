@@ -33,7 +33,7 @@ use pulldown_cmark::Options;
 use serde::Serialize;
 
 pub(crate) use self::links::{is_markdown, join};
-use self::{survey::Survey, writer::Writer};
+use self::{links::Links, survey::Survey, writer::Writer};
 use crate::{error::Problem, slug, targets::Targets};
 
 /// The length at which a summary is cut, at the end of a word.
@@ -115,9 +115,9 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
     let survey = Survey::new(text);
     let mut writer = Writer::new(text, &survey, targets);
     let (html, feed_html) = writer.write();
-    let links = writer.links;
-    if !links.errors.is_empty() {
-        return Err(links.errors.into_iter().chain(links.warnings).collect());
+    let Links { out: links, errors, warnings, .. } = writer.links;
+    if !errors.is_empty() {
+        return Err(errors.into_iter().chain(warnings).collect());
     }
     let heading = |section: &survey::Section| Heading {
         level: section.level,
@@ -132,8 +132,8 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
         summary: survey.summary,
         minutes: survey.minutes,
         anchors: survey.anchors.into_iter().collect(),
-        links: links.out,
-        warnings: links.warnings,
+        links,
+        warnings,
     })
 }
 
