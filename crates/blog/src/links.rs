@@ -74,12 +74,13 @@ mod tests {
         let good = "[x](/b/) [y](/b) [z](b.md#here) [w](../b/#here) [v](/tags/) [u](/feed.xml) [t](/b/#top)";
         let texts = [("a.md", format!("# A\n\n{good}\n\n[x](/gone/) [y](b.md#part) [z](more)\n")), ("b.md", "# B\n\n## Here\n".to_owned())];
         let texts: Vec<_> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        let site = crate::build_texts(&texts, &crate::BlogOptions::default(), semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
+        let site =
+            crate::build_texts(&texts, &crate::BlogOptions::default(), semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
         let told: Vec<_> = site.problems().iter().map(ToString::to_string).collect();
         let expected = [
-            "a.md:5: warning: link to \"/gone/\": there is nothing at /gone/",
-            "a.md:5: warning: link to \"/b/\": no section there has the anchor \"#part\"",
-            "a.md:5: warning: link to \"more\": there is nothing at /a/more",
+            "a.md:5: link to \"/gone/\": there is nothing at /gone/",
+            "a.md:5: link to \"/b/\": no section there has the anchor \"#part\"",
+            "a.md:5: link to \"more\": there is nothing at /a/more",
         ];
         assert_eq!(told, expected);
         assert!(site.contains("/a/"));

@@ -27,7 +27,7 @@ mod suites;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use pulldown_cmark::Options;
 use serde::Serialize;
@@ -88,7 +88,7 @@ pub(crate) struct OutLink {
 }
 
 /// One Markdown text and its place in the folder.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub(crate) file: &'a Path,
     /// The folder of `file` relative to the blog's folder, with `/` between names and none at the end.
@@ -112,6 +112,9 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
         let message = format!("more than {} quotes and lists lie in each other; part them", nesting::NESTING_MAX);
         return Err(vec![Problem::new(text.file, text.body_line + line - 1, message)]);
     }
+    // The parser does not know carriage returns alone as ends of lines, which CommonMark does.
+    let body = with_line_feeds(text.body);
+    let text = &Text { body: &body, ..*text };
     let survey = Survey::new(text);
     let mut writer = Writer::new(text, &survey, targets);
     let (html, feed_html) = writer.write();
@@ -119,11 +122,8 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
     if !errors.is_empty() {
         return Err(errors.into_iter().chain(warnings).collect());
     }
-    let heading = |section: &survey::Section| Heading {
-        level: section.level,
-        id: slug::encode_path(&section.id),
-        text: section.text.clone(),
-    };
+    let heading =
+        |section: &survey::Section| Heading { level: section.level, id: slug::encode_path(&section.id), text: section.text.clone() };
     Ok(Rendered {
         html,
         feed_html,
@@ -135,6 +135,15 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
         links,
         warnings,
     })
+}
+
+/// Makes line feeds of carriage returns that stand alone. Nothing moves.
+fn with_line_feeds(body: &str) -> Cow<'_, str> {
+    let is_alone = |at: usize| body.as_bytes()[at] == b'\r' && body.as_bytes().get(at + 1) != Some(&b'\n');
+    if !body.contains('\r') || !(0..body.len()).any(is_alone) {
+        return Cow::Borrowed(body);
+    }
+    Cow::Owned(body.char_indices().map(|(at, c)| if is_alone(at) { '\n' } else { c }).collect())
 }
 
 /// Returns what the parser reads beside CommonMark.

@@ -79,7 +79,8 @@ impl Targets {
     pub(crate) fn similar(&self, name: &str) -> Option<String> {
         let folded = |name: &str| name.nfc().collect::<String>().to_lowercase();
         let wanted = folded(name);
-        let is_similar = |known: &&String| if known.is_ascii() && name.is_ascii() { known.eq_ignore_ascii_case(name) } else { folded(known) == wanted };
+        let is_similar =
+            |known: &&String| if known.is_ascii() && name.is_ascii() { known.eq_ignore_ascii_case(name) } else { folded(known) == wanted };
         self.known.texts.keys().chain(self.known.files.keys()).filter(is_similar).min().cloned()
     }
 

@@ -14,6 +14,9 @@ use crate::{config::one_line, slug};
 /// The largest number of values in YAML. References can make many of few.
 const YAML_NODES_MAX: usize = 20_000;
 
+/// How deep values of YAML may lie in each other. Each level takes some kilobytes of the stack.
+const YAML_DEPTH_MAX: usize = 16;
+
 /// The values of a table by their keys.
 pub(super) type Values = BTreeMap<String, Value>;
 
@@ -46,9 +49,8 @@ pub(super) fn of_toml(block: &str) -> Result<Values, Fault> {
     fn values(table: DeTable<'_>) -> Values {
         table.into_iter().map(|(key, value)| (key.into_inner().into_owned(), convert(value.into_inner()))).collect()
     }
-    let table = DeTable::parse(block).map_err(|error| {
-        (error.span().map(|span| slug::line_at(block, span.start)), format!("not TOML: {}", one_line(error.message())))
-    })?;
+    let table = DeTable::parse(block)
+        .map_err(|error| (error.span().map(|span| slug::line_at(block, span.start)), format!("not TOML: {}", one_line(error.message()))))?;
     Ok(values(table.into_inner()))
 }
 
@@ -62,7 +64,10 @@ pub(super) fn of_yaml(block: &str) -> Result<Values, Fault> {
             max_nodes: YAML_NODES_MAX,
             max_events: 4 * YAML_NODES_MAX,
             max_documents: 1,
+            max_depth: YAML_DEPTH_MAX,
+            flow_nesting_limit: YAML_DEPTH_MAX,
         },
+        strict_booleans: true,
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: YAML_NODES_MAX,
         },
@@ -121,7 +126,8 @@ fn of_spanned(spanned: Spanned<Yaml>, block: &str) -> Value {
         block.get(start..start.checked_add(length)?).map(str::trim)
     };
     // The span may be wider than the number; what is not its spelling does not count.
-    let spelt = source().filter(|source| source.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && !source.contains(char::is_whitespace));
+    let spelt = source()
+        .filter(|source| source.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && !source.contains(char::is_whitespace));
     Value::Text(spelt.map_or(number, str::to_owned))
 }
 

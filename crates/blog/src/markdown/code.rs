@@ -181,7 +181,7 @@ pub(super) fn page_html(fence: &Fence, code: &str, left: &mut usize) -> String {
     out.push_str("><code");
     language_class(&mut out, &fence.language);
     out.push('>');
-    let mut painter = Painter { out, open: "" };
+    let mut painter = Painter { out, open: "", space: String::new() };
     let mut highlighter = syntax.map(|syntax| (ParseState::new(syntax), ScopeStack::new()));
     for (index, line) in LinesWithEndings::from(code).enumerate() {
         if wraps_lines {
@@ -249,10 +249,12 @@ fn syntax(language: &str) -> Option<&'static SyntaxReference> {
     SYNTAXES.find_syntax_by_token(known)
 }
 
-/// Writes words with their classes. Neighbours with one class share an element, and no element goes beyond its line.
+/// Writes words with their classes. Neighbours with one class share an element, with the space between them. No element goes beyond its line.
 struct Painter {
     out: String,
     open: &'static str,
+    /// The white space behind the last word.
+    space: String,
 }
 
 impl Painter {
@@ -278,27 +280,34 @@ impl Painter {
 
     fn word(&mut self, word: &str, class: &'static str) {
         let text = word.trim_end_matches(['\n', '\r']);
-        // White space looks the same in every class.
-        let class = if text.trim().is_empty() { self.open } else { class };
-        if class != self.open {
-            self.close();
-            if !class.is_empty() {
-                let _ = write!(self.out, "<span class=\"{class}\">");
+        let core = text.trim();
+        let (before, after) = text.split_once(core).filter(|_| !core.is_empty()).unwrap_or((text, ""));
+        self.space.push_str(before);
+        if !core.is_empty() {
+            if class != self.open {
+                self.close();
+                if !class.is_empty() {
+                    let _ = write!(self.out, "<span class=\"{class}\">");
+                }
+                self.open = class;
             }
-            self.open = class;
+            push_text(&mut self.out, &std::mem::take(&mut self.space));
+            push_text(&mut self.out, core);
+            after.clone_into(&mut self.space);
         }
-        push_text(&mut self.out, text);
         if text.len() < word.len() {
             self.close();
             self.out.push('\n');
         }
     }
 
+    /// Ends the element, and writes the space behind its last word.
     fn close(&mut self) {
         if !self.open.is_empty() {
             self.out.push_str("</span>");
             self.open = "";
         }
+        push_text(&mut self.out, &std::mem::take(&mut self.space));
     }
 }
 

@@ -85,7 +85,7 @@ impl Fence {
                     self.first_line.get_or_insert(value.parse().unwrap_or(1));
                 }
             }
-            "linenostart" | "lineNoStart" | "startFrom" | "startline" => self.first_line = value.parse().ok().or(self.first_line),
+            "linenostart" | "lineNoStart" | "startFrom" => self.first_line = value.parse().ok().or(self.first_line),
             "hl_lines" | "mark" | "highlight" => {
                 for part in value.split(|c: char| c.is_whitespace() || matches!(c, ',' | '"' | '\'' | '[' | ']' | '{' | '}')) {
                     self.mark(part);

@@ -59,7 +59,8 @@ impl<'t> Links<'t> {
 
     /// Checks the links to anchors of this text itself.
     pub(super) fn check_own(&mut self, anchors: &BTreeSet<String>) {
-        let missing = |(anchor, _): &(String, usize)| !anchors.contains(anchor) && !anchor.is_empty() && !anchor.eq_ignore_ascii_case("top");
+        let missing =
+            |(anchor, _): &(String, usize)| !anchors.contains(anchor) && !anchor.is_empty() && !anchor.eq_ignore_ascii_case("top");
         for (anchor, line) in std::mem::take(&mut self.own).into_iter().filter(missing).take(PROBLEMS_MAX) {
             let message = format!("link to \"#{anchor}\": no section of this text has that anchor");
             self.warnings.push(Problem::warning(self.text.file, line, message));

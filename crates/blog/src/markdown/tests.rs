@@ -10,7 +10,16 @@ use crate::{
 };
 
 fn text(body: &str) -> Text<'_> {
-    Text { file: Path::new("posts/a.md"), folder: "posts", body, body_line: 5, language: "en", title: Some("T"), has_math: true, has_toc: false }
+    Text {
+        file: Path::new("posts/a.md"),
+        folder: "posts",
+        body,
+        body_line: 5,
+        language: "en",
+        title: Some("T"),
+        has_math: true,
+        has_toc: false,
+    }
 }
 
 fn targets() -> Targets {
@@ -81,7 +90,12 @@ fn the_box_of_a_task_is_labelled_by_its_words() {
 
 #[test]
 fn sections_lie_below_the_title() {
-    assert_pages(&[("# A\n\n## B\n\n###### C", "<h2 id=\"a\">"), ("# A\n\n## B", "<h3 id=\"b\">"), ("# A\n\n###### C", "<h6 id=\"c\">"), ("## B", "<h2 id=\"b\">")]);
+    assert_pages(&[
+        ("# A\n\n## B\n\n###### C", "<h2 id=\"a\">"),
+        ("# A\n\n## B", "<h3 id=\"b\">"),
+        ("# A\n\n###### C", "<h6 id=\"c\">"),
+        ("## B", "<h2 id=\"b\">"),
+    ]);
     // The title is on the page already.
     assert!(!page("# T\n\nText").contains("T</h"));
     assert!(page("# T\n\n## B").contains("<h2 id=\"b\">"));
@@ -123,23 +137,33 @@ fn the_contents_stand_where_the_author_wants_them() {
         let html = render(&Text { has_toc: true, ..text(&body) }, &targets()).expect("renders").html;
         assert!(html.starts_with("<p>First</p>\n<nav") && html.matches("<nav").count() == 1 && !html.contains("TOC"), "{html}");
     }
-    let toc: Vec<_> = rendered("## Ä & *b*\n\n> ## Quoted\n\n### C").toc.into_iter().map(|heading| (heading.level, heading.id, heading.text)).collect();
+    let toc: Vec<_> =
+        rendered("## Ä & *b*\n\n> ## Quoted\n\n### C").toc.into_iter().map(|heading| (heading.level, heading.id, heading.text)).collect();
     assert_eq!(toc, [(2, "%C3%A4-b".to_owned(), "Ä & b".to_owned()), (3, "c".to_owned(), "C".to_owned())]);
 }
 
 #[test]
 fn code_has_classes_a_caption_and_lines() {
     assert_pages(&[
-        ("    <x>", "<figure class=\"code\"><pre tabindex=\"0\"><code>&lt;x&gt;\n</code></pre></figure>"),
+        ("    <x>\n", "<figure class=\"code\"><pre tabindex=\"0\"><code>&lt;x&gt;\n</code></pre></figure>"),
         ("```\nx\n```", "<figure class=\"code\"><pre tabindex=\"0\"><code>x\n</code></pre></figure>"),
-        ("```toml title=\"a<b.toml\"\n# x\n```", "<figcaption>a&lt;b.toml</figcaption><pre tabindex=\"0\"><code class=\"language-toml\"><span class=\"c\"># x</span>\n"),
+        (
+            "```toml title=\"a<b.toml\"\n# x\n```",
+            "<figcaption>a&lt;b.toml</figcaption><pre tabindex=\"0\"><code class=\"language-toml\"><span class=\"c\"># x</span>\n",
+        ),
         ("```rust\nfn a() {}\n```", "<figcaption class=\"language\">rust</figcaption>"),
         ("```text\nfn\n```", "<figure class=\"code\"><pre tabindex=\"0\"><code class=\"language-text\">fn\n"),
         ("```no-such-language\nfn <x>\n```", "<code class=\"language-no-such-language\">fn &lt;x&gt;\n</code>"),
         ("```mermaid\ngraph TD;\n```", "<code class=\"language-mermaid\">graph TD;\n</code>"),
-        ("```text linenos {2}\na\nb\n```", "<pre tabindex=\"0\" class=\"numbered\"><code class=\"language-text\"><span class=\"l\">a\n</span><span class=\"l x\">b\n</span></code>"),
+        (
+            "```text linenos {2}\na\nb\n```",
+            "<pre tabindex=\"0\" class=\"numbered\"><code class=\"language-text\"><span class=\"l\">a\n</span><span class=\"l x\">b\n</span></code>",
+        ),
         ("```text {linenostart=9}\na\n```", "class=\"numbered\" style=\"counter-reset:line 8\">"),
-        ("```rust {1}\n/* a\nb */\n```", "<span class=\"l x\"><span class=\"c\">/* a</span>\n</span><span class=\"l\"><span class=\"c\">b */</span>\n</span>"),
+        (
+            "```rust {1}\n/* a\nb */\n```",
+            "<span class=\"l x\"><span class=\"c\">/* a</span>\n</span><span class=\"l\"><span class=\"c\">b */</span>\n</span>",
+        ),
     ]);
     let feed = rendered("```rust title=\"a.rs\" linenos\nfn a() {}\n```").feed_html;
     assert_eq!(feed, "<p>a.rs</p>\n<pre><code class=\"language-rust\">fn a() {}\n</code></pre>\n");
@@ -149,7 +173,11 @@ fn code_has_classes_a_caption_and_lines() {
 #[test]
 fn words_of_code_have_the_classes_of_what_they_are() {
     let cases = [
-        ("rust", "fn main() { let x: u8 = 42; println!(\"a\\n\"); } // c", &[("fn", "k"), ("main", "f"), ("42", "n"), ("// c", "c"), ("\\n", "e")][..]),
+        (
+            "rust",
+            "fn main() { let x: u8 = 42; println!(\"a\\n\"); } // c",
+            &[("fn", "k"), ("main", "f"), ("42", "n"), ("// c", "c"), ("\\n", "e")][..],
+        ),
         ("rs", "struct Sea;", &[("struct", "k"), ("Sea", "t")]),
         ("js", "const x = 'a'; if (true) { f(1) } // c", &[("const", "k"), ("'a'", "s"), ("true", "n"), ("// c", "c"), ("f", "f")]),
         ("tsx", "const x: number = 1", &[("const", "k"), ("1", "n")]),
@@ -173,7 +201,8 @@ fn words_of_code_have_the_classes_of_what_they_are() {
     for (language, code, words) in cases {
         let html = page(&format!("```{language}\n{code}\n```"));
         for (word, class) in words {
-            let expected = format!("<span class=\"{class}\">{}</span>", crate::escape::escape(word).replace("&quot;", "\"").replace("&#39;", "'"));
+            let expected =
+                format!("<span class=\"{class}\">{}</span>", crate::escape::escape(word).replace("&quot;", "\"").replace("&#39;", "'"));
             assert!(html.contains(&expected), "{language}: no {expected}: {html}");
         }
     }
@@ -207,7 +236,9 @@ fn a_wrong_formula_is_shown_and_told_with_its_line() {
 
 #[test]
 fn an_address_alone_becomes_a_card_without_anything_from_there() {
-    for body in ["https://youtu.be/abc", "<https://youtu.be/abc>", "![](https://youtu.be/abc)", "![Talk](https://www.youtube.com/watch?v=abc)"] {
+    for body in
+        ["https://youtu.be/abc", "<https://youtu.be/abc>", "![](https://youtu.be/abc)", "![Talk](https://www.youtube.com/watch?v=abc)"]
+    {
         let Rendered { html, feed_html, .. } = rendered(body);
         assert!(html.starts_with("<p class=\"embed\"><a href=\"https://") && html.contains("Video · YouTube"), "{html}");
         assert!(feed_html.starts_with("<p><a href=\"https://"), "{feed_html}");
@@ -291,7 +322,14 @@ fn anchors_are_checked() {
 
 #[test]
 fn no_link_runs_a_script() {
-    for body in ["[x](<javascript:alert(\"1\")>)", "[x](JAVASCRIPT:1)", "[x](java&#10;script:1)", "[x](&#1;javascript:1)", "![x](javascript:1)", "[x](data:text/html,y)"] {
+    for body in [
+        "[x](<javascript:alert(\"1\")>)",
+        "[x](JAVASCRIPT:1)",
+        "[x](java&#10;script:1)",
+        "[x](&#1;javascript:1)",
+        "![x](javascript:1)",
+        "[x](data:text/html,y)",
+    ] {
         let rendered = rendered(body);
         assert!(!rendered.html.to_lowercase().contains("script:") && !rendered.html.contains("data:"), "{}", rendered.html);
         assert_eq!(rendered.warnings.len(), 1, "{body}");
@@ -310,7 +348,15 @@ fn the_feed_has_absolute_links_and_no_anchors() {
 #[test]
 fn footnotes_are_numbered_by_first_mention() {
     let html = page("A[^b] B[^a] A[^b] C[^gone]\n\n[^a]: Note a\n[^B]: Note b");
-    let order = ["id=\"fnref-1\"", "id=\"fnref-2\"", "id=\"fnref-1-2\"", "[^gone]", "<li id=\"fn-1\">\n<p>Note b <a href=\"#fnref-1\"", "<a href=\"#fnref-1-2\"", "<li id=\"fn-2\">\n<p>Note a"];
+    let order = [
+        "id=\"fnref-1\"",
+        "id=\"fnref-2\"",
+        "id=\"fnref-1-2\"",
+        "[^gone]",
+        "<li id=\"fn-1\">\n<p>Note b <a href=\"#fnref-1\"",
+        "<a href=\"#fnref-1-2\"",
+        "<li id=\"fn-2\">\n<p>Note a",
+    ];
     let found: Vec<_> = order.iter().map(|part| html.find(part)).collect();
     assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?} {html}");
 }
@@ -318,7 +364,10 @@ fn footnotes_are_numbered_by_first_mention() {
 #[test]
 fn a_footnote_may_mention_another_and_hold_blocks() {
     let html = page("[^c]: C\n\nA[^a]\n\n[^a]: A[^c]\n\n    ```text\n    x\n    ```\n");
-    assert!(html.contains("<li id=\"fn-1\">\n<p>A<sup class=\"fnref\" id=\"fnref-2\"><a href=\"#fn-2\">2</a></sup></p>\n<figure"), "{html}");
+    assert!(
+        html.contains("<li id=\"fn-1\">\n<p>A<sup class=\"fnref\" id=\"fnref-2\"><a href=\"#fn-2\">2</a></sup></p>\n<figure"),
+        "{html}"
+    );
     assert!(html.contains("<li id=\"fn-2\">\n<p>C "), "{html}");
     assert!(!page("[^u]: Unread").contains("Unread"));
 }
@@ -327,7 +376,10 @@ fn a_footnote_may_mention_another_and_hold_blocks() {
 fn words_and_marks_are_those_of_the_language() {
     let german = Text { language: "de", ..text("\"a\" -- `\"b\"`\n\n\\\"c\\\" &quot;d&quot; https://x.test/a--b") };
     let html = render(&german, &targets()).expect("renders").html;
-    assert!(html.contains("„a“ – <code>\"b\"</code>") && html.contains("\"c\" \"d\"") && html.contains(">https://x.test/a--b</a>"), "{html}");
+    assert!(
+        html.contains("„a“ – <code>\"b\"</code>") && html.contains("\"c\" \"d\"") && html.contains(">https://x.test/a--b</a>"),
+        "{html}"
+    );
     let other = Text { language: "ja", ..text("\"a\" -- b") };
     assert_eq!(render(&other, &targets()).expect("renders").html, "<p>\"a\" -- b</p>\n");
     assert!(page("\"*a*\" **\"b\"**").contains("“<em>a</em>” <strong>“b”</strong>"));
@@ -411,7 +463,12 @@ fn nothing_grows_faster_than_the_text() {
             Err(problems) => problems.len(),
         };
         let (small_size, large_size) = (size(&small), size(&large));
-        assert!(large_size <= small_size * 5 + 2_000, "{what}: {} bytes became {small_size}, {} became {large_size}", small.len(), large.len());
+        assert!(
+            large_size <= small_size * 5 + 2_000,
+            "{what}: {} bytes became {small_size}, {} became {large_size}",
+            small.len(),
+            large.len()
+        );
         // A mark of a footnote has a hundred bytes, and is mentioned twice.
         assert!(large_size <= large.len() * 150 + 2_000, "{what}: {} bytes became {large_size}", large.len());
     }
@@ -427,7 +484,8 @@ fn elements_are_closed_in_order() {
         let Ok(Rendered { html, feed_html, .. }) = render(&text(&body), &targets()) else { continue };
         for html in [html, feed_html] {
             // XML has no attributes without value, and no elements without end.
-            let xml = html.replace(" disabled", "").replace(" checked", "").replace("<br>", "<br/>").replace("<hr>", "<hr/>").replace(BASE, "");
+            let xml =
+                html.replace(" disabled", "").replace(" checked", "").replace("<br>", "<br/>").replace("<hr>", "<hr/>").replace(BASE, "");
             let xml = xml.replace("\"checkbox\">", "\"checkbox\"/>").replace(" decoding=\"async\">", "/>");
             assert!(roxmltree::Document::parse(&format!("<x>{xml}</x>")).is_ok(), "{what}: {html}");
         }

@@ -360,7 +360,8 @@ impl<'t> Writer<'t> {
                 self.out.both("</p>\n");
             }
             TagEnd::Heading(_) => {
-                let level = self.headings.checked_sub(1).and_then(|index| self.survey.headings.get(index)).map_or(2, |section| section.level);
+                let level =
+                    self.headings.checked_sub(1).and_then(|index| self.survey.headings.get(index)).map_or(2, |section| section.level);
                 self.out.both(&format!("</h{level}>\n"));
             }
             TagEnd::BlockQuote(None) => {
