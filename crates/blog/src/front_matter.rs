@@ -333,7 +333,7 @@ impl Reader<'_> {
         let (published, published_at) = self.published();
         let mut front = FrontMatter {
             title: self.text(TITLE),
-            date: self.moment(DATE).or(published_at),
+            date: self.moment(DATE).map_or(published_at, Some),
             updated: self.moment(UPDATED),
             draft: self.switch(DRAFT).unwrap_or(false) || !published || self.is_unfinished(),
             tags,

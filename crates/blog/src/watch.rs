@@ -230,19 +230,19 @@ mod tests {
         .expect("watches");
         let next = || told.recv_timeout(Duration::from_secs(20)).expect("a change is told");
 
-        fs::write(folder.path().join("b.md"), "# Two").expect("written");
+        fs::write(folder.path().join("b.md"), "---\ndate: 2026-01-01\n---\n# Two").expect("written");
         let (change, site) = next();
         assert!(matches!(&change, Change::Published(it) if it.paths.iter().any(|path| path == "/b/")), "{change:?}");
         assert!(site.contains("/b/"), "the swap comes before the call");
 
-        fs::write(folder.path().join("b.md"), "no title").expect("written");
+        fs::write(folder.path().join("b.md"), "---\ndate: 2026-01-01\n---\nno title").expect("written");
         let (change, site) = next();
         let told = "b.md:1: has no title; set `title` in the front matter or begin the text with `# A heading`. Readers still see the version before";
         assert!(matches!(&change, Change::Published(it) if it.paths.is_empty() && it.problems == site.problems()), "{change:?}");
         assert_eq!(site.problems().iter().map(ToString::to_string).collect::<Vec<_>>(), [told]);
         assert!(site.contains("/b/"), "the last good version stays");
 
-        fs::write(folder.path().join("b.md"), "# Two").expect("written");
+        fs::write(folder.path().join("b.md"), "---\ndate: 2026-01-01\n---\n# Two").expect("written");
         let (change, _) = next();
         assert!(matches!(&change, Change::Published(it) if it.paths.is_empty() && it.mended == site.problems()), "{change:?}");
         drop(watcher);

@@ -82,7 +82,7 @@ impl Fence {
                 if value.eq_ignore_ascii_case("false") {
                     self.first_line = None;
                 } else {
-                    self.first_line.get_or_insert(value.parse().unwrap_or(1));
+                    self.first_line = self.first_line.or_else(|| value.parse().ok()).or(Some(1));
                 }
             }
             "linenostart" | "lineNoStart" | "startFrom" => self.first_line = value.parse().ok().or(self.first_line),
