@@ -18,6 +18,7 @@ use crate::{
     error::{BuildError, Problem},
     feed::BASE,
     large_file::LargeFile,
+    links,
     machine::Machine,
     memory::Memory,
     model::{Model, year_path},
@@ -325,6 +326,9 @@ impl Tables {
             table.insert(file.address(), of_file(file));
         }
         tables.aliases(model);
+        let texts = model.posts.iter().chain(&model.pages).map(|text| &**text);
+        let problems = links::check(texts, |path| tables.addresses.contains_key(path));
+        tables.problems.extend(problems);
         tables
     }
 
