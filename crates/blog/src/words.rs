@@ -131,6 +131,8 @@ pub(crate) struct Words {
     pub(crate) results: Plurals,
     pub(crate) nothing_found: &'static str,
     pub(crate) search_failed: &'static str,
+    /// What is said where the index is too large to hold everything.
+    pub(crate) search_partial: &'static str,
     /// How one finds a post where the search does not work.
     pub(crate) search_without_script: &'static str,
 

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Stránka se možná přesunula, nebo tu nikdy nebyla.",
     video: "Video",
     message: "Příspěvek",
+    search_partial: "V nejstarších příspěvcích se neprohledává celý text.",
 };

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Siden er måske flyttet, eller den har aldrig eksisteret.",
     video: "Video",
     message: "Opslag",
+    search_partial: "I de ældste indlæg gennemsøges ikke hele teksten.",
 };

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Vielleicht ist die Seite umgezogen, oder es gab sie nie.",
     video: "Video",
     message: "Beitrag",
+    search_partial: "Von den ältesten Beiträgen wird nicht alles durchsucht.",
 };

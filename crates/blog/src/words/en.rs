@@ -69,6 +69,7 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "It may have moved, or it was never here.",
     video: "Video",
     message: "Post",
+    search_partial: "Of the oldest posts, not everything is searched.",
 };
 
 /// English with the date as in the United States (CLDR `en`).

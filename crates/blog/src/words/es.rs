@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Puede que se haya movido o que nunca haya existido.",
     video: "Vídeo",
     message: "Mensaje",
+    search_partial: "De las entradas más antiguas no se busca en todo el texto.",
 };

@@ -81,4 +81,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Sivu on ehkä siirretty, tai sitä ei ole koskaan ollut.",
     video: "Video",
     message: "Viesti",
+    search_partial: "Vanhimmista kirjoituksista ei haeta koko tekstistä.",
 };

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "La page a peut-être été déplacée, ou n’a jamais existé.",
     video: "Vidéo",
     message: "Message",
+    search_partial: "Les articles les plus anciens ne sont pas entièrement pris en compte.",
 };

@@ -81,4 +81,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Forse la pagina è stata spostata, o non è mai esistita.",
     video: "Video",
     message: "Messaggio",
+    search_partial: "Negli articoli più vecchi la ricerca non comprende tutto il testo.",
 };

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "移動したか、もともと存在しなかったのかもしれません。",
     video: "動画",
     message: "投稿",
+    search_partial: "古い記事は一部だけが検索の対象です。",
 };

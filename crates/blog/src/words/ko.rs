@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "옮겨졌거나 처음부터 없었을 수 있습니다.",
     video: "동영상",
     message: "게시물",
+    search_partial: "오래된 글은 일부만 검색됩니다.",
 };

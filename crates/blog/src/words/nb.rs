@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Siden kan være flyttet, eller den har aldri eksistert.",
     video: "Video",
     message: "Innlegg",
+    search_partial: "I de eldste innleggene søkes det ikke i hele teksten.",
 };

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "De pagina is misschien verplaatst, of heeft nooit bestaan.",
     video: "Video",
     message: "Bericht",
+    search_partial: "In de oudste berichten wordt niet de hele tekst doorzocht.",
 };

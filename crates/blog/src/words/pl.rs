@@ -81,4 +81,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Być może strona została przeniesiona albo nigdy nie istniała.",
     video: "Wideo",
     message: "Post",
+    search_partial: "W najstarszych wpisach nie jest przeszukiwany cały tekst.",
 };

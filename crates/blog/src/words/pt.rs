@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "A página pode ter mudado de lugar, ou nunca existiu.",
     video: "Vídeo",
     message: "Mensagem",
+    search_partial: "A busca não abrange todo o texto dos artigos mais antigos.",
 };

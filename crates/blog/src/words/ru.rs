@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Возможно, страницу перенесли или её никогда не было.",
     video: "Видео",
     message: "Сообщение",
+    search_partial: "В самых старых записях поиск идёт не по всему тексту.",
 };

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Sidan kan ha flyttats, eller så har den aldrig funnits.",
     video: "Video",
     message: "Inlägg",
+    search_partial: "I de äldsta inläggen genomsöks inte hela texten.",
 };

@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Sayfa taşınmış olabilir ya da hiç var olmamıştır.",
     video: "Video",
     message: "Gönderi",
+    search_partial: "En eski yazıların metninin tamamı aranmaz.",
 };

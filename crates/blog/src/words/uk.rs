@@ -68,4 +68,5 @@ pub(super) const WORDS: Words = Words {
     not_found_text: "Можливо, сторінку перенесено або її ніколи не було.",
     video: "Відео",
     message: "Повідомлення",
+    search_partial: "У найстаріших дописах пошук ведеться не в усьому тексті.",
 };

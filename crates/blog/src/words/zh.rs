@@ -68,6 +68,7 @@ pub(super) const SIMPLIFIED: Words = Words {
     not_found_text: "页面可能已移动，或者从未存在过。",
     video: "视频",
     message: "帖子",
+    search_partial: "较旧的文章只搜索部分内容。",
 };
 
 pub(super) const TRADITIONAL: Words = Words {
@@ -138,4 +139,5 @@ pub(super) const TRADITIONAL: Words = Words {
     not_found_text: "頁面可能已移動，或者從未存在過。",
     video: "影片",
     message: "貼文",
+    search_partial: "較舊的文章只搜尋部分內容。",
 };
