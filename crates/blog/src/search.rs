@@ -61,7 +61,7 @@ pub(crate) fn index_fingerprint(model: &Model) -> u128 {
 #[derive(Debug, Serialize)]
 struct Index<'m> {
     posts: Vec<Entry<'m>>,
-    /// All words of the texts, sorted by code point, with a space between them.
+    /// All words of the texts, sorted as JavaScript compares strings (by UTF-16), with a space between them.
     words: String,
     /// For each word, the posts in which it is, as places in `posts`: base 36, each as its distance from the one before, with a comma between
     /// them, and a semicolon between the words.
@@ -105,12 +105,14 @@ pub(crate) fn index(model: &Model) -> String {
         }
     }
     words.retain(|_, places| searched < COMMON_FROM || places.len() * 2 <= searched);
+    let mut words: Vec<(String, Vec<usize>)> = words.into_iter().collect();
+    words.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     let index = Index {
         left_out: all.len() - posts.len(),
         unsearched: posts.len() - searched,
         posts,
-        words: words.keys().map(String::as_str).collect::<Vec<_>>().join(" "),
-        places: words.values().map(|places| distances(places)).collect::<Vec<_>>().join(";"),
+        words: words.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" "),
+        places: words.iter().map(|(_, places)| distances(places)).collect::<Vec<_>>().join(";"),
     };
     json::write(&index, Place::File)
 }

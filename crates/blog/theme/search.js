@@ -52,14 +52,6 @@
     };
   };
 
-  // The words are sorted by code points; the default comparison of strings is by UTF-16 and differs beyond U+FFFF.
-  const before = (a, b) => {
-    const [left, right] = [Array.from(a), Array.from(b)];
-    for (let at = 0; at < left.length && at < right.length; at++) {
-      if (left[at] !== right[at]) return left[at].codePointAt(0) < right[at].codePointAt(0);
-    }
-    return left.length < right.length;
-  };
   const best = (words, term, whole, part) => {
     let score = 0;
     for (const word of words) if (word.startsWith(term)) score = Math.max(score, word === term ? whole : part);
@@ -75,7 +67,7 @@
       let low = 0;
       for (let high = words.length; low < high; ) {
         const middle = (low + high) >> 1;
-        if (before(words[middle], term)) low = middle + 1;
+        if (words[middle] < term) low = middle + 1;
         else high = middle;
       }
       for (; low < words.length && words[low].startsWith(term); low++) {
