@@ -10,6 +10,7 @@ use crate::{
     feed::BASE,
     front_matter::Moment,
     markdown::Heading,
+    head::Head,
     model::{Group, Model, author_path},
     post::{Post, Standing},
     slug::{encode_path, tag_slug},
@@ -33,6 +34,8 @@ pub(crate) struct Context<'m> {
     pub(crate) language: &'m str,
     /// Whether search engines are asked to leave the page out.
     pub(crate) noindex: bool,
+    /// What programs read in the head of the page. It is made last, as it follows from the rest.
+    pub(crate) head: Option<Head<'m>>,
     #[serde(flatten)]
     pub(crate) content: Content<'m>,
 }
@@ -90,7 +93,11 @@ pub(crate) enum Content<'m> {
         author: Option<Person<'m>>,
         feed: Option<String>,
     },
-    Search {},
+    /// The addresses of the script and of the index that it loads.
+    Search {
+        search_script: String,
+        search_index: &'static str,
+    },
     NotFound {
         recent: Vec<Link>,
     },

@@ -145,10 +145,8 @@ pub(crate) struct Cover<'p> {
 
 /// Returns the picture at the head of `post`.
 pub(crate) fn cover(post: &Post) -> Option<Cover<'_>> {
-    let picture = post.cover.as_ref()?;
-    let known = |pixels: u32| Some(pixels).filter(|&pixels| pixels > 0);
-    let url = Cow::Owned(markup::resolve(&picture.src, &post.path));
-    Some(Cover { url, width: known(picture.width), height: known(picture.height), alt: &picture.alt })
+    let url = markup::resolve(post.front.cover.as_ref()?, &format!("/{}", post.name));
+    Some(Cover { url: Cow::Owned(url), width: None, height: None, alt: post.front.cover_alt.as_deref().unwrap_or_default() })
 }
 
 impl Cover<'_> {
@@ -230,6 +228,8 @@ impl<'m> Facts<'m> {
         self.noindex = post.front.noindex || !is_published;
         if !is_published {
             self.path = None;
+            self.trail.clear();
+            self.thing = Thing::Nothing;
         }
         self.language = post.language(&settings.language);
         for translation in model.translations(post) {
@@ -246,9 +246,9 @@ impl<'m> Facts<'m> {
         if !post.is_page {
             self.published = Some(format!("{:.0}", post.date.instant));
             self.modified = Some(format!("{:.0}", post.changed()));
+            self.tags = &post.tags;
         }
         self.authors = post.authors(settings).into_iter().map(|name| Writer::new(model, name)).collect();
-        self.tags = &post.tags;
         self.picture = match cover(post) {
             Some(cover) => Some(SharePicture::cover(&cover, &post.title)),
             None if is_published => Some(SharePicture::card(&Card::of_post(model, post))),
@@ -356,7 +356,8 @@ impl SharePicture {
 impl<'m> Writer<'m> {
     fn new(model: &Model, name: &'m str) -> Self {
         let path = author_path(name);
-        Self { name, path: model.authors.contains_key(&path).then(|| encode_path(&path)) }
+        let has_page = model.has_authors() && model.authors.contains_key(&path);
+        Self { name, path: has_page.then(|| encode_path(&path)) }
     }
 
     fn json_ld(&self) -> Value {

@@ -10,6 +10,7 @@
 //! Absent from this room: sockets and caching.
 
 mod blog;
+mod card;
 mod config;
 mod context;
 mod digest;
@@ -18,16 +19,22 @@ mod escape;
 mod feed;
 mod folder;
 mod front_matter;
+mod head;
+mod json;
 mod large_file;
 mod links;
+mod llms;
 mod machine;
 mod markdown;
+mod markup;
 mod memory;
 mod model;
 mod parallel;
 mod post;
 mod related;
+mod search;
 mod site;
+mod sitemap;
 mod slug;
 mod starter;
 mod static_file;
@@ -40,6 +47,7 @@ mod words;
 
 pub use blog::{Blog, Rebuilt};
 pub use config::{AuthorOptions, BlogOptions, LookOptions, NavigationLink};
+pub use card::Card;
 pub use error::{BuildError, Problem, Severity};
 pub use large_file::LargeFile;
 pub use site::{Draft, Found, Page, PageKind, Site, build, build_texts};

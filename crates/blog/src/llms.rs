@@ -1,5 +1,7 @@
 //! `llms.txt`: what the blog has, for language models (llmstxt.org).
 
+use std::sync::Arc;
+
 use crate::{digest::fingerprint, feed::BASE, json::clean, model::Model, post::Post, slug::encode_path, words::Words};
 
 /// The posts that `llms.txt` names. It is meant to fit into what a model reads at once.
@@ -33,9 +35,13 @@ pub(crate) fn write(model: &Model) -> String {
 }
 
 /// Returns a number that differs if `llms.txt` would differ.
-pub(crate) fn llms_fingerprint(model: &Model) -> u128 {
-    let texts: Vec<_> = model.posts.iter().take(POSTS_MAX).chain(&model.pages).map(|post| (&post.path, &post.title, &post.summary, post.front.noindex)).collect();
-    fingerprint(&("llms", &model.settings.title, &model.settings.description, &model.settings.language, texts))
+pub(crate) fn llms_fingerprint<'m>(model: &'m Model) -> u128 {
+    let settings = &model.settings;
+    let shown = |posts: &mut dyn Iterator<Item = &'m Arc<Post>>| -> Vec<_> {
+        posts.filter(|post| !post.front.noindex).map(|post| (&post.path, &post.title, &post.summary)).collect()
+    };
+    let (posts, pages) = (shown(&mut model.posts.iter().take(POSTS_MAX)), shown(&mut model.pages.iter()));
+    fingerprint(&(&settings.title, &settings.description, Words::of(&settings.language), posts, pages))
 }
 
 /// Returns the address of a text as Markdown.

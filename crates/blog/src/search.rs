@@ -53,8 +53,8 @@ pub(crate) fn script_path() -> String {
 
 /// Returns a number that differs if the index would differ.
 pub(crate) fn index_fingerprint(model: &Model) -> u128 {
-    let posts: Vec<_> = texts(model).map(|post| post.fingerprint).collect();
-    fingerprint(&("search", &model.settings.language, posts))
+    let posts: Vec<_> = texts(model).map(|post| (Entry::new(model, post), post.words_fingerprint)).collect();
+    fingerprint(&posts)
 }
 
 /// The index. The script reads it by the names of its fields.
@@ -72,7 +72,7 @@ struct Index<'m> {
 }
 
 /// A post in the index: title, address, date for programs and for people, summary, tags.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Hash, Serialize)]
 struct Entry<'m>(String, String, String, String, String, Vec<&'m str>);
 
 /// Writes the index.
@@ -227,7 +227,7 @@ const fn is_unspaced(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// `theme/search.test.mjs` has the same cases for the script.
+    /// `tests/search.test.mjs` has the same cases for the script.
     #[test]
     fn words_are_those_that_people_type() {
         let cases: &[(&str, &[&str])] = &[

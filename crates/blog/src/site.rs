@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
+    sync::Arc,
     time::SystemTime,
 };
 
@@ -12,17 +13,20 @@ use semantics::Timestamp;
 
 use crate::{
     blog::Rebuilt,
+    card::Card,
     config::BlogOptions,
     context::{page_path, pages_of},
     digest::{entity_tag, fingerprint},
     error::{BuildError, Problem},
     feed::BASE,
+    head::cover,
     large_file::LargeFile,
     links,
     machine::Machine,
     memory::Memory,
     model::{Model, year_path},
-    post::Standing,
+    post::{Post, Standing},
+    search,
     static_file::StaticFile,
     view::{LIST_LINES, LIST_TAGS, View},
 };
@@ -48,6 +52,8 @@ pub enum PageKind {
     Sitemap,
     /// The rules for crawlers, `/robots.txt`.
     Robots,
+    /// Another text for programs: `/llms.txt`, and the index of the search.
+    Text,
     /// A part of the theme. Its address changes with its content, so what is at one address never changes.
     Asset,
     /// A file of the author.
@@ -89,6 +95,8 @@ pub enum Found<'s> {
     File(&'s LargeFile),
     /// Nothing but the way to where it is now: this path.
     Moved(&'s str),
+    /// A picture that is drawn when it is asked for. Its address is that of its content.
+    Card(Card),
 }
 
 /// A text that readers do not see yet.
@@ -140,6 +148,27 @@ enum Content {
     File(LargeFile),
     /// The path of where it is now.
     Moved(String),
+    Card(Subject),
+}
+
+/// What a card is about.
+#[derive(Debug, Clone, Copy)]
+enum Subject {
+    Site,
+    /// A post, by its place in [`Model::posts`].
+    Post(usize),
+    /// A page, by its place in [`Model::pages`].
+    Page(usize),
+}
+
+impl Subject {
+    fn card(self, model: &Model) -> Card {
+        match self {
+            Self::Site => Card::of_site(model),
+            Self::Post(index) => Card::of_post(model, &model.posts[index]),
+            Self::Page(index) => Card::of_post(model, &model.pages[index]),
+        }
+    }
 }
 
 impl Site {
@@ -184,6 +213,7 @@ impl Site {
             }
             Content::File(file) => Found::File(file),
             Content::Moved(path) => Found::Moved(path),
+            Content::Card(subject) => Found::Card(subject.card(&self.model)),
         }
     }
 
@@ -312,9 +342,10 @@ impl Tables {
     fn new(model: &Model, files: Vec<StaticFile>) -> Self {
         let mut tables = Self::default();
         tables.views(model);
-        for (path, kind, machine) in Machine::all() {
+        tables.cards(model);
+        for (path, kind, machine) in Machine::all(model) {
             let fingerprint = fingerprint(&(machine.fingerprint(model), &model.settings.base_url));
-            tables.addresses.insert(path.to_owned(), Address { kind, content: Content::Machine(machine), fingerprint });
+            tables.addresses.insert(path, Address { kind, content: Content::Machine(machine), fingerprint });
         }
         for (path, content_type, body) in model.theme.assets() {
             let etag = entity_tag(&body);
@@ -330,6 +361,22 @@ impl Tables {
         let problems = links::check(texts, |path| tables.addresses.contains_key(path));
         tables.problems.extend(problems);
         tables
+    }
+
+    /// Adds the pictures of the site and of every text that has none of its own, and the script of the search.
+    fn cards(&mut self, model: &Model) {
+        let bare = |posts: &[Arc<Post>], subject: fn(usize) -> Subject| -> Vec<Subject> {
+            posts.iter().enumerate().filter(|(_, post)| cover(post).is_none()).map(|(index, _)| subject(index)).collect()
+        };
+        let texts = bare(&model.posts, Subject::Post).into_iter().chain(bare(&model.pages, Subject::Page));
+        for subject in texts.chain([Subject::Site]) {
+            let path = subject.card(model).path();
+            let fingerprint = fingerprint(&path);
+            self.addresses.insert(path, Address { kind: PageKind::Asset, content: Content::Card(subject), fingerprint });
+        }
+        let script = Bytes::from_static(search::SCRIPT.as_bytes());
+        let etag = entity_tag(&script);
+        self.addresses.insert(search::script_path(), held(PageKind::Asset, "text/javascript; charset=utf-8", script, etag));
     }
 
     fn views(&mut self, model: &Model) {
@@ -420,7 +467,7 @@ mod tests {
     fn pages(site: &Site) -> BTreeMap<String, Page> {
         let page = |path: &str| match site.find(path, "http://blog.test")? {
             Found::Page(page) => Some((path.to_owned(), page)),
-            Found::File(_) | Found::Moved(_) => None,
+            Found::File(_) | Found::Moved(_) | Found::Card(_) => None,
         };
         site.addresses().filter_map(|(path, _)| page(path)).collect()
     }

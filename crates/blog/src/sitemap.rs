@@ -1,5 +1,7 @@
 //! The sitemap (sitemaps.org 0.9) with the pictures and the translations of each text, as search engines read them.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use crate::{
@@ -7,7 +9,6 @@ use crate::{
     escape::escape,
     feed::{BASE, push_escaped_with_base},
     head::cover,
-    markup,
     model::{Group, Model, year_path},
     post::Post,
     slug::encode_path,
@@ -45,8 +46,16 @@ pub(crate) fn part_path(number: usize) -> String {
 
 /// Returns a number that differs if any sitemap would differ.
 pub(crate) fn sitemap_fingerprint(model: &Model) -> u128 {
-    let texts: Vec<_> = model.posts.iter().chain(&model.pages).map(|post| (post.fingerprint, &post.path)).collect();
-    fingerprint(&("sitemap", &model.settings.language, texts, model.index_pages()))
+    let shown = |listed: Listed<'_>| match listed {
+        Listed::List { path, changed } => fingerprint(&(path, changed)),
+        Listed::Text(post) => {
+            let language = &model.settings.language;
+            let others: Vec<_> = model.translations(post).iter().map(|other| (other.language(language), &other.path)).collect();
+            let default = Some(language).filter(|_| !others.is_empty());
+            fingerprint(&(&post.path, post.changed(), others, default, cover(post).map(|cover| cover.url), &post.pictures))
+        }
+    };
+    fingerprint(&listed(model).into_iter().map(shown).collect::<Vec<_>>())
 }
 
 /// Writes `/sitemap.xml`: all addresses, or the index of the sitemaps if there are several. It begins with [`BASE`] where absolute addresses
@@ -100,7 +109,9 @@ fn listed(model: &Model) -> Vec<Listed<'_>> {
     for (&year, posts) in &model.years {
         listed.push(Listed::List { path: year_path(year), changed: newest(&mut posts.iter().copied()) });
     }
-    for (list, groups) in [(Some("/tags/"), &model.tags), (Some("/authors/"), &model.authors), (None, &model.series)] {
+    let nobody = BTreeMap::new();
+    let authors = if model.has_authors() { &model.authors } else { &nobody };
+    for (list, groups) in [(Some("/tags/"), &model.tags), (Some("/authors/"), authors), (None, &model.series)] {
         if let Some(path) = list.filter(|_| !groups.is_empty()) {
             listed.push(Listed::List { path: path.to_owned(), changed: None });
         }
@@ -129,7 +140,7 @@ impl Listed<'_> {
         match self {
             Self::List { path, .. } => address(path),
             Self::Text(post) => {
-                let pictures = post.html.matches("<img").count().min(PICTURES_MAX) + 1;
+                let pictures = post.pictures.len().min(PICTURES_MAX) + 1;
                 let translations = model.translations(post);
                 let translations = translations.iter().map(|other| address(&other.path)).sum::<usize>();
                 address(&post.path) + 2 * translations + pictures * PICTURE_BYTES_MAX
@@ -179,8 +190,7 @@ fn push_translations(xml: &mut String, model: &Model, post: &Post) {
 
 fn push_pictures(xml: &mut String, post: &Post) {
     let cover = cover(post).map(|cover| cover.url.into_owned());
-    let mut pictures = markup::pictures(&post.feed_html, &post.path);
-    pictures.retain(|picture| Some(picture) != cover.as_ref());
+    let pictures = post.pictures.iter().filter(|picture| Some(*picture) != cover.as_ref()).cloned();
     for picture in cover.into_iter().chain(pictures).filter(|url| url.len() < PICTURE_BYTES_MAX / 6).take(PICTURES_MAX) {
         xml.push_str("<image:image><image:loc>");
         push_escaped_with_base(xml, &picture);

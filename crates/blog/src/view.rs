@@ -9,8 +9,10 @@ use crate::{
     context::{Content, Context, Entry, Frame, Item, Pages, Part, Person, PostContent, SeriesBox, Translation, YearList, page_path},
     digest::fingerprint,
     error::Problem,
+    head::{About, Head},
     model::{Group, Model, year_path},
     post::{Post, Standing},
+    search,
     slug::{self, encode_path},
     theme::{Link, Mistake, Tag},
     words::Words,
@@ -128,7 +130,8 @@ impl View {
             summary: None,
             language: &model.settings.language,
             noindex: false,
-            content: Content::Search {},
+            head: None,
+            content: Content::Search { search_script: search::script_path(), search_index: search::INDEX_PATH },
         };
         match self {
             &Self::Index(number) => {
@@ -182,7 +185,21 @@ impl View {
                 context.content = Content::NotFound { recent };
             }
         }
+        context.head = Some(Head::new(model, self.about(model), context.title.as_deref(), context.path.as_deref(), context.summary));
         context
+    }
+
+    fn about<'m>(&'m self, model: &'m Model) -> About<'m> {
+        match self {
+            Self::Index(_) => About::Site,
+            &Self::Post(index) => About::Text(&model.posts[index]),
+            &Self::Page(index) => About::Text(&model.pages[index]),
+            &Self::Draft(index) => About::Text(&model.drafts[index]),
+            Self::Tag(path, _) => About::Tag(path),
+            Self::Author(path, _) => About::Author(&model.authors[path].title),
+            Self::Archive | Self::Year(..) | Self::Tags(_) | Self::Authors(_) | Self::Series(..) => About::List,
+            Self::Search | Self::NotFound => About::Nothing,
+        }
     }
 
     fn path(&self, model: &Model) -> Option<String> {

@@ -1,58 +1,59 @@
 //! Atom (RFC 4287).
 
-use super::{BASE, Feed, Format, address, content, enclosure, escape_with_base, push_escaped_with_base};
-use crate::{escape::escape, model::author_path, slug::encode_path};
+use super::{Author, BASE, Entry, Feed, Format, escape_with_base, push_escaped_with_base};
+use crate::escape::escape;
 
 pub(super) fn write(feed: &Feed<'_>) -> String {
-    let settings = &feed.model.settings;
-    let (home, path) = (escape(&feed.home), escape(&feed.path));
+    let Feed { title, description, path, home, language, author, icon, updated, entries } = feed;
+    let (home, path) = (escape(home), escape(path));
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n");
-    xml += &format!("<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"{}\" xml:base=\"{BASE}/\">\n", escape(&settings.language));
-    xml += &format!("<id>{BASE}{home}</id>\n<title>{}</title>\n", escape(&feed.title));
-    if let Some(description) = &settings.description {
+    xml += &format!("<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"{}\" xml:base=\"{BASE}/\">\n", escape(language));
+    xml += &format!("<id>{BASE}{home}</id>\n<title>{}</title>\n", escape(title));
+    if let Some(description) = description {
         xml += &format!("<subtitle>{}</subtitle>\n", escape(description));
     }
-    xml += &format!("<updated>{:.0}</updated>\n", feed.updated());
-    // RFC 4287 §4.1.1: without it, every entry must name its author.
-    xml += &author(feed, &settings.author);
+    xml += &format!("<updated>{updated:.0}</updated>\n");
+    if let Some(author) = author {
+        push_author(&mut xml, author);
+    }
     xml += &format!("<link rel=\"alternate\" type=\"text/html\" href=\"{BASE}{home}\"/>\n");
     xml += &format!("<link rel=\"self\" type=\"{}\" href=\"{BASE}{path}\"/>\n", Format::Atom.media_type());
-    if let Some(icon) = &feed.model.icon {
-        xml += &format!("<icon>{BASE}{}</icon>\n", escape(&encode_path(icon)));
+    if let Some(icon) = icon {
+        xml += &format!("<icon>{BASE}{}</icon>\n", escape(icon));
     }
     xml += "<generator>Seawall</generator>\n";
-    for post in &feed.posts {
-        let url = escape_with_base(&address(post));
-        let language = feed.language(post);
-        let lang = if language == settings.language { String::new() } else { format!(" xml:lang=\"{}\"", escape(language)) };
-        xml += &format!("<entry xml:base=\"{url}\"{lang}>\n<id>{url}</id>\n<title>{}</title>\n", escape(&post.title));
-        xml += &format!("<link rel=\"alternate\" type=\"text/html\" href=\"{url}\"/>\n");
-        if let Some((cover, media_type)) = enclosure(post) {
-            xml += &format!("<link rel=\"enclosure\" type=\"{media_type}\" href=\"{}\"/>\n", escape_with_base(&cover.url));
-        }
-        xml += &format!("<published>{:.0}</published>\n<updated>{:.0}</updated>\n", post.date.instant, post.changed());
-        for name in &post.front.authors {
-            xml += &author(feed, name);
-        }
-        for tag in &post.tags {
-            xml += &format!("<category term=\"{}\"/>\n", escape(tag));
-        }
-        if !post.summary.is_empty() {
-            xml += &format!("<summary>{}</summary>\n", escape(&post.summary));
-        }
-        xml += "<content type=\"html\">";
-        push_escaped_with_base(&mut xml, &content(post));
-        xml += "</content>\n</entry>\n";
+    for entry in entries {
+        push_entry(&mut xml, entry);
     }
     xml + "</feed>\n"
 }
 
-fn author(feed: &Feed<'_>, name: &str) -> String {
-    let path = author_path(name);
-    let uri = if feed.model.authors.contains_key(&path) {
-        format!("<uri>{BASE}{}</uri>", escape(&encode_path(&path)))
-    } else {
-        String::new()
-    };
-    format!("<author><name>{}</name>{uri}</author>\n", escape(name))
+fn push_entry(xml: &mut String, entry: &Entry<'_>) {
+    let Entry { url, title, summary, published, updated, language, authors, tags, cover, content } = entry;
+    let url = escape_with_base(url);
+    let lang = language.map_or_else(String::new, |language| format!(" xml:lang=\"{}\"", escape(language)));
+    *xml += &format!("<entry xml:base=\"{url}\"{lang}>\n<id>{url}</id>\n<title>{}</title>\n", escape(title));
+    *xml += &format!("<link rel=\"alternate\" type=\"text/html\" href=\"{url}\"/>\n");
+    if let Some(cover) = cover {
+        let (media_type, url) = (cover.media_type, escape_with_base(&cover.url));
+        *xml += &format!("<link rel=\"enclosure\" type=\"{media_type}\" href=\"{url}\"/>\n");
+    }
+    *xml += &format!("<published>{published:.0}</published>\n<updated>{updated:.0}</updated>\n");
+    for author in authors {
+        push_author(xml, author);
+    }
+    for tag in *tags {
+        *xml += &format!("<category term=\"{}\"/>\n", escape(tag));
+    }
+    if !summary.is_empty() {
+        *xml += &format!("<summary>{}</summary>\n", escape(summary));
+    }
+    *xml += "<content type=\"html\">";
+    push_escaped_with_base(xml, &content.html());
+    *xml += "</content>\n</entry>\n";
+}
+
+fn push_author(xml: &mut String, Author { name, url }: &Author<'_>) {
+    let uri = url.as_deref().map_or_else(String::new, |url| format!("<uri>{}</uri>", escape_with_base(url)));
+    *xml += &format!("<author><name>{}</name>{uri}</author>\n", escape(name));
 }

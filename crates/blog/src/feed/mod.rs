@@ -7,12 +7,19 @@ mod atom;
 mod json_feed;
 mod rss;
 
+use std::{
+    borrow::Cow,
+    hash::{Hash, Hasher},
+};
+
+use jiff::Timestamp;
+
 use crate::{
     digest::fingerprint,
     escape::push_escaped,
     head::{Cover, cover},
     markup,
-    model::Model,
+    model::{Model, author_path},
     post::Post,
     slug::encode_path,
 };
@@ -62,25 +69,77 @@ impl Format {
     }
 }
 
-/// The content of a feed, in whatever format.
-#[derive(Debug)]
+/// Everything that a feed shows. Its fingerprint tells whether the feed would differ, so what a format does not show is left out.
+#[derive(Debug, Hash)]
 struct Feed<'m> {
-    model: &'m Model,
     title: String,
+    description: Option<&'m str>,
     /// The address of the feed, and that of the page with the same posts; percent-encoded.
     path: String,
     home: String,
-    posts: Vec<&'m Post>,
+    language: &'m str,
+    /// The author of the blog, where the format names one.
+    author: Option<Author<'m>>,
+    /// The address of the blog's icon, percent-encoded.
+    icon: Option<String>,
+    /// When the newest change was.
+    updated: Timestamp,
+    entries: Vec<Entry<'m>>,
+}
+
+#[derive(Debug, Hash)]
+struct Entry<'m> {
+    /// The address, which is the lasting identifier as well: it differs from post to post and stays when the post is edited. It begins with
+    /// [`BASE`].
+    url: String,
+    title: &'m str,
+    summary: &'m str,
+    published: Timestamp,
+    updated: Timestamp,
+    /// The language, if it is another than that of the feed.
+    language: Option<&'m str>,
+    authors: Vec<Author<'m>>,
+    tags: &'m [String],
+    cover: Option<Enclosure<'m>>,
+    content: Content<'m>,
+}
+
+#[derive(Debug, Hash)]
+struct Author<'m> {
+    name: &'m str,
+    /// The address of the page with the author's posts.
+    url: Option<String>,
+}
+
+/// The picture at the head of a post, with its media type as far as its name tells.
+#[derive(Debug, Hash)]
+struct Enclosure<'m> {
+    url: Cow<'m, str>,
+    media_type: &'static str,
+}
+
+/// The text of a post. Its fingerprint stands for it, as it is long.
+#[derive(Debug)]
+struct Content<'m> {
+    post: &'m Post,
+}
+
+impl Hash for Content<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.post.feed_fingerprint.hash(state);
+    }
+}
+
+impl Content<'_> {
+    /// Returns the text as HTML whose links are all absolute.
+    fn html(&self) -> String {
+        markup::absolute(&self.post.feed_html, &self.post.path)
+    }
 }
 
 /// Writes the feed of the blog, or that of the tag whose page is at `tag`. Absolute addresses in it begin with [`BASE`].
 pub(crate) fn write(model: &Model, format: Format, tag: Option<&str>) -> String {
-    let home = encode_path(tag.unwrap_or("/"));
-    let title = match tag.and_then(|tag| model.tags.get(tag)) {
-        Some(group) => format!("{} · {}", group.title, model.settings.title),
-        None => model.settings.title.clone(),
-    };
-    let feed = Feed { model, title, path: format!("{home}{}", format.file_name()), home, posts: newest(model, tag).collect() };
+    let feed = Feed::new(model, format, tag);
     match format {
         Format::Atom => atom::write(&feed),
         Format::Rss => rss::write(&feed),
@@ -90,43 +149,58 @@ pub(crate) fn write(model: &Model, format: Format, tag: Option<&str>) -> String 
 
 /// Returns a number that differs if the feed would differ.
 pub(crate) fn feed_fingerprint(model: &Model, format: Format, tag: Option<&str>) -> u128 {
-    let posts: Vec<_> = newest(model, tag).map(|post| post.fingerprint).collect();
-    fingerprint(&(format, &model.settings, &model.icon, tag.and_then(|tag| model.tags.get(tag)).map(|group| &group.title), posts))
-}
-
-fn newest<'m>(model: &'m Model, tag: Option<&str>) -> impl Iterator<Item = &'m Post> {
-    let indexes: Vec<usize> = match tag {
-        Some(tag) => model.tags.get(tag).map(|group| group.posts.iter().copied().take(ENTRIES_MAX).collect()).unwrap_or_default(),
-        None => (0..model.posts.len().min(ENTRIES_MAX)).collect(),
-    };
-    indexes.into_iter().map(|index| &*model.posts[index])
+    fingerprint(&(format, Feed::new(model, format, tag)))
 }
 
 impl<'m> Feed<'m> {
-    /// Returns when the newest change was.
-    fn updated(&self) -> jiff::Timestamp {
-        self.posts.iter().map(|post| post.changed()).max().unwrap_or_default()
+    fn new(model: &'m Model, format: Format, tag: Option<&str>) -> Self {
+        let settings = &model.settings;
+        let group = tag.and_then(|tag| model.tags.get(tag));
+        let home = encode_path(tag.unwrap_or("/"));
+        let posts: Vec<&Post> = match group {
+            Some(group) => model.posts_of(group).take(ENTRIES_MAX).map(|post| &**post).collect(),
+            None => model.posts.iter().take(ENTRIES_MAX).map(|post| &**post).collect(),
+        };
+        Self {
+            title: group.map_or_else(|| settings.title.clone(), |group| format!("{} · {}", group.title, settings.title)),
+            description: settings.description.as_deref(),
+            path: format!("{home}{}", format.file_name()),
+            home,
+            language: &settings.language,
+            author: (format != Format::Rss).then(|| Author::new(model, format, &settings.author)),
+            icon: model.icon.as_deref().filter(|_| format != Format::Rss).map(encode_path),
+            updated: posts.iter().map(|post| post.changed()).max().unwrap_or_default(),
+            entries: posts.into_iter().map(|post| Entry::new(model, format, post)).collect(),
+        }
     }
+}
 
-    fn language(&self, post: &'m Post) -> &'m str {
-        post.language(&self.model.settings.language)
+impl<'m> Entry<'m> {
+    fn new(model: &'m Model, format: Format, post: &'m Post) -> Self {
+        let settings = &model.settings;
+        let enclosure = |cover: Cover<'m>| Some(Enclosure { media_type: cover.media_type()?, url: cover.url });
+        Self {
+            url: format!("{BASE}{}", encode_path(&post.path)),
+            title: &post.title,
+            summary: &post.summary,
+            published: post.date.instant,
+            updated: post.changed(),
+            language: Some(post.language(&settings.language)).filter(|language| *language != settings.language),
+            authors: post.authors(settings).into_iter().map(|name| Author::new(model, format, name)).collect(),
+            tags: &post.tags,
+            cover: cover(post).and_then(enclosure),
+            content: Content { post },
+        }
     }
 }
 
-/// The address of a post, its lasting identifier: it differs from post to post and stays when the post is edited.
-fn address(post: &Post) -> String {
-    format!("{BASE}{}", encode_path(&post.path))
-}
-
-fn content(post: &Post) -> String {
-    markup::absolute(&post.feed_html, &post.path)
-}
-
-/// Returns the picture at the head of a post, with its media type as far as its name tells.
-fn enclosure(post: &Post) -> Option<(Cover<'_>, &'static str)> {
-    let cover = cover(post)?;
-    let media_type = cover.media_type()?;
-    Some((cover, media_type))
+impl<'m> Author<'m> {
+    fn new(model: &Model, format: Format, name: &'m str) -> Self {
+        let path = author_path(name);
+        // RSS has no place for it.
+        let has_page = format != Format::Rss && model.has_authors() && model.authors.contains_key(&path);
+        Self { name, url: has_page.then(|| format!("{BASE}{}", encode_path(&path))) }
+    }
 }
 
 /// Appends the escaped `text` to `out`, as [`push_escaped`] does, and keeps the [`BASE`] of its addresses.

@@ -1,8 +1,8 @@
-//! RSS 2.0 (rssboard.org), with the extensions that readers expect: `content:encoded`, `dc:creator`, `media:content` and `atom:link`.
+//! RSS 2.0 (rssboard.org), with the extensions that readers expect: `content:encoded`, `dc:creator`, `media:content`, `atom:link`.
 
 use jiff::Timestamp;
 
-use super::{BASE, Feed, Format, address, content, enclosure, escape_with_base, push_escaped_with_base};
+use super::{BASE, Entry, Feed, Format, escape_with_base, push_escaped_with_base};
 use crate::escape::escape;
 
 const OPENING: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\" xmlns:atom=\"http://www.w3.org/2005/Atom\" \
@@ -10,38 +10,46 @@ const OPENING: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=
                        xmlns:media=\"http://search.yahoo.com/mrss/\">\n<channel>\n";
 
 pub(super) fn write(feed: &Feed<'_>) -> String {
-    let settings = &feed.model.settings;
+    let Feed { title, description, path, home, language, author: _, icon: _, updated, entries } = feed;
     let mut xml = String::from(OPENING);
     // The three elements that a channel must have.
-    xml += &format!("<title>{}</title>\n<link>{BASE}{}</link>\n", escape(&feed.title), escape(&feed.home));
-    xml += &format!("<description>{}</description>\n", escape(settings.description.as_ref().unwrap_or(&settings.title)));
-    xml += &format!("<atom:link rel=\"self\" type=\"{}\" href=\"{BASE}{}\"/>\n", Format::Rss.media_type(), escape(&feed.path));
-    xml += &format!("<language>{}</language>\n<lastBuildDate>{}</lastBuildDate>\n", escape(&settings.language), date(feed.updated()));
+    xml += &format!("<title>{}</title>\n<link>{BASE}{}</link>\n", escape(title), escape(home));
+    xml += &format!("<description>{}</description>\n", escape(description.unwrap_or(title)));
+    xml += &format!("<atom:link rel=\"self\" type=\"{}\" href=\"{BASE}{}\"/>\n", Format::Rss.media_type(), escape(path));
+    xml += &format!("<language>{}</language>\n<lastBuildDate>{}</lastBuildDate>\n", escape(language), date(*updated));
     xml += "<generator>Seawall</generator>\n<docs>https://www.rssboard.org/rss-specification</docs>\n";
-    for post in &feed.posts {
-        let url = escape_with_base(&address(post));
-        xml += &format!("<item>\n<title>{}</title>\n<link>{url}</link>\n<guid isPermaLink=\"true\">{url}</guid>\n", escape(&post.title));
-        xml += &format!("<pubDate>{}</pubDate>\n", date(post.date.instant));
-        for name in post.authors(settings) {
-            xml += &format!("<dc:creator>{}</dc:creator>\n", escape(name));
-        }
-        for tag in &post.tags {
-            xml += &format!("<category>{}</category>\n", escape(tag));
-        }
-        if !post.summary.is_empty() {
-            xml += &format!("<description>{}</description>\n", escape(&post.summary));
-        }
-        if let Some((cover, media_type)) = enclosure(post) {
-            let url = escape_with_base(&cover.url);
-            // The length is required; 0 stands for one that is not known.
-            xml += &format!("<enclosure url=\"{url}\" length=\"0\" type=\"{media_type}\"/>\n");
-            xml += &format!("<media:content url=\"{url}\" medium=\"image\" type=\"{media_type}\"/>\n");
-        }
-        xml += "<content:encoded>";
-        push_escaped_with_base(&mut xml, &content(post));
-        xml += "</content:encoded>\n</item>\n";
+    for entry in entries {
+        push_item(&mut xml, entry);
     }
     xml + "</channel>\n</rss>\n"
+}
+
+fn push_item(xml: &mut String, entry: &Entry<'_>) {
+    let Entry { url, title, summary, published, updated, language, authors, tags, cover, content } = entry;
+    let url = escape_with_base(url);
+    *xml += &format!("<item>\n<title>{}</title>\n<link>{url}</link>\n<guid isPermaLink=\"true\">{url}</guid>\n", escape(title));
+    *xml += &format!("<pubDate>{}</pubDate>\n<atom:updated>{updated:.0}</atom:updated>\n", date(*published));
+    if let Some(language) = language {
+        *xml += &format!("<dc:language>{}</dc:language>\n", escape(language));
+    }
+    for author in authors {
+        *xml += &format!("<dc:creator>{}</dc:creator>\n", escape(author.name));
+    }
+    for tag in *tags {
+        *xml += &format!("<category>{}</category>\n", escape(tag));
+    }
+    if !summary.is_empty() {
+        *xml += &format!("<description>{}</description>\n", escape(summary));
+    }
+    if let Some(cover) = cover {
+        let (media_type, url) = (cover.media_type, escape_with_base(&cover.url));
+        // The length is required; 0 stands for one that is not known.
+        *xml += &format!("<enclosure url=\"{url}\" length=\"0\" type=\"{media_type}\"/>\n");
+        *xml += &format!("<media:content url=\"{url}\" medium=\"image\" type=\"{media_type}\"/>\n");
+    }
+    *xml += "<content:encoded>";
+    push_escaped_with_base(xml, &content.html());
+    *xml += "</content:encoded>\n</item>\n";
 }
 
 /// Writes a date as RFC 822 does, with the year in four digits as RSS allows.
