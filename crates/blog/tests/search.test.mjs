@@ -47,7 +47,7 @@ function open(index, { query = "", language = "en", answer } = {}) {
   vm.runInContext(script, context);
   page.type = async (text) => {
     form.input.value = text;
-    form.listeners.input();
+    form.input.listeners.input();
     await new Promise((resolve) => setImmediate(resolve));
   };
   page.titles = () => list.children.map((item) => item.children[0].textContent);
