@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::X_CONTENT_TYPE_OPTIONS,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LOCATION},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LOCATION, RETRY_AFTER},
 };
 use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use semantics::{
@@ -19,7 +19,9 @@ use semantics::{
 };
 
 use crate::{
+    card::{self, Card, Studio},
     config::BlogOptions,
+    digest::entity_tag,
     error::{BuildError, Problem},
     memory::{Memory, Work},
     site::{Found, Page, PageKind, Site},
@@ -41,6 +43,7 @@ struct Shared {
     site: ArcSwap<Site>,
     /// Held by whoever builds. Readers never wait for it.
     memory: Mutex<Memory>,
+    studio: Studio,
 }
 
 /// What a rebuild changed.
@@ -81,7 +84,7 @@ impl Blog {
         let mut memory = Memory::new(folder.clone(), options);
         let (site, Work { read, rendered }) = memory.build(now)?;
         tracing::debug!(read, rendered, "the blog was built");
-        Ok(Self { shared: Arc::new(Shared { folder, site: ArcSwap::from_pointee(site), memory: Mutex::new(memory) }) })
+        Ok(Self { shared: Arc::new(Shared { folder, site: ArcSwap::from_pointee(site), memory: Mutex::new(memory), studio: Studio::default() }) })
     }
 
     /// Returns the current site.
@@ -127,7 +130,7 @@ impl Origin for Blog {
         Box::pin(async move {
             let (head, _) = request.into_parts();
             let is_head = head.method == Method::HEAD;
-            let mut response = answer(&site, &head, arrival).await?;
+            let mut response = answer(&site, &self.shared.studio, &head, arrival).await?;
             if is_head {
                 *response.body_mut() = Body::Empty;
             }
@@ -136,7 +139,7 @@ impl Origin for Blog {
     }
 }
 
-async fn answer(site: &Site, head: &http::request::Parts, arrival: &Arrival<'_>) -> Result<Response<Body>, OriginError> {
+async fn answer(site: &Site, studio: &Studio, head: &http::request::Parts, arrival: &Arrival<'_>) -> Result<Response<Body>, OriginError> {
     if head.method != Method::GET && head.method != Method::HEAD {
         let mut response = short(StatusCode::METHOD_NOT_ALLOWED, "A blog is only read: GET and HEAD.\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -160,6 +163,7 @@ async fn answer(site: &Site, head: &http::request::Parts, arrival: &Arrival<'_>)
             Ok(response)
         }
         Some(Found::Moved(target)) => Ok(moved(target, head.uri.query())),
+        Some(Found::Card(card)) => Ok(drawn(head, studio, card).await),
         None => Ok(elsewhere(site, &path, head.uri.query()).unwrap_or_else(|| whole(site.not_found(&base)))),
     }
 }
@@ -178,6 +182,21 @@ fn moved(target: &str, query: Option<&str>) -> Response<Body> {
     let mut response = short(StatusCode::MOVED_PERMANENTLY, "");
     response.headers_mut().insert(LOCATION, location.expect("a percent-encoded path has visible ASCII characters alone"));
     response
+}
+
+/// Answers with a card, which is drawn unless the client has it.
+async fn drawn(head: &http::request::Parts, studio: &Studio, card: Card) -> Response<Body> {
+    // Its address is that of its content, so it tells the content without drawing it.
+    let etag = entity_tag(card.path().as_bytes());
+    if let Some(response) = precondition(head, &etag, PageKind::Asset) {
+        return response;
+    }
+    let Some(body) = studio.draw(card).await else {
+        let mut response = short(StatusCode::SERVICE_UNAVAILABLE, "Too many pictures are being drawn. Come again in a moment.\n");
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        return response;
+    };
+    whole(Page { status: StatusCode::OK, content_type: card::MEDIA_TYPE, body, etag, kind: PageKind::Asset })
 }
 
 fn whole(page: Page) -> Response<Body> {

@@ -9,7 +9,11 @@ use toml::de::{DeTable, DeValue};
 
 pub use self::look::LookOptions;
 pub(crate) use self::look::LookSettings;
-use crate::{error::Problem, slug};
+use crate::{
+    error::Problem,
+    slug,
+    words::{Words, is_language_tag},
+};
 
 /// The name of the settings file in the blog's folder.
 pub(crate) const FILE_NAME: &str = "blog.toml";
@@ -40,6 +44,10 @@ pub struct BlogOptions {
     pub navigation: Option<Vec<NavigationLink>>,
     /// What is known of authors, by the names that posts call them.
     pub authors: BTreeMap<String, AuthorOptions>,
+    /// The address that receives webmentions, such as that of a service. Default: none.
+    pub webmention: Option<String>,
+    /// The profile of the blog or its author in the fediverse, as `@ann@social.example`. Default: none.
+    pub activitypub: Option<String>,
 }
 
 /// A link at the top of each page.
@@ -84,6 +92,8 @@ pub(crate) struct Settings {
     pub(crate) navigation: Option<Vec<NavigationLink>>,
     /// What is known of authors, by the addresses of their names.
     pub(crate) authors: BTreeMap<String, AuthorOptions>,
+    pub(crate) webmention: Option<String>,
+    pub(crate) activitypub: Option<String>,
 }
 
 impl Settings {
@@ -104,12 +114,20 @@ impl Settings {
             .or(file.base_url)
             .and_then(|url| checked_base_url(&url).map_err(|why| wrong("base_url", format!("`base_url` is {url:?}: {why}"))).ok());
         let language = options.language.clone().or(file.language).unwrap_or_else(|| "en".to_owned());
-        if language.is_empty() || !language.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        if !is_language_tag(&language) {
             wrong("language", format!("`language` is {language:?}; write a language tag such as \"en\" or \"de-AT\""));
         }
         let posts_per_page = options.posts_per_page.or(file.posts_per_page).unwrap_or(10);
         if !(1..=100).contains(&posts_per_page) {
             wrong("posts_per_page", format!("`posts_per_page` is {posts_per_page}; write a number from 1 to 100"));
+        }
+        let webmention = options.webmention.clone().or(file.webmention);
+        if let Some(url) = webmention.as_ref().filter(|url| !(url.starts_with("https://") || url.starts_with("http://")) || !is_target(url)) {
+            wrong("webmention", format!("`webmention` is {url:?}; write the address that receives them, such as \"https://webmention.io/example.org/webmention\""));
+        }
+        let activitypub = options.activitypub.clone().or(file.activitypub);
+        if let Some(handle) = activitypub.as_ref().filter(|handle| !is_handle(handle)) {
+            wrong("activitypub", format!("`activitypub` is {handle:?}; write a profile such as \"@ann@social.example\""));
         }
         let mut wrong_at = |path: &[&str], message: String| problems.push(Problem::new(name, line_of(text, path).unwrap_or(1), message));
         let look = LookSettings::new(options.theme.clone().or(file.theme), |key, message| wrong_at(&["theme", key], message));
@@ -145,7 +163,19 @@ impl Settings {
             look,
             navigation,
             authors,
+            webmention,
+            activitypub,
         })
+    }
+
+    /// Returns a warning if there are no words in the language of the blog. `text` is that of `blog.toml`.
+    pub(crate) fn words_warning(&self, text: Option<&str>) -> Option<Problem> {
+        if Words::find(&self.language).is_some() {
+            return None;
+        }
+        let known = Words::languages().collect::<Vec<_>>().join(", ");
+        let message = format!("there are no words for the `language` {:?}, so those of the theme are English; there are words for {known}", self.language);
+        Some(Problem::warning(Path::new(FILE_NAME), slug::line_of_key(text.unwrap_or_default(), "language"), message))
     }
 
     /// Forgets files that the settings name and that are not there, and returns a warning for each. `text` is that of `blog.toml`.
@@ -179,6 +209,12 @@ impl Settings {
 pub(crate) fn is_target(url: &str) -> bool {
     let is_known = ["/", "#", "https://", "http://", "mailto:", "tel:", "xmpp:"].iter().any(|start| url.starts_with(start));
     is_known && !url.chars().any(|c| c.is_control() || c.is_whitespace())
+}
+
+/// Tells whether `text` names a profile in the fediverse: `@ann@social.example`.
+fn is_handle(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+    text.strip_prefix('@').and_then(|rest| rest.split_once('@')).is_some_and(|(name, host)| is_name(name) && host.contains('.') && slug::is_authority(host))
 }
 
 /// Returns the line of `text` that sets the value at `path`, or of the deepest table on the way that is there.
@@ -250,6 +286,10 @@ mod tests {
             ("base_url = \"https://exa mple.org\"\n", "write scheme and host alone"),
             ("posts_per_page = 0\n", "blog.toml:1: `posts_per_page` is 0; write a number from 1 to 100"),
             ("language = \"<b>\"\n", "write a language tag"),
+            ("language = \"de_AT\"\n", "blog.toml:1: `language` is \"de_AT\"; write a language tag"),
+            ("webmention = \"mentions\"\n", "blog.toml:1: `webmention` is \"mentions\"; write the address"),
+            ("\nactivitypub = \"ann@social.example\"\n", "blog.toml:2: `activitypub` is \"ann@social.example\"; write a profile such as"),
+            ("activitypub = \"@ann@social.example\\\"><b>\"\n", "blog.toml:1: `activitypub`"),
             ("title = 3\n", "blog.toml:1: "),
             ("\n[theme]\naccent = \"greenish\"\n", "blog.toml:3: `theme.accent` is \"greenish\"; write a colour of CSS"),
             ("theme.accent = \"#12\"\n", "blog.toml:1: `theme.accent` is \"#12\""),

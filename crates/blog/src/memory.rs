@@ -145,6 +145,7 @@ impl Memory {
         let new = text.and_then(|text| {
             let mut settings = Settings::new(&self.options, text.as_deref(), &self.folder)?;
             problems.extend(settings.drop_missing(text.as_deref(), is_there));
+            problems.extend(settings.words_warning(text.as_deref()));
             Ok(settings)
         });
         match (new, &self.settings) {

@@ -191,7 +191,7 @@ fn push_translations(xml: &mut String, model: &Model, post: &Post) {
 fn push_pictures(xml: &mut String, post: &Post) {
     let cover = cover(post).map(|cover| cover.url.into_owned());
     let pictures = post.pictures.iter().filter(|picture| Some(*picture) != cover.as_ref()).cloned();
-    for picture in cover.into_iter().chain(pictures).filter(|url| url.len() < PICTURE_BYTES_MAX / 6).take(PICTURES_MAX) {
+    for picture in cover.iter().cloned().chain(pictures).filter(|url| url.len() < PICTURE_BYTES_MAX / 6).take(PICTURES_MAX) {
         xml.push_str("<image:image><image:loc>");
         push_escaped_with_base(xml, &picture);
         xml.push_str("</image:loc></image:image>");

@@ -119,7 +119,7 @@ impl View {
         Drawable { template: self.template(), context: self.context(model) }
     }
 
-    fn context<'m>(&self, model: &'m Model) -> Context<'m> {
+    fn context<'m>(&'m self, model: &'m Model) -> Context<'m> {
         let words = Words::of(&model.settings.language);
         let mut context = Context {
             site: Frame::new(model),
