@@ -119,7 +119,7 @@ impl View {
         Drawable { template: self.template(), context: self.context(model) }
     }
 
-    fn context<'m>(&'m self, model: &'m Model) -> Context<'m> {
+    fn context<'m>(&self, model: &'m Model) -> Context<'m> {
         let words = Words::of(&model.settings.language);
         let mut context = Context {
             site: Frame::new(model),
@@ -189,13 +189,13 @@ impl View {
         context
     }
 
-    fn about<'m>(&'m self, model: &'m Model) -> About<'m> {
+    fn about<'m>(&self, model: &'m Model) -> About<'m> {
         match self {
             Self::Index(_) => About::Site,
             &Self::Post(index) => About::Text(&model.posts[index]),
             &Self::Page(index) => About::Text(&model.pages[index]),
             &Self::Draft(index) => About::Text(&model.drafts[index]),
-            Self::Tag(path, _) => About::Tag(path),
+            Self::Tag(path, _) => model.tags.get_key_value(path).map_or(About::List, |(path, _)| About::Tag(path)),
             Self::Author(path, _) => About::Author(&model.authors[path].title),
             Self::Archive | Self::Year(..) | Self::Tags(_) | Self::Authors(_) | Self::Series(..) => About::List,
             Self::Search | Self::NotFound => About::Nothing,
