@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-bench bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -56,6 +56,10 @@ spec-php: tools php ## a real php-fpm: all tests of crates/origins/tests/php_fpm
 spec-wordpress: tools wordpress ## a real WordPress with Seawall: all tests of crates/seawall/tests/wordpress, with the long ones and a browser; installs what it needs
 	crates/seawall/tests/wordpress/bring-up --browser
 	SEAWALL_WORDPRESS_LONG=1 $(CARGO) test --locked --package seawall --test wordpress
+
+spec-blog: tools ## the pages of blogs, judged by axe, the checker of the W3C and Lighthouse: crates/seawall/tests/blog_looks; installs what it needs
+	crates/seawall/tests/blog_looks/bring-up
+	SEAWALL_BLOG_LONG=1 $(CARGO) test --locked --package seawall --test blog_looks -- --test-threads=1
 
 spec-bench: tools bench-tools ghost wordpress ## the load tester, judged: all tests of crates/load/tests and crates/seawall/tests/bench, with the long ones and a browser: an hour
 	crates/seawall/tests/ghost/bring-up --browser

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use arc_swap::ArcSwap;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
     header::X_CONTENT_TYPE_OPTIONS,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LOCATION},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LOCATION, RETRY_AFTER},
 };
 use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use semantics::{
@@ -19,9 +19,12 @@ use semantics::{
 };
 
 use crate::{
+    card::{self, Card, Studio},
     config::BlogOptions,
-    error::BuildError,
-    site::{Found, Page, PageKind, Site, build},
+    digest::entity_tag,
+    error::{BuildError, Problem},
+    memory::{Memory, Work},
+    site::{Found, Page, PageKind, Site},
     slug,
 };
 
@@ -37,19 +40,51 @@ pub struct Blog {
 #[derive(Debug)]
 struct Shared {
     folder: PathBuf,
-    options: BlogOptions,
     site: ArcSwap<Site>,
+    /// Held by whoever builds. Readers never wait for it.
+    memory: Mutex<Memory>,
+    studio: Studio,
+}
+
+/// What a rebuild changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// The paths whose answers changed, new and removed ones included, percent-decoded and in order.
+    pub paths: Vec<String>,
+    /// The paths of texts for their authors alone that changed ([`Site::draft`]), new and removed ones included.
+    pub drafts: Vec<String>,
+    /// Whether the answer for addresses that do not exist changed.
+    pub not_found: bool,
+    /// The number of texts that were read from disk.
+    pub read: usize,
+    /// The number of texts that were rendered: those that changed, and those whose links lead elsewhere now.
+    pub rendered: usize,
+    /// The problems that were not there before.
+    pub problems: Vec<Problem>,
+    /// The problems that are gone.
+    pub mended: Vec<Problem>,
+}
+
+impl Rebuilt {
+    /// Tells whether nothing changed that anybody could see.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { paths, drafts, not_found, read: _, rendered: _, problems, mended } = self;
+        paths.is_empty() && drafts.is_empty() && !not_found && problems.is_empty() && mended.is_empty()
+    }
 }
 
 impl Blog {
     /// Builds the site from `folder`, as of `now`. It reads files, so do not call it on a worker's loop.
     ///
     /// # Errors
-    /// Fails as [`build`] does.
+    /// When the folder cannot be listed, or `blog.toml` is wrong.
     pub fn open(folder: impl Into<PathBuf>, options: BlogOptions, now: Timestamp) -> Result<Self, BuildError> {
         let folder = folder.into();
-        let site = build(&folder, &options, now)?;
-        Ok(Self { shared: Arc::new(Shared { folder, options, site: ArcSwap::from_pointee(site) }) })
+        let mut memory = Memory::new(folder.clone(), options);
+        let (site, Work { read, rendered }) = memory.build(now)?;
+        tracing::debug!(read, rendered, "the blog was built");
+        Ok(Self { shared: Arc::new(Shared { folder, site: ArcSwap::from_pointee(site), memory: Mutex::new(memory), studio: Studio::default() }) })
     }
 
     /// Returns the current site.
@@ -64,16 +99,23 @@ impl Blog {
         &self.shared.folder
     }
 
-    /// Builds the site again, as of `now`, and puts it in place. Returns the paths whose answers changed. It reads files, so do not call it
-    /// on a worker's loop.
+    /// Builds the site again, as of `now`, puts it in place and tells what changed. Only what has changed in the folder is read and rendered;
+    /// a mistake leaves the last good version of its file in place. It reads files, so do not call it on a worker's loop.
     ///
     /// # Errors
-    /// Fails as [`build`] does; the old site stays.
-    pub fn rebuild(&self, now: Timestamp) -> Result<Vec<String>, BuildError> {
-        let new = build(&self.shared.folder, &self.shared.options, now)?;
-        let changed = self.site().changed_paths(&new);
+    /// When the folder cannot be listed; the old site stays.
+    pub fn rebuild(&self, now: Timestamp) -> Result<Rebuilt, BuildError> {
+        let mut memory = self.shared.memory.lock().unwrap_or_else(|poisoned| {
+            // A bug broke the build before this one off. What it had read may be half of it.
+            let mut memory = poisoned.into_inner();
+            memory.clear();
+            self.shared.memory.clear_poison();
+            memory
+        });
+        let (new, Work { read, rendered }) = memory.build(now)?;
+        let rebuilt = Rebuilt { read, rendered, ..self.site().difference(&new) };
         self.shared.site.store(Arc::new(new));
-        Ok(changed)
+        Ok(rebuilt)
     }
 }
 
@@ -88,7 +130,7 @@ impl Origin for Blog {
         Box::pin(async move {
             let (head, _) = request.into_parts();
             let is_head = head.method == Method::HEAD;
-            let mut response = answer(&site, &head, arrival).await?;
+            let mut response = answer(&site, &self.shared.studio, &head, arrival).await?;
             if is_head {
                 *response.body_mut() = Body::Empty;
             }
@@ -97,7 +139,7 @@ impl Origin for Blog {
     }
 }
 
-async fn answer(site: &Site, head: &http::request::Parts, arrival: &Arrival<'_>) -> Result<Response<Body>, OriginError> {
+async fn answer(site: &Site, studio: &Studio, head: &http::request::Parts, arrival: &Arrival<'_>) -> Result<Response<Body>, OriginError> {
     if head.method != Method::GET && head.method != Method::HEAD {
         let mut response = short(StatusCode::METHOD_NOT_ALLOWED, "A blog is only read: GET and HEAD.\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -120,6 +162,8 @@ async fn answer(site: &Site, head: &http::request::Parts, arrival: &Arrival<'_>)
             validators(response.headers_mut(), &file.etag, PageKind::File);
             Ok(response)
         }
+        Some(Found::Moved(target)) => Ok(moved(target, head.uri.query())),
+        Some(Found::Card(card)) => Ok(drawn(head, studio, card).await),
         None => Ok(elsewhere(site, &path, head.uri.query()).unwrap_or_else(|| whole(site.not_found(&base)))),
     }
 }
@@ -128,14 +172,31 @@ async fn answer(site: &Site, head: &http::request::Parts, arrival: &Arrival<'_>)
 /// an address of this site, so nobody can make it lead elsewhere.
 fn elsewhere(site: &Site, path: &str, query: Option<&str>) -> Option<Response<Body>> {
     let target = if path == "/page/1" || path == "/page/1/" { "/".to_owned() } else { format!("{path}/") };
-    if !site.contains(&target) {
-        return None;
-    }
+    site.contains(&target).then(|| moved(&target, query))
+}
+
+fn moved(target: &str, query: Option<&str>) -> Response<Body> {
     let query = query.map_or_else(String::new, |query| format!("?{query}"));
-    let location = HeaderValue::try_from(format!("{}{query}", slug::encode_path(&target))).ok()?;
+    let path = slug::encode_path(target);
+    let location = HeaderValue::try_from(format!("{path}{query}")).or_else(|_| HeaderValue::try_from(path));
     let mut response = short(StatusCode::MOVED_PERMANENTLY, "");
-    response.headers_mut().insert(LOCATION, location);
-    Some(response)
+    response.headers_mut().insert(LOCATION, location.expect("a percent-encoded path has visible ASCII characters alone"));
+    response
+}
+
+/// Answers with a card, which is drawn unless the client has it.
+async fn drawn(head: &http::request::Parts, studio: &Studio, card: Card) -> Response<Body> {
+    // Its address is that of its content, so it tells the content without drawing it.
+    let etag = entity_tag(card.path().as_bytes());
+    if let Some(response) = precondition(head, &etag, PageKind::Asset) {
+        return response;
+    }
+    let Some(body) = studio.draw(card).await else {
+        let mut response = short(StatusCode::SERVICE_UNAVAILABLE, "Too many pictures are being drawn. Come again in a moment.\n");
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        return response;
+    };
+    whole(Page { status: StatusCode::OK, content_type: card::MEDIA_TYPE, body, etag, kind: PageKind::Asset })
 }
 
 fn whole(page: Page) -> Response<Body> {
@@ -384,11 +445,13 @@ mod tests {
     fn a_bad_post_is_left_out_until_it_is_mended() {
         let Fixture { blog, folder } = fixture();
         fs::write(folder.path().join("bad.md"), "---\ndate: soon\n---\n# Bad").expect("written");
-        assert!(blog.rebuild(NOW).expect("the rest lives").is_empty() && !blog.site().contains("/bad/"));
-        assert_eq!(blog.site().problems().len(), 1);
+        let rebuilt = blog.rebuild(NOW).expect("the rest lives");
+        assert!(rebuilt.paths.is_empty() && !blog.site().contains("/bad/"));
+        assert_eq!((rebuilt.problems.as_slice(), blog.site().problems().len()), (blog.site().problems(), 1));
         fs::write(folder.path().join("bad.md"), "# Good").expect("written");
-        let changed = blog.rebuild(NOW).expect("builds");
-        assert!(changed.contains(&"/bad/".to_owned()) && changed.contains(&"/".to_owned()), "{changed:?}");
+        let again = blog.rebuild(NOW).expect("builds");
+        assert!(again.paths.contains(&"/bad/".to_owned()) && again.paths.contains(&"/".to_owned()), "{again:?}");
+        assert_eq!((again.problems, again.mended), (Vec::new(), rebuilt.problems));
         let request = Request::get("/bad/").header(HOST, "blog.test").body(Body::Empty).expect("a request");
         let arrival = Arrival::of_our_own(Scheme::Http, "");
         let response = blog.fetch(request, &arrival, None).now_or_never().expect("held pages need no wait").expect("answers");

@@ -5,9 +5,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// What a problem does to its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The file is left out, or its last good version is kept.
+    Error,
+    /// The file is published nevertheless.
+    Warning,
+}
+
 /// One mistake that the author has to correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// Whether the mistake keeps the file from being published.
+    pub severity: Severity,
     /// The file, relative to the blog's folder.
     pub file: PathBuf,
     /// The line in the file, counted from 1, if it is known.
@@ -17,8 +28,25 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Describes a mistake that keeps the file from being published.
     pub(crate) fn new(file: &Path, line: impl Into<Option<usize>>, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), line: line.into(), message: message.into() }
+        Self { severity: Severity::Error, file: file.to_owned(), line: line.into(), message: message.into() }
+    }
+
+    /// Describes something that its author should know. The file is published nevertheless.
+    pub(crate) fn warning(file: &Path, line: impl Into<Option<usize>>, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::new(file, line, message) }
+    }
+
+    /// Tells whether the file is published nevertheless.
+    #[must_use]
+    pub fn is_warning(&self) -> bool {
+        self.severity == Severity::Warning
+    }
+
+    /// Returns what tells the mistake from others, wherever it stands in the file: an author who writes above it has not made a new one.
+    pub(crate) fn key(&self) -> (Severity, &Path, &str) {
+        (self.severity, &self.file, &self.message)
     }
 }
 

@@ -1,184 +1,299 @@
 //! What lies in the blog's folder.
 //!
 //! Markdown files and files with the extensions in [`PUBLISHED`] are published; everything else stays private: names that begin with a dot
-//! (except `.well-known`), `blog.toml`, `seawall.toml`, a `README.md` at the top, and any type not in the list. Symbolic links to
-//! files are followed as long as they stay inside the folder; those to folders are not.
+//! (except `.well-known`) or an underscore, `theme/`, `blog.toml`, `seawall.toml`, a `README.md` at the top, and any type not in the list.
+//! Folders named `drafts` or `_drafts` are for their authors alone. Symbolic links to files are followed as long as they stay inside the
+//! folder; those to folders are not.
+//!
+//! A look at the folder reads no file: [`Stamp`]s tell which ones have changed. A file that cannot be read is a problem of its own; nothing
+//! but the blog's folder itself has to be there.
 
 use std::{
-    fs, io,
+    fs::{self, File, Metadata},
+    io::{self, Read as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use bytes::Bytes;
 use origins::{is_secret, media_type};
-use semantics::Timestamp;
 
-use crate::{HELD_BYTES_MAX, HELD_FILE_BYTES_MAX, config, error::Problem, markdown::is_markdown};
+use crate::{config, error::Problem, markdown::is_markdown};
 
-/// The largest size of a Markdown file. A longer one is a mistake, not a post.
-const MARKDOWN_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// The largest size of a Markdown file, and of all files that say how others are published. A longer one is a mistake, not a post.
+pub(crate) const TEXT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// The number of files and folders that are looked at.
 const FILES_MAX: usize = 50_000;
+
+/// The number of folders inside each other.
 const DEPTH_MAX: usize = 16;
 
-/// A Markdown file.
-#[derive(Debug)]
-pub(crate) struct Source {
+/// The folder in which authors override the theme.
+const THEME: &str = "theme";
+
+/// File systems count time in steps. A file that is written twice within one step can look as if it was written once. Linux counts in steps
+/// of up to 10 ms, so twice that.
+const STEP: Duration = Duration::from_millis(20);
+
+/// The longest step, of file systems that count in whole or even seconds.
+const LONG_STEP: Duration = Duration::from_secs(2);
+
+/// What tells one version of a file from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Stamp {
+    pub(crate) bytes: u64,
+    /// Seconds and nanoseconds since 1970.
+    modified: (i64, i64),
+    /// When name, permissions or content last changed: it tells of a copy that kept its date.
+    changed: (i64, i64),
+    file: (u64, u64),
+}
+
+/// A file that was seen and not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
     /// The path in the folder, with `/` between names.
     pub(crate) name: String,
-    pub(crate) text: String,
-    pub(crate) modified: Timestamp,
-}
-
-/// A file that is served as it is.
-#[derive(Debug)]
-pub(crate) struct StaticFile {
-    pub(crate) name: String,
+    /// The path of the file, links followed.
     pub(crate) path: PathBuf,
-    pub(crate) content_type: &'static str,
-    pub(crate) bytes: u64,
+    pub(crate) stamp: Stamp,
     pub(crate) modified: SystemTime,
-    /// The content, if it is held in memory.
-    pub(crate) body: Option<Bytes>,
+    /// Whether it lies in a folder for drafts.
+    pub(crate) is_draft: bool,
 }
 
-/// The content of the folder, read once.
+/// What is in the folder, by name and in order.
 #[derive(Debug, Default)]
 pub(crate) struct Folder {
-    pub(crate) config: Option<String>,
-    pub(crate) sources: Vec<Source>,
-    pub(crate) files: Vec<StaticFile>,
-    /// The time of the last change of anything in the folder.
-    pub(crate) newest: Timestamp,
+    /// `blog.toml`.
+    pub(crate) config: Option<Listed>,
+    /// The Markdown files.
+    pub(crate) texts: Vec<Listed>,
+    /// The files that are served as they are, with their media types.
+    pub(crate) files: Vec<(Listed, &'static str)>,
+    /// The files in `theme/`.
+    pub(crate) theme: Vec<Listed>,
+    /// `_redirects`.
+    pub(crate) redirects: Option<Listed>,
+    /// `_headers`.
+    pub(crate) headers: Option<Listed>,
+    pub(crate) problems: Vec<Problem>,
+    /// Folders whose content could not be listed, by path in the folder.
+    pub(crate) unreadable: Vec<String>,
 }
 
-/// Reads the folder `root`. Every file that cannot be read is a problem of its own.
-#[expect(clippy::disallowed_methods, reason = "files carry the machine's time, and are compared with it")]
-pub(crate) fn read(root: &Path) -> Result<Folder, Vec<Problem>> {
-    let canonical = root.canonicalize().map_err(|error| vec![unreadable(root, &error)])?;
-    let mut walk =
-        Walk { root: canonical.clone(), now: SystemTime::now(), held: 0, count: 0, folder: Folder::default(), problems: Vec::new() };
-    walk.folder(&canonical, "", 0);
-    if walk.problems.is_empty() { Ok(walk.folder) } else { Err(walk.problems) }
+/// Why a file could not be read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// It is gone: an editor saved by renaming. The watcher will be back.
+    Gone,
+    Wrong(Problem),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            file: (metadata.dev(), metadata.ino()),
+        }
+    }
+
+    /// Makes the stamp of a text that is no file.
+    pub(crate) fn of_text(text: &str) -> Self {
+        Self { bytes: text.len() as u64, modified: (0, 0), changed: (0, 0), file: (0, 0) }
+    }
+
+    /// Tells whether the file may be written again without getting another stamp, as it was written only just before `now`.
+    pub(crate) fn is_fresh(&self, now: SystemTime) -> bool {
+        let (secs, nanos) = self.modified;
+        let step = if nanos == 0 { LONG_STEP } else { STEP };
+        let modified = u64::try_from(secs).ok().zip(u32::try_from(nanos).ok()).map(|(secs, nanos)| UNIX_EPOCH + Duration::new(secs, nanos));
+        modified.is_some_and(|modified| modified + step >= now && modified <= now + step)
+    }
+}
+
+/// Looks at the folder `root`.
+///
+/// # Errors
+/// When the folder itself cannot be listed.
+pub(crate) fn look(root: &Path) -> Result<Folder, Problem> {
+    let canonical = root.canonicalize().map_err(|error| unreadable(root, &error))?;
+    let mut walk = Walk { root: canonical.clone(), count: 0, is_full: false, folder: Folder::default() };
+    let names = names_in(&canonical).map_err(|error| unreadable(root, &error))?;
+    walk.all(&canonical, names, &Place::default());
+    Ok(walk.folder)
+}
+
+/// Reads a file of text.
+pub(crate) fn read(file: &Listed) -> Result<String, Unread> {
+    let name = Path::new(&file.name);
+    let wrong = |line: Option<usize>, message: String| Unread::Wrong(Problem::new(name, line, message));
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Unread::Gone,
+        _ => Unread::Wrong(unreadable(name, &error)),
+    };
+    let mut content = Vec::new();
+    // It may have grown since it was looked at.
+    File::open(&file.path).and_then(|opened| opened.take(TEXT_BYTES_MAX + 1).read_to_end(&mut content)).map_err(failed)?;
+    if content.len() as u64 > TEXT_BYTES_MAX {
+        return Err(wrong(None, format!("larger than {} MiB; split it", TEXT_BYTES_MAX / (1024 * 1024))));
+    }
+    String::from_utf8(content).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count();
+        wrong(Some(line), "not UTF-8; save the file with that encoding".to_owned())
+    })
+}
+
+/// Where a walk is.
+#[derive(Debug, Default)]
+struct Place {
+    /// The path in the folder, with a slash at the end; empty at the top.
+    prefix: String,
+    depth: usize,
+    is_draft: bool,
+    is_theme: bool,
 }
 
 struct Walk {
     root: PathBuf,
-    now: SystemTime,
-    held: u64,
     count: usize,
+    /// Whether there are more files than are looked at.
+    is_full: bool,
     folder: Folder,
-    problems: Vec<Problem>,
 }
 
 impl Walk {
-    fn folder(&mut self, path: &Path, prefix: &str, depth: usize) {
-        let mut names: Vec<_> = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
-            Ok(found) => found.into_iter().map(|found| found.file_name()).collect(),
-            Err(error) => return self.problems.push(unreadable(Path::new(if prefix.is_empty() { "." } else { prefix }), &error)),
-        };
-        // A file that was removed leaves its trace here alone.
-        if let Ok(modified) = fs::metadata(path).and_then(|metadata| metadata.modified()) {
-            self.folder.newest = self.folder.newest.max(modified.min(self.now).into());
-        }
+    fn all(&mut self, path: &Path, mut names: Vec<fs::DirEntry>, place: &Place) {
         // The order of a directory is the file system's whim; the site must not depend on it.
-        names.sort();
-        for name in names {
-            let Some(text) = name.to_str() else { continue };
-            let is_ours = prefix.is_empty() && (text == "seawall.toml" || text.eq_ignore_ascii_case("README.md"));
-            if is_hidden(text) || is_ours || text.chars().any(char::is_control) {
+        names.sort_by_key(fs::DirEntry::file_name);
+        for entry in names {
+            if self.is_full {
+                return;
+            }
+            let name = entry.file_name();
+            let Some(text) = name.to_str().filter(|text| !text.chars().any(char::is_control)) else {
+                let name = format!("{}{}", place.prefix, name.to_string_lossy().escape_debug());
+                self.wrong(&name, "has a name that cannot stand in an address; rename it in UTF-8 and without control characters");
+                continue;
+            };
+            if is_private(text) {
                 continue;
             }
-            let name = if prefix.is_empty() { text.to_owned() } else { format!("{prefix}/{text}") };
             self.count += 1;
-            if self.count > FILES_MAX || depth > DEPTH_MAX {
-                let limit = format!("more than {FILES_MAX} files or {DEPTH_MAX} folders deep; serve a smaller folder");
-                return self.problems.push(Problem::new(Path::new(&name), None, limit));
+            let name = format!("{}{text}", place.prefix);
+            if self.count > FILES_MAX {
+                self.is_full = true;
+                let limit = format!("more than {FILES_MAX} files: this one and those after it are left out; serve a smaller folder");
+                return self.wrong(&name, &limit);
             }
-            self.one(&path.join(text), name, depth);
+            match self.one(path, &entry, text, &name, place) {
+                // Gone between listing and looking: an editor saved by renaming. The watcher will be back.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => self.folder.problems.push(unreadable(Path::new(&name), &error)),
+                Ok(()) => {}
+            }
         }
     }
 
-    fn one(&mut self, path: &Path, name: String, depth: usize) {
+    fn one(&mut self, path: &Path, entry: &fs::DirEntry, text: &str, name: &str, place: &Place) -> io::Result<()> {
+        let (path, kind) = (path.join(text), entry.file_type()?);
+        if kind.is_dir() {
+            let is_top = place.depth == 0;
+            let is_draft = place.is_draft || is_for_drafts(text);
+            if text.starts_with('_') && !is_for_drafts(text) && !place.is_theme {
+                return Ok(());
+            }
+            let is_theme = place.is_theme || is_top && text == THEME;
+            let inner = Place { prefix: format!("{name}/"), depth: place.depth + 1, is_draft, is_theme };
+            self.inner(&path, name, &inner);
+            return Ok(());
+        }
         // A link may name a file outside; what is outside is not the author's to publish by accident.
-        let Ok(real) = path.canonicalize() else { return };
-        let Ok(inside) = real.strip_prefix(&self.root) else {
-            tracing::debug!(file = name, "skipped: a symbolic link out of the blog");
-            return;
-        };
-        if inside.iter().any(|part| is_hidden(&part.to_string_lossy())) {
-            return;
-        }
-        let metadata = match fs::metadata(&real) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-            Err(error) => return self.problems.push(unreadable(Path::new(&name), &error)),
-        };
-        if metadata.is_dir() {
-            // A link to a folder above it would never end.
-            let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
-            return if is_link { tracing::debug!(file = name, "skipped: a link to a folder") } else { self.folder(path, &name, depth + 1) };
-        }
-        if !metadata.is_file() {
-            return;
-        }
-        // An origin must not send a Last-Modified that lies ahead (RFC 9110 §8.8.2.1).
-        let modified = metadata.modified().unwrap_or(self.now).min(self.now);
-        let result = if name == config::FILE_NAME || is_markdown(&name) {
-            self.text(&real, &name, modified, metadata.len())
+        let (path, metadata) = if kind.is_symlink() {
+            let real = path.canonicalize()?;
+            let is_inside =
+                real.strip_prefix(&self.root).is_ok_and(|inside| !inside.iter().any(|part| is_private(&part.to_string_lossy())));
+            let metadata = fs::metadata(&real)?;
+            if !is_inside || metadata.is_dir() {
+                tracing::debug!(file = name, "skipped: a symbolic link out of the blog, or to a folder");
+                return Ok(());
+            }
+            (real, metadata)
         } else {
-            self.file(real, &name, modified, metadata.len())
+            (path, entry.metadata()?)
         };
-        match result {
-            Ok(()) => self.folder.newest = self.folder.newest.max(modified.into()),
-            // Gone between listing and reading: an editor saved by renaming. The watcher will be back.
+        if metadata.is_file() {
+            let modified = metadata.modified()?;
+            let file = Listed { name: name.to_owned(), path, stamp: Stamp::of(&metadata), modified, is_draft: place.is_draft };
+            self.file(file, text, place);
+        }
+        Ok(())
+    }
+
+    fn inner(&mut self, path: &Path, name: &str, place: &Place) {
+        if place.depth > DEPTH_MAX {
+            return self.wrong(name, &format!("more than {DEPTH_MAX} folders inside each other; move it further up"));
+        }
+        match names_in(path) {
+            Ok(names) => self.all(path, names, place),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => self.problems.push(unreadable(Path::new(&name), &error)),
+            Err(error) => {
+                self.folder.problems.push(unreadable(Path::new(name), &error));
+                self.folder.unreadable.push(place.prefix.clone());
+            }
         }
     }
 
-    fn text(&mut self, path: &Path, name: &str, modified: SystemTime, bytes: u64) -> io::Result<()> {
-        if bytes > MARKDOWN_BYTES_MAX {
-            let message = format!("larger than {} MiB; split it", MARKDOWN_BYTES_MAX / (1024 * 1024));
-            self.problems.push(Problem::new(Path::new(name), None, message));
-            return Ok(());
+    fn file(&mut self, file: Listed, leaf: &str, place: &Place) {
+        let folder = &mut self.folder;
+        if place.is_theme {
+            return folder.theme.push(file);
         }
-        let content = fs::read(path)?;
-        let text = String::from_utf8(content).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count();
-            self.problems.push(Problem::new(Path::new(name), line, "not UTF-8; save the file with that encoding"));
-        });
-        let Ok(text) = text else { return Ok(()) };
-        if name == config::FILE_NAME {
-            self.folder.config = Some(text);
-        } else {
-            self.folder.sources.push(Source { name: name.to_owned(), text, modified: modified.into() });
+        if place.depth == 0 {
+            match leaf {
+                config::FILE_NAME => return folder.config = Some(file),
+                "_redirects" => return folder.redirects = Some(file),
+                "_headers" => return folder.headers = Some(file),
+                "seawall.toml" => return,
+                _ if leaf.eq_ignore_ascii_case("README.md") => return,
+                _ => {}
+            }
         }
-        Ok(())
+        if leaf.starts_with('_') {
+            return;
+        }
+        if is_markdown(leaf) {
+            return folder.texts.push(file);
+        }
+        if [Some(leaf.as_ref()), file.path.file_name()].into_iter().flatten().any(|name| is_secret(name, file.stamp.bytes)) {
+            return tracing::debug!(file = file.name, "not published: source, or passwords");
+        }
+        match content_type(leaf) {
+            Some(content_type) => folder.files.push((file, content_type)),
+            None => tracing::debug!(file = file.name, "not published: no type of the web"),
+        }
     }
 
-    fn file(&mut self, path: PathBuf, name: &str, modified: SystemTime, bytes: u64) -> io::Result<()> {
-        let leaf = name.rsplit('/').next().unwrap_or(name);
-        if [Some(leaf.as_ref()), path.file_name()].into_iter().flatten().any(|name| is_secret(name, bytes)) {
-            tracing::debug!(file = name, "not published: source, or passwords");
-            return Ok(());
-        }
-        let Some(content_type) = content_type(name) else {
-            tracing::debug!(file = name, "not published: no type of the web");
-            return Ok(());
-        };
-        let is_held = bytes <= HELD_FILE_BYTES_MAX && self.held + bytes <= HELD_BYTES_MAX;
-        let body = if is_held { Some(Bytes::from(fs::read(&path)?)) } else { None };
-        self.held += body.as_ref().map_or(0, |body| body.len() as u64);
-        self.folder.files.push(StaticFile { name: name.to_owned(), path, content_type, bytes, modified, body });
-        Ok(())
+    fn wrong(&mut self, name: &str, message: &str) {
+        self.folder.problems.push(Problem::new(Path::new(name), None, message));
     }
 }
 
-/// Tells whether a file or folder of this name stays out of the site.
-pub(crate) fn is_hidden(name: &str) -> bool {
+fn names_in(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    fs::read_dir(path)?.collect()
+}
+
+/// Tells whether a file or folder of this name is nobody's business but its programs': editors, git, the desktop.
+pub(crate) fn is_private(name: &str) -> bool {
     name.starts_with('.') && name != ".well-known" || name.ends_with('~')
+}
+
+fn is_for_drafts(folder: &str) -> bool {
+    folder.strip_prefix('_').unwrap_or(folder).eq_ignore_ascii_case("drafts")
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Problem {
@@ -258,55 +373,126 @@ mod tests {
         }
     }
 
-    #[test]
-    fn private_files_stay_private() {
+    fn folder(names: &[&str]) -> tempfile::TempDir {
         let root = tempfile::tempdir().expect("a folder");
-        let outside = tempfile::tempdir().expect("another");
-        fs::write(outside.path().join("secret.txt"), "s").expect("written");
-        for (name, text) in [
-            ("a.md", "x"),
-            ("README.md", "x"),
-            ("seawall.toml", "x"),
-            ("blog.toml", "x"),
-            (".env", "x"),
-            ("dump.sql", "x"),
-            ("a.md~", "x"),
-            ("cat.JPG", "x"),
-            (".git/config.txt", "x"),
-            (".well-known/security.txt", "x"),
-            ("posts/README.md", "x"),
-        ] {
+        for name in names {
             let path = root.path().join(name);
             fs::create_dir_all(path.parent().expect("inside")).expect("made");
-            fs::write(path, text).expect("written");
+            fs::write(path, "x").expect("written");
         }
+        root
+    }
+
+    fn names<'f>(files: impl IntoIterator<Item = &'f Listed>) -> Vec<&'f str> {
+        files.into_iter().map(|file| file.name.as_str()).collect()
+    }
+
+    #[test]
+    fn private_files_stay_private() {
+        let outside = folder(&["secret.txt", "post.md"]);
+        let root = folder(&[
+            "a.md",
+            "README.md",
+            "seawall.toml",
+            "blog.toml",
+            ".env",
+            "dump.sql",
+            "a.md~",
+            "cat.JPG",
+            ".git/config.txt",
+            ".well-known/security.txt",
+            "posts/README.md",
+            "_hidden.md",
+            "_redirects",
+            "_headers",
+            "_site/a.md",
+            "posts/_redirects",
+            "posts/_hidden/a.md",
+            "theme/post.html",
+            "theme/_parts/x.html",
+            "posts/theme/dark.md",
+        ]);
         let link = |from: &Path, to: &str| std::os::unix::fs::symlink(from, root.path().join(to)).expect("linked");
         link(&outside.path().join("secret.txt"), "link.txt");
+        link(&outside.path().join("post.md"), "link.md");
         link(&root.path().join(".git/config.txt"), "inner.txt");
+        link(&root.path().join("cat.JPG"), "cat.png");
+        link(&root.path().join("gone.png"), "broken.png");
         link(root.path(), "loop");
-        let folder = read(root.path()).expect("read");
-        let names: Vec<_> = folder.sources.iter().map(|s| s.name.as_str()).collect();
-        assert_eq!(names, ["a.md", "posts/README.md"]);
-        let files: Vec<_> = folder.files.iter().map(|f| f.name.as_str()).collect();
-        assert_eq!(files, [".well-known/security.txt", "cat.JPG"]);
+        link(outside.path(), "out");
+        let folder = look(root.path()).expect("looked at");
+        assert_eq!(names(&folder.texts), ["a.md", "posts/README.md", "posts/theme/dark.md"]);
+        assert_eq!(names(folder.files.iter().map(|(file, _)| file)), [".well-known/security.txt", "cat.JPG", "cat.png"]);
+        assert_eq!(names(&folder.theme), ["theme/_parts/x.html", "theme/post.html"]);
+        assert_eq!(
+            names([&folder.config, &folder.redirects, &folder.headers].into_iter().flatten()),
+            ["blog.toml", "_redirects", "_headers"]
+        );
+        assert_eq!(folder.problems, []);
     }
 
     #[test]
-    fn large_files_are_not_held() {
-        let root = tempfile::tempdir().expect("a folder");
-        let size = usize::try_from(HELD_FILE_BYTES_MAX).expect("fits");
-        fs::write(root.path().join("a.png"), vec![0; size]).expect("written");
-        fs::write(root.path().join("b.png"), vec![0; size + 1]).expect("written");
-        let folder = read(root.path()).expect("read");
-        assert_eq!(folder.files.iter().map(|f| f.body.is_some()).collect::<Vec<_>>(), [true, false]);
+    fn what_lies_in_a_folder_for_drafts_is_for_authors() {
+        let root = folder(&[
+            "a.md",
+            "drafts/b.md",
+            "drafts/c/c.md",
+            "drafts/c/cat.png",
+            "drafts/_old/x.md",
+            "posts/drafts/d.md",
+            "_drafts/e.md",
+            "Drafts2/f.md",
+        ]);
+        let folder = look(root.path()).expect("looked at");
+        let drafts: Vec<_> = folder.texts.iter().filter(|file| file.is_draft).collect();
+        assert_eq!(names(drafts), ["_drafts/e.md", "drafts/b.md", "drafts/c/c.md", "posts/drafts/d.md"]);
+        assert!(folder.files.iter().all(|(file, _)| file.is_draft));
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
-        let root = tempfile::tempdir().expect("a folder");
+    fn what_cannot_be_read_is_named_and_the_rest_lives() {
+        let root = folder(&["ok.md", "bad\u{1}name.md"]);
         fs::write(root.path().join("a.md"), b"one\ntwo \xff").expect("written");
-        let problems = read(root.path()).expect_err("not UTF-8");
-        assert_eq!(problems[0].to_string(), "a.md:2: not UTF-8; save the file with that encoding");
-        assert!(read(&root.path().join("gone")).expect_err("no folder")[0].message.contains("cannot be read"));
+        fs::write(root.path().join("long.md"), vec![b'x'; usize::try_from(TEXT_BYTES_MAX).expect("fits") + 1]).expect("written");
+        let deep = root.path().join("d/".repeat(DEPTH_MAX + 1));
+        fs::create_dir_all(&deep).expect("made");
+        fs::write(deep.join("deep.md"), "x").expect("written");
+        let folder = look(root.path()).expect("looked at");
+        assert_eq!(names(&folder.texts), ["a.md", "long.md", "ok.md"]);
+        let told: Vec<_> = folder.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("bad\\u{1}name.md: has a name that cannot stand in an address"), "{told:?}");
+        assert!(told[1].contains("more than 16 folders inside each other"), "{told:?}");
+        let read = |index: usize| match read(&folder.texts[index]) {
+            Ok(text) => text,
+            Err(Unread::Wrong(problem)) => problem.to_string(),
+            Err(Unread::Gone) => "gone".to_owned(),
+        };
+        assert_eq!(read(0), "a.md:2: not UTF-8; save the file with that encoding");
+        assert_eq!(read(1), "long.md: larger than 4 MiB; split it");
+        assert_eq!(read(2), "x");
+        fs::remove_file(root.path().join("ok.md")).expect("removed");
+        assert_eq!(read(2), "gone");
+        assert!(look(&root.path().join("gone")).expect_err("no folder").message.contains("cannot be read"));
+    }
+
+    /// As git does with its index: what was written just now may be written once more within the same tick of the file system's clock.
+    #[test]
+    fn a_file_that_was_written_just_now_is_not_trusted_to_have_another_stamp_next_time() {
+        let at = |secs: u64, nanos: i64| Stamp { modified: (i64::try_from(secs).expect("fits"), nanos), ..Stamp::of_text("") };
+        let now = UNIX_EPOCH + Duration::new(1000, 500_000_000);
+        let cases = [
+            (at(1000, 499_000_000), true),
+            (at(1000, 501_000_000), true),
+            (at(1000, 400_000_000), false),
+            (at(999, 1), false),
+            // A file system that counts seconds.
+            (at(999, 0), true),
+            (at(998, 0), false),
+            (at(2000, 1), false),
+        ];
+        for (stamp, expected) in cases {
+            assert_eq!(stamp.is_fresh(now), expected, "{stamp:?}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The site: every address with its answer, built whole.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use bytes::Bytes;
@@ -12,17 +12,23 @@ use http::StatusCode;
 use semantics::Timestamp;
 
 use crate::{
-    config::{BlogOptions, Settings},
+    blog::Rebuilt,
+    card::Card,
+    config::BlogOptions,
+    context::{page_path, pages_of},
     digest::{entity_tag, fingerprint},
     error::{BuildError, Problem},
     feed::BASE,
-    folder::{self, Folder, Source, StaticFile},
+    head::cover,
     large_file::LargeFile,
+    links,
     machine::Machine,
-    model::Model,
-    post,
-    theme::Theme,
-    view::View,
+    memory::Memory,
+    model::{Model, year_path},
+    post::{Post, Standing},
+    search,
+    static_file::StaticFile,
+    view::{LIST_LINES, LIST_TAGS, View},
 };
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -38,16 +44,22 @@ pub enum PageKind {
     Page,
     /// The posts of a tag, or the list of tags.
     Tag,
+    /// Another list: the archive, a year, the authors, an author, a series; and the page for searching.
+    List,
     /// The feed, `/feed.xml`.
     Feed,
     /// The sitemap, `/sitemap.xml`.
     Sitemap,
     /// The rules for crawlers, `/robots.txt`.
     Robots,
+    /// Another text for programs: `/llms.txt`, and the index of the search.
+    Text,
     /// A part of the theme. Its address changes with its content, so what is at one address never changes.
     Asset,
     /// A file of the author.
     File,
+    /// The way from an address that a text had before to the one that it has.
+    Moved,
     /// The answer for addresses that do not exist.
     NotFound,
 }
@@ -81,6 +93,23 @@ pub enum Found<'s> {
     Page(Page),
     /// A file that is too large to hold in memory.
     File(&'s LargeFile),
+    /// Nothing but the way to where it is now: this path.
+    Moved(&'s str),
+    /// A picture that is drawn when it is asked for. Its address is that of its content.
+    Card(Card),
+}
+
+/// A text that readers do not see yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draft<'s> {
+    /// The path at which [`Site::draft`] finds it, which will be its address.
+    pub path: &'s str,
+    /// The title.
+    pub title: &'s str,
+    /// The path of its file in the folder.
+    pub file: &'s str,
+    /// When it is published by itself, if its date lies ahead.
+    pub due: Option<jiff::Timestamp>,
 }
 
 /// A whole site: its addresses, and the model of which their answers are made when somebody asks. Two builds of an unchanged folder have the
@@ -90,6 +119,10 @@ pub struct Site {
     model: Model,
     /// What answers at a path, which is percent-decoded and begins with `/`.
     addresses: BTreeMap<String, Address>,
+    /// What answers at the paths of texts and files that only their authors see.
+    drafts: BTreeMap<String, Address>,
+    /// A number that differs if the answer for addresses that do not exist would differ.
+    not_found: u128,
     problems: Vec<Problem>,
     next_due: Option<jiff::Timestamp>,
 }
@@ -107,23 +140,81 @@ struct Address {
 enum Content {
     View(View),
     Machine(Machine),
-    Held { content_type: &'static str, body: Bytes, etag: String },
+    Held {
+        content_type: &'static str,
+        body: Bytes,
+        etag: String,
+    },
     File(LargeFile),
+    /// The path of where it is now.
+    Moved(String),
+    Card(Subject),
+}
+
+/// What a card is about.
+#[derive(Debug, Clone, Copy)]
+enum Subject {
+    Site,
+    /// A post, by its place in [`Model::posts`].
+    Post(usize),
+    /// A page, by its place in [`Model::pages`].
+    Page(usize),
+}
+
+impl Subject {
+    fn card(self, model: &Model) -> Card {
+        match self {
+            Self::Site => Card::of_site(model),
+            Self::Post(index) => Card::of_post(model, &model.posts[index]),
+            Self::Page(index) => Card::of_post(model, &model.pages[index]),
+        }
+    }
 }
 
 impl Site {
+    pub(crate) fn new(model: Model, files: Vec<StaticFile>, mut problems: Vec<Problem>, next_due: Option<jiff::Timestamp>) -> Self {
+        let Tables { addresses, drafts, problems: more } = Tables::new(&model, files);
+        problems.extend(more);
+        problems.sort_by(|a, b| (&a.file, a.line, a.severity).cmp(&(&b.file, b.line, b.severity)));
+        let not_found = fingerprint(&(View::NotFound.fingerprint(&model), &model.settings.base_url));
+        Self { model, addresses, drafts, not_found, problems, next_due }
+    }
+
     /// Returns what is at `path`, or `None` if there is nothing. `base` is the scheme and authority by which the site was asked.
     #[must_use]
     pub fn find(&self, path: &str, base: &str) -> Option<Found<'_>> {
-        let Address { kind, content, .. } = self.addresses.get(path)?;
-        Some(match content {
+        Some(self.found(self.addresses.get(path)?, base))
+    }
+
+    /// Returns what only authors see at `path`: a draft, a post whose time has not come, or a file beside one. Its links to others of this
+    /// kind are relative, so that they hold wherever it is shown.
+    #[must_use]
+    pub fn draft(&self, path: &str, base: &str) -> Option<Found<'_>> {
+        Some(self.found(self.drafts.get(path)?, base))
+    }
+
+    /// Returns all texts that only their authors see, newest first. With [`BlogOptions::drafts`] there are none, as all are published.
+    pub fn drafts(&self) -> impl Iterator<Item = Draft<'_>> {
+        self.model.drafts.iter().map(|post| Draft {
+            path: &post.path,
+            title: &post.title,
+            file: &post.name,
+            due: if let Standing::Due(due) = post.standing { Some(due) } else { None },
+        })
+    }
+
+    fn found<'s>(&'s self, address: &'s Address, base: &str) -> Found<'s> {
+        let Address { kind, content, .. } = address;
+        match content {
             Content::View(view) => Found::Page(self.page(*kind, HTML, &view.draw(&self.model), base)),
             Content::Machine(machine) => Found::Page(self.page(*kind, machine.content_type(), &machine.write(&self.model), base)),
             Content::Held { content_type, body, etag } => {
                 Found::Page(Page { status: StatusCode::OK, content_type, body: body.clone(), etag: etag.clone(), kind: *kind })
             }
             Content::File(file) => Found::File(file),
-        })
+            Content::Moved(path) => Found::Moved(path),
+            Content::Card(subject) => Found::Card(subject.card(&self.model)),
+        }
     }
 
     /// Returns the answer for an address at which there is nothing.
@@ -144,7 +235,7 @@ impl Site {
         self.addresses.iter().map(|(path, address)| (path.as_str(), address.kind))
     }
 
-    /// Returns every problem of the texts that were left out, ordered by file and line.
+    /// Returns every problem of the folder, ordered by file and line.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -161,18 +252,24 @@ impl Site {
     /// A page that came or went is named without its slash as well: that address redirects to it, or did.
     #[must_use]
     pub fn changed_paths(&self, other: &Self) -> Vec<String> {
-        let (old, new) = (&self.addresses, &other.addresses);
-        let differs = |path: &String| old.get(path).map(|a| (a.kind, a.fingerprint)) != new.get(path).map(|a| (a.kind, a.fingerprint));
-        let mut paths = BTreeSet::new();
-        for path in old.keys().chain(new.keys()).filter(|path| differs(path)) {
-            if let Some(bare) = path.strip_suffix('/').filter(|bare| !bare.is_empty())
-                && old.contains_key(path) != new.contains_key(path)
-            {
-                paths.insert(bare.to_owned());
-            }
-            paths.insert(path.clone());
+        changed(&self.addresses, &other.addresses)
+    }
+
+    /// Returns what differs in `new`.
+    pub(crate) fn difference(&self, new: &Self) -> Rebuilt {
+        Rebuilt {
+            paths: self.changed_paths(new),
+            drafts: changed(&self.drafts, &new.drafts),
+            not_found: self.not_found != new.not_found,
+            problems: not_among(&new.problems, &self.problems),
+            mended: not_among(&self.problems, &new.problems),
+            ..Rebuilt::default()
         }
-        paths.into_iter().collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn model(&self) -> &Model {
+        &self.model
     }
 
     /// Makes a page of a text in which addresses that must be absolute begin with [`BASE`].
@@ -182,15 +279,45 @@ impl Site {
     }
 }
 
+fn changed(old: &BTreeMap<String, Address>, new: &BTreeMap<String, Address>) -> Vec<String> {
+    let differs = |path: &String| old.get(path).map(|a| (a.kind, a.fingerprint)) != new.get(path).map(|a| (a.kind, a.fingerprint));
+    let mut paths = BTreeSet::new();
+    for path in old.keys().chain(new.keys()).filter(|path| differs(path)) {
+        if let Some(bare) = path.strip_suffix('/').filter(|bare| !bare.is_empty())
+            && old.contains_key(path) != new.contains_key(path)
+        {
+            paths.insert(bare.to_owned());
+        }
+        paths.insert(path.clone());
+    }
+    paths.into_iter().collect()
+}
+
+/// Returns those of `some` that are not among `others`. One that has only moved to another line is.
+fn not_among(some: &[Problem], others: &[Problem]) -> Vec<Problem> {
+    let mut counts: HashMap<_, usize> = HashMap::new();
+    for problem in others {
+        *counts.entry(problem.key()).or_default() += 1;
+    }
+    let mut found = Vec::new();
+    for problem in some {
+        match counts.get_mut(&problem.key()) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => found.push(problem.clone()),
+        }
+    }
+    found
+}
+
 /// Reads `folder` and makes the site. A post whose date lies after `now` is not published yet; a text with a problem is left out
 /// ([`Site::problems`]).
 ///
 /// Depends on nothing but the folder's content, its modification times, `options` and `now`.
 ///
 /// # Errors
-/// When the folder cannot be read, or `blog.toml` is wrong: all problems at once.
+/// When the folder cannot be listed, or `blog.toml` is wrong.
 pub fn build(folder: &Path, options: &BlogOptions, now: Timestamp) -> Result<Site, BuildError> {
-    build_content(folder::read(folder).map_err(BuildError::new)?, folder, options, now)
+    Memory::new(folder.to_owned(), options.clone()).build(now).map(|(site, _)| site)
 }
 
 /// Makes a site, as [`build`] does, from Markdown texts: pairs of a path in the folder, with `/` between names, and its text. It does not
@@ -199,74 +326,133 @@ pub fn build(folder: &Path, options: &BlogOptions, now: Timestamp) -> Result<Sit
 /// # Errors
 /// As [`build`].
 pub fn build_texts(texts: &[(&str, &str)], options: &BlogOptions, now: Timestamp) -> Result<Site, BuildError> {
-    let source =
-        |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned(), modified: Timestamp::default() };
-    let content = Folder { sources: texts.iter().map(source).collect(), ..Folder::default() };
     let title = options.title.clone().or_else(|| Some("Blog".to_owned()));
-    build_content(content, Path::new(""), &BlogOptions { title, ..options.clone() }, now)
+    Memory::new(PathBuf::new(), BlogOptions { title, ..options.clone() }).build_texts(texts, now).map(|(site, _)| site)
 }
 
-fn build_content(content: Folder, folder: &Path, options: &BlogOptions, now: Timestamp) -> Result<Site, BuildError> {
-    let settings = Settings::new(options, content.config.as_deref(), folder).map_err(BuildError::new)?;
-    let now = i64::try_from(now.as_secs()).ok().and_then(|secs| jiff::Timestamp::from_second(secs).ok()).unwrap_or(jiff::Timestamp::MAX);
-    let post::Texts { posts, pages, mut problems, next_due } = post::read_all(&content, &settings, now);
-    problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-    let icon = ["favicon.svg", "favicon.ico", "favicon.png"].iter().find(|name| content.files.iter().any(|file| file.name == **name));
-    let model = Model::new(settings, Arc::new(Theme::embedded()), posts, pages, icon.map(|name| format!("/{name}")));
-    let addresses = addresses(&model, content.files);
-    Ok(Site { model, addresses, problems, next_due })
+/// What answers where.
+#[derive(Debug, Default)]
+struct Tables {
+    addresses: BTreeMap<String, Address>,
+    drafts: BTreeMap<String, Address>,
+    problems: Vec<Problem>,
 }
 
-/// Lists what answers where.
-fn addresses(model: &Model, files: Vec<StaticFile>) -> BTreeMap<String, Address> {
-    let mut addresses = BTreeMap::new();
-    let mut view = |path: String, kind, view: View| {
-        let fingerprint = view.fingerprint(model);
-        addresses.insert(path, Address { kind, content: Content::View(view), fingerprint });
-    };
-    for number in 1..=model.index_pages() {
-        let path = if number == 1 { "/".to_owned() } else { format!("/page/{number}/") };
-        view(path, PageKind::Index, View::Index(number));
+impl Tables {
+    fn new(model: &Model, files: Vec<StaticFile>) -> Self {
+        let mut tables = Self::default();
+        tables.views(model);
+        tables.cards(model);
+        for (path, kind, machine) in Machine::all(model) {
+            let fingerprint = fingerprint(&(machine.fingerprint(model), &model.settings.base_url));
+            tables.addresses.insert(path, Address { kind, content: Content::Machine(machine), fingerprint });
+        }
+        for (path, content_type, body) in model.theme.assets() {
+            let etag = entity_tag(&body);
+            tables.addresses.insert(path, held(PageKind::Asset, content_type, body, etag));
+        }
+        for file in files {
+            let table = if file.is_draft && !model.settings.drafts { &mut tables.drafts } else { &mut tables.addresses };
+            // An author's own robots.txt or feed.xml replaces ours.
+            table.insert(file.address(), of_file(file));
+        }
+        tables.aliases(model);
+        let texts = model.posts.iter().chain(&model.pages).map(|text| &**text);
+        let problems = links::check(texts, |path| tables.addresses.contains_key(path));
+        tables.problems.extend(problems);
+        tables
     }
-    for (index, post) in model.posts.iter().enumerate() {
-        view(post.path.clone(), PageKind::Post, View::Post(index));
+
+    /// Adds the pictures of the site and of every text that has none of its own, and the script of the search.
+    fn cards(&mut self, model: &Model) {
+        let bare = |posts: &[Arc<Post>], subject: fn(usize) -> Subject| -> Vec<Subject> {
+            posts.iter().enumerate().filter(|(_, post)| cover(post).is_none()).map(|(index, _)| subject(index)).collect()
+        };
+        let texts = bare(&model.posts, Subject::Post).into_iter().chain(bare(&model.pages, Subject::Page));
+        for subject in texts.chain([Subject::Site]) {
+            let path = subject.card(model).path();
+            let fingerprint = fingerprint(&path);
+            self.addresses.insert(path, Address { kind: PageKind::Asset, content: Content::Card(subject), fingerprint });
+        }
+        let script = Bytes::from_static(search::SCRIPT.as_bytes());
+        let etag = entity_tag(&script);
+        self.addresses.insert(search::script_path(), held(PageKind::Asset, "text/javascript; charset=utf-8", script, etag));
     }
-    for (index, page) in model.pages.iter().enumerate() {
-        view(page.path.clone(), PageKind::Page, View::Page(index));
+
+    fn views(&mut self, model: &Model) {
+        let address = |kind, view: View| {
+            // Whatever has absolute addresses changes with the base.
+            let fingerprint = fingerprint(&(view.fingerprint(model), &model.settings.base_url));
+            Address { kind, content: Content::View(view), fingerprint }
+        };
+        let mut view = |path: String, kind, view: View| {
+            self.addresses.insert(path, address(kind, view));
+        };
+        for (index, post) in model.posts.iter().enumerate() {
+            view(post.path.clone(), PageKind::Post, View::Post(index));
+        }
+        for (index, page) in model.pages.iter().enumerate() {
+            view(page.path.clone(), PageKind::Page, View::Page(index));
+        }
+        view("/archive/".to_owned(), PageKind::List, View::Archive);
+        view("/search/".to_owned(), PageKind::List, View::Search);
+        let mut list = |path: &str, kind, items, size, page: &dyn Fn(usize) -> View| {
+            for number in 1..=pages_of(items, size) {
+                view(page_path(path, number), kind, page(number));
+            }
+        };
+        list("/", PageKind::Index, model.posts.len(), model.settings.posts_per_page, &View::Index);
+        list("/tags/", PageKind::Tag, model.tags.len(), LIST_TAGS, &View::Tags);
+        for (path, group) in &model.tags {
+            list(path, PageKind::Tag, group.posts.len(), LIST_LINES, &|number| View::Tag(path.clone(), number));
+        }
+        for (&year, posts) in &model.years {
+            list(&year_path(year), PageKind::List, posts.len(), LIST_LINES, &|number| View::Year(year, number));
+        }
+        for (path, group) in &model.series {
+            list(path, PageKind::List, group.posts.len(), LIST_LINES, &|number| View::Series(path.clone(), number));
+        }
+        if model.has_authors() {
+            list("/authors/", PageKind::List, model.authors.len(), LIST_LINES, &View::Authors);
+            for (path, group) in &model.authors {
+                list(path, PageKind::List, group.posts.len(), LIST_LINES, &|number| View::Author(path.clone(), number));
+            }
+        }
+        for (index, draft) in model.drafts.iter().enumerate() {
+            let kind = if draft.is_page { PageKind::Page } else { PageKind::Post };
+            self.drafts.entry(draft.path.clone()).or_insert_with(|| address(kind, View::Draft(index)));
+        }
     }
-    view("/tags/".to_owned(), PageKind::Tag, View::Tags);
-    for path in model.tags.keys() {
-        view(path.clone(), PageKind::Tag, View::Tag(path.clone()));
+
+    /// Adds the addresses that texts had before. Whatever is at one of them now wins.
+    fn aliases(&mut self, model: &Model) {
+        for post in model.posts.iter().chain(&model.pages) {
+            for alias in &post.front.aliases {
+                let alias = format!("/{}", alias.trim_start_matches('/'));
+                if let Some(taken) = self.addresses.get(&alias) {
+                    let by = if let Content::Moved(to) = &taken.content { to } else { &alias };
+                    let message = format!("the alias {alias} leads to {by} already; remove it, or give the other one another address");
+                    self.problems.push(Problem::warning(Path::new(&post.name), None, message));
+                    continue;
+                }
+                let content = Content::Moved(post.path.clone());
+                self.addresses.insert(alias, Address { kind: PageKind::Moved, fingerprint: fingerprint(&post.path), content });
+            }
+        }
     }
-    for (path, kind, machine) in Machine::all() {
-        let fingerprint = machine.fingerprint(model);
-        addresses.insert(path.to_owned(), Address { kind, content: Content::Machine(machine), fingerprint });
-    }
-    for (path, content_type, body) in model.theme.assets() {
-        addresses.insert(path, held(PageKind::Asset, content_type, body));
-    }
-    for file in files {
-        // An author's own robots.txt or feed.xml replaces ours.
-        addresses.insert(format!("/{}", file.name), of_file(file));
-    }
-    addresses
 }
 
-fn held(kind: PageKind, content_type: &'static str, body: Bytes) -> Address {
-    let etag = entity_tag(&body);
-    Address { kind, fingerprint: fingerprint(&etag), content: Content::Held { content_type, body, etag } }
+fn held(kind: PageKind, content_type: &'static str, body: Bytes, etag: String) -> Address {
+    Address { kind, fingerprint: fingerprint(&(&etag, content_type)), content: Content::Held { content_type, body, etag } }
 }
 
 fn of_file(file: StaticFile) -> Address {
-    let StaticFile { path: on_disk, content_type, bytes, modified, body, .. } = file;
+    let StaticFile { path, content_type, bytes, modified, etag, body, .. } = file;
     if let Some(body) = body {
-        return held(PageKind::File, content_type, body);
+        return held(PageKind::File, content_type, body, etag);
     }
-    // Hashing gigabytes at every rebuild would cost more than it tells: nanoseconds and length change with the content.
-    let nanos = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    let etag = format!("\"{nanos:x}-{bytes:x}\"");
-    let fingerprint = fingerprint(&etag);
-    let file = LargeFile { path: on_disk, content_type, bytes, etag, last_modified: SystemTime::into(modified) };
+    let fingerprint = fingerprint(&(&etag, content_type));
+    let file = LargeFile { path, content_type, bytes, etag, last_modified: SystemTime::into(modified) };
     Address { kind: PageKind::File, content: Content::File(file), fingerprint }
 }
 
@@ -281,7 +467,7 @@ mod tests {
     fn pages(site: &Site) -> BTreeMap<String, Page> {
         let page = |path: &str| match site.find(path, "http://blog.test")? {
             Found::Page(page) => Some((path.to_owned(), page)),
-            Found::File(_) => None,
+            Found::File(_) | Found::Moved(_) | Found::Card(_) => None,
         };
         site.addresses().filter_map(|(path, _)| page(path)).collect()
     }

@@ -488,9 +488,9 @@ fn open_blog(folder: &PathBuf, site: &Site, shared: &Arc<Shared>) -> anyhow::Res
     }
     let purge = purge_for_folder(site, shared);
     let watcher = blog::watch(&blog, move |change| match change {
-        Change::Published { paths } => {
+        Change::Published(rebuilt) => {
             purge(vec![What::Everything]);
-            tracing::info!(changed = paths.len(), "the blog was rebuilt");
+            tracing::info!(changed = rebuilt.paths.len(), "the blog was rebuilt");
         }
         Change::Failed(error) => tracing::error!("the blog stays as it was:\n{error}"),
     });

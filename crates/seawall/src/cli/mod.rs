@@ -19,6 +19,7 @@ mod purge;
 mod reload;
 mod serve;
 mod status;
+mod theme;
 mod tune;
 mod warm;
 
@@ -64,7 +65,7 @@ impl Entry {
 
 /// Every command, in groups, in the order in which they are needed.
 const GROUPS: [(&str, &[Entry]); 5] = [
-    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<tune::Tune>()]),
+    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<theme::Theme>(), entry::<tune::Tune>()]),
     (
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],

@@ -1,0 +1,170 @@
+//! What is remembered from one build of a site to the next.
+
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::SystemTime};
+
+use semantics::Timestamp;
+
+use crate::{
+    config::{BlogOptions, LookSettings, Settings},
+    error::{BuildError, Problem},
+    folder::{self, Folder, Listed, Stamp, Unread},
+    model::Model,
+    post::Manner,
+    site::Site,
+    static_file::{Files, StaticFile},
+    texts::{Published, Texts},
+    theme::{self, Theme, ThemeFiles},
+    view::try_theme,
+};
+
+/// A folder and everything that was read of it. Building a site again reads and renders only what has changed.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    folder: PathBuf,
+    options: BlogOptions,
+    /// The last settings that were right.
+    settings: Option<Settings>,
+    theme: Remembered,
+    texts: Texts,
+    files: Files,
+}
+
+/// The theme, and what it was made of.
+#[derive(Debug)]
+struct Remembered {
+    theme: Arc<Theme>,
+    /// The settings and the files of the theme. `None` if it has to be made again in any case.
+    source: Option<(LookSettings, Vec<(String, Stamp)>)>,
+    problems: Vec<Problem>,
+}
+
+/// What a build had to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// The number of texts whose content was not known.
+    pub(crate) read: usize,
+    /// The number of texts that were rendered.
+    pub(crate) rendered: usize,
+}
+
+impl Memory {
+    pub(crate) fn new(folder: PathBuf, options: BlogOptions) -> Self {
+        let (texts, files) = (Texts::default(), Files::default());
+        let (theme, problems) = Theme::new(&LookSettings::default(), &ThemeFiles::new(), None);
+        let theme = Remembered { theme: Arc::new(theme), source: None, problems };
+        Self { folder, options, settings: None, theme, texts, files }
+    }
+
+    /// Forgets everything that was read.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(std::mem::take(&mut self.folder), std::mem::take(&mut self.options));
+    }
+
+    /// Builds the site as it is at `now`.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed, or `blog.toml` is wrong and there were never right settings.
+    pub(crate) fn build(&mut self, now: Timestamp) -> Result<(Site, Work), BuildError> {
+        let folder = folder::look(&self.folder).map_err(|problem| BuildError::new(vec![problem]))?;
+        self.build_of(folder, folder::read, now)
+    }
+
+    /// Builds the site of texts that are no files: pairs of a path and a text.
+    pub(crate) fn build_texts(&mut self, texts: &[(&str, &str)], now: Timestamp) -> Result<(Site, Work), BuildError> {
+        let listed = |(name, text): &(&str, &str)| Listed {
+            name: (*name).to_owned(),
+            path: PathBuf::new(),
+            stamp: Stamp::of_text(text),
+            modified: SystemTime::UNIX_EPOCH,
+            is_draft: false,
+        };
+        let folder = Folder { texts: texts.iter().map(listed).collect(), ..Folder::default() };
+        let given: HashMap<&str, &str> = texts.iter().copied().collect();
+        let read = |file: &Listed| given.get(file.name.as_str()).map(|text| (*text).to_owned()).ok_or(Unread::Gone);
+        self.build_of(folder, read, now)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the stamps of files carry the machine's time, and are compared with it")]
+    fn build_of(
+        &mut self,
+        mut folder: Folder,
+        read: impl Fn(&Listed) -> Result<String, Unread> + Sync,
+        now: Timestamp,
+    ) -> Result<(Site, Work), BuildError> {
+        let clock = SystemTime::now();
+        let mut problems = std::mem::take(&mut folder.problems);
+        let settings = self.settings(&folder, &read, &mut problems)?;
+        let millis = i64::try_from(now.as_millis()).ok();
+        let now = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).unwrap_or(jiff::Timestamp::MAX);
+
+        let files = self.files.read(std::mem::take(&mut folder.files), clock, &mut problems);
+        let targets = files.iter().map(|file| (file.name.clone(), file.target(settings.drafts))).collect();
+        let read = self.texts.read(&folder, read, now, clock);
+        let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
+        let Published { library, problems: more, next_due, rendered } = published;
+        problems.extend(more);
+        let look = settings.look.clone();
+        let model = self.themed(&folder.theme, clock, &look, |theme| Model::new(settings, theme, library, icon(&files)));
+        problems.extend(self.theme.problems.iter().cloned());
+        Ok((Site::new(model, files, problems, next_due), Work { read, rendered }))
+    }
+
+    /// Makes the model with its theme. A theme whose settings and files are the same is not made again; one that was made is tried on the
+    /// pages of the model.
+    fn themed(&mut self, listed: &[Listed], clock: SystemTime, look: &LookSettings, model: impl FnOnce(Arc<Theme>) -> Model) -> Model {
+        let stamps = listed.iter().map(|file| (file.name.clone(), file.stamp)).collect();
+        let is_settled = listed.iter().all(|file| !file.stamp.is_fresh(clock));
+        let source = Some((look.clone(), stamps));
+        if self.theme.source == source {
+            return model(Arc::clone(&self.theme.theme));
+        }
+        let mut problems = Vec::new();
+        let files = theme::read(listed, &mut problems);
+        let (theme, wrong) = Theme::new(look, &files, Some(&self.theme.theme));
+        problems.extend(wrong);
+        let mut model = model(Arc::new(theme));
+        problems.extend(try_theme(&mut model));
+        self.theme = Remembered { theme: Arc::clone(&model.theme), source: source.filter(|_| is_settled), problems };
+        model
+    }
+
+    /// Reads the settings. If they are wrong, the last ones that were right stay.
+    fn settings(
+        &mut self,
+        folder: &Folder,
+        read: impl Fn(&Listed) -> Result<String, Unread>,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Settings, BuildError> {
+        let text = match folder.config.as_ref().map(read) {
+            Some(Ok(text)) => Ok(Some(text)),
+            Some(Err(Unread::Gone)) if self.settings.is_some() => Err(Vec::new()),
+            None | Some(Err(Unread::Gone)) => Ok(None),
+            Some(Err(Unread::Wrong(problem))) => Err(vec![problem]),
+        };
+        let is_there = |name: &str| folder.files.iter().map(|(file, _)| file).chain(&folder.theme).any(|file| file.name == name);
+        let new = text.and_then(|text| {
+            let mut settings = Settings::new(&self.options, text.as_deref(), &self.folder)?;
+            problems.extend(settings.drop_missing(text.as_deref(), is_there));
+            problems.extend(settings.words_warning(text.as_deref()));
+            Ok(settings)
+        });
+        match (new, &self.settings) {
+            (Ok(settings), _) => {
+                self.settings = Some(settings.clone());
+                Ok(settings)
+            }
+            (Err(wrong), Some(last)) => {
+                let kept = |problem: Problem| Problem { message: format!("{}. The settings before stay", problem.message), ..problem };
+                problems.extend(wrong.into_iter().map(kept));
+                Ok(last.clone())
+            }
+            (Err(wrong), None) => Err(BuildError::new(wrong)),
+        }
+    }
+}
+
+/// Returns the address of the author's own icon.
+fn icon(files: &[StaticFile]) -> Option<String> {
+    let is_there = |name: &&str| files.iter().any(|file| file.name == *name);
+    ["favicon.svg", "favicon.ico", "favicon.png"].into_iter().find(is_there).map(|name| format!("/{name}"))
+}

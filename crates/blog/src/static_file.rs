@@ -1,0 +1,141 @@
+//! The files that are served as they are.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+
+use crate::{
+    HELD_BYTES_MAX, HELD_FILE_BYTES_MAX,
+    digest::{entity_tag, fingerprint},
+    error::Problem,
+    folder::{Listed, Stamp},
+    targets::Target,
+};
+
+/// A file that is served as it is.
+#[derive(Debug, Clone)]
+pub(crate) struct StaticFile {
+    /// The path in the folder, with `/` between names.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) content_type: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) modified: SystemTime,
+    pub(crate) etag: String,
+    /// The content, if it is held in memory.
+    pub(crate) body: Option<Bytes>,
+    /// Whether it lies in a folder for drafts.
+    pub(crate) is_draft: bool,
+    stamp: Stamp,
+}
+
+impl StaticFile {
+    /// Returns the address of the file, not percent-encoded.
+    pub(crate) fn address(&self) -> String {
+        format!("/{}", self.name)
+    }
+
+    /// Returns what a link to the file leads to. With `drafts`, files for authors alone are published, too.
+    pub(crate) fn target(&self, drafts: bool) -> Target {
+        Target { address: self.address(), is_published: drafts || !self.is_draft, version: fingerprint(&self.stamp) }
+    }
+}
+
+/// The files that were read, by path in the folder.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    remembered: HashMap<String, Remembered>,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    /// Whether another version of the file would have another stamp.
+    is_settled: bool,
+    file: StaticFile,
+}
+
+impl Files {
+    /// Reads those of the files that have changed and are held in memory. Tells about those that cannot be read, and leaves them out.
+    pub(crate) fn read(&mut self, listed: Vec<(Listed, &'static str)>, clock: SystemTime, problems: &mut Vec<Problem>) -> Vec<StaticFile> {
+        let mut before = std::mem::take(&mut self.remembered);
+        let mut files = Vec::with_capacity(listed.len());
+        let mut held = 0;
+        for (file, content_type) in listed {
+            let is_held = file.stamp.bytes <= HELD_FILE_BYTES_MAX && held + file.stamp.bytes <= HELD_BYTES_MAX;
+            let holds = |known: &Remembered| known.is_settled && known.file.stamp == file.stamp && known.file.body.is_some() == is_held;
+            let is_settled = !file.stamp.is_fresh(clock);
+            let name = file.name.clone();
+            let remembered = match before.remove(&name).filter(holds) {
+                Some(known) => known,
+                None => match read(file, content_type, is_held) {
+                    Ok(file) => Remembered { is_settled, file },
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => {
+                        problems.push(Problem::new(Path::new(&name), None, format!("cannot be read ({error}); check its permissions")));
+                        continue;
+                    }
+                },
+            };
+            held += remembered.file.body.as_ref().map_or(0, |body| body.len() as u64);
+            files.push(remembered.file.clone());
+            self.remembered.insert(name, remembered);
+        }
+        files
+    }
+}
+
+fn read(file: Listed, content_type: &'static str, is_held: bool) -> io::Result<StaticFile> {
+    let Listed { name, path, stamp, modified, is_draft } = file;
+    let mut body = None;
+    if is_held {
+        let mut content = Vec::new();
+        // It may have grown since it was looked at.
+        File::open(&path)?.take(HELD_FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
+        body = Some(content).filter(|content| content.len() as u64 <= HELD_FILE_BYTES_MAX).map(Bytes::from);
+    }
+    let etag = body.as_ref().map_or_else(
+        || {
+            // Hashing gigabytes at every start would cost more than it tells: nanoseconds and length change with the content.
+            let nanos = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+            format!("\"{nanos:x}-{:x}\"", stamp.bytes)
+        },
+        |body| entity_tag(body),
+    );
+    let bytes = body.as_ref().map_or(stamp.bytes, |body| body.len() as u64);
+    Ok(StaticFile { name, path, content_type, bytes, modified, etag, body, is_draft, stamp })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::folder;
+
+    #[test]
+    fn large_files_are_not_held_and_unchanged_ones_are_not_read_again() {
+        let root = tempfile::tempdir().expect("a folder");
+        let size = usize::try_from(HELD_FILE_BYTES_MAX).expect("fits");
+        let old = UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        for (name, size) in [("a.png", size), ("b.png", size + 1)] {
+            fs::write(root.path().join(name), vec![0; size]).expect("written");
+            File::options().write(true).open(root.path().join(name)).and_then(|file| file.set_modified(old)).expect("dated");
+        }
+        let (mut files, mut problems) = (Files::default(), Vec::new());
+        let clock = old + std::time::Duration::from_secs(3600);
+        let mut read = || files.read(folder::look(root.path()).expect("looked at").files, clock, &mut problems);
+        let first = read();
+        assert_eq!(first.iter().map(|file| file.body.is_some()).collect::<Vec<_>>(), [true, false]);
+        let second = read();
+        assert_eq!(first[0].body.as_ref().map(|body| body.as_ptr()), second[0].body.as_ref().map(|body| body.as_ptr()), "the same memory");
+        fs::write(root.path().join("a.png"), "other").expect("written");
+        assert_eq!(read()[0].body.as_deref(), Some(&b"other"[..]));
+        assert_eq!(problems, []);
+    }
+}

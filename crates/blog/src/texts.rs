@@ -1,0 +1,296 @@
+//! The texts of the folder and what was made of them: a change reads and renders no more than what it concerns.
+//!
+//! A file is read when its [`Stamp`] changes, and rendered when its content changes or a link in it leads elsewhere than before. A mistake
+//! concerns its file alone: the file is left out, or keeps its last good version as long as the program runs.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::Arc,
+    time::SystemTime,
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    digest::fingerprint,
+    error::{Problem, Severity},
+    folder::{Folder, Listed, Stamp, Unread},
+    front_matter::Moment,
+    model::Library,
+    parallel,
+    post::{Head, Manner, Post, Standing},
+    targets::{Asked, Known, Target, Targets},
+};
+
+/// All Markdown files, by path in the folder.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    remembered: BTreeMap<String, Remembered>,
+}
+
+/// One Markdown file and what was made of it.
+#[derive(Debug)]
+struct Remembered {
+    stamp: Stamp,
+    /// Whether another version of the file would have another stamp.
+    is_settled: bool,
+    digest: u128,
+    modified: Timestamp,
+    head: Result<Arc<Head>, Vec<Problem>>,
+    rendering: Option<Rendering>,
+    /// The last version that readers saw.
+    good: Option<Arc<Post>>,
+}
+
+/// A text that was rendered, and what that depended on beside its own content.
+#[derive(Debug)]
+struct Rendering {
+    manner: Manner,
+    is_public: bool,
+    asked: Asked,
+    /// The post with its warnings, or what is wrong.
+    result: Result<(Arc<Post>, Vec<Problem>), Vec<Problem>>,
+}
+
+/// The texts as they are published.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    pub(crate) library: Library,
+    pub(crate) problems: Vec<Problem>,
+    /// The time at which the next post becomes due.
+    pub(crate) next_due: Option<Timestamp>,
+    /// The number of texts that were rendered.
+    pub(crate) rendered: usize,
+}
+
+/// What reading a file has found.
+enum Found {
+    Gone,
+    /// The content is what it was.
+    Same,
+    Read(u128, Result<Arc<Head>, Vec<Problem>>),
+    Wrong(Problem),
+}
+
+/// Where a text will be.
+struct Plan {
+    name: String,
+    path: String,
+    standing: Standing,
+    is_public: bool,
+    /// Whether another text has its address.
+    is_lost: bool,
+}
+
+/// A text that has to be rendered.
+struct Job {
+    name: String,
+    head: Arc<Head>,
+    standing: Standing,
+    is_public: bool,
+    date: Moment,
+}
+
+impl Texts {
+    /// Reads the files of `folder` that have changed, by `read`. Returns the number of those whose content is another. `clock` is the time of
+    /// the file system.
+    pub(crate) fn read(
+        &mut self,
+        folder: &Folder,
+        read: impl Fn(&Listed) -> Result<String, Unread> + Sync,
+        now: Timestamp,
+        clock: SystemTime,
+    ) -> usize {
+        let mut before = mem::take(&mut self.remembered);
+        let is_known = |file: &&Listed| before.get(&file.name).is_some_and(|known| known.is_settled && known.stamp == file.stamp);
+        let (same, other): (Vec<&Listed>, Vec<&Listed>) = folder.texts.iter().partition(is_known);
+        let found = parallel::map(&other, |file| match read(file) {
+            Err(Unread::Gone) => Found::Gone,
+            Err(Unread::Wrong(problem)) => Found::Wrong(problem),
+            Ok(text) => {
+                let digest = fingerprint(&text);
+                if before.get(&file.name).is_some_and(|known| known.digest == digest) {
+                    return Found::Same;
+                }
+                Found::Read(digest, Head::read(&file.name, &text, file.is_draft).map(Arc::new))
+            }
+        });
+        let mut count = 0;
+        for (file, found) in other.into_iter().zip(found) {
+            let known = before.remove(&file.name);
+            // A text without a date has that of its file, which must not lie ahead.
+            let modified = Timestamp::try_from(file.modified).unwrap_or_default().min(now);
+            let (is_settled, stamp) = (!file.stamp.is_fresh(clock), file.stamp);
+            let fresh = |known: Option<Remembered>, digest, is_settled, head: Result<Arc<Head>, _>| {
+                let good = known.and_then(|known| known.good);
+                Remembered { stamp, is_settled, digest, modified, head, rendering: None, good }
+            };
+            let text = match (found, known) {
+                (Found::Gone | Found::Same, None) => continue,
+                // What it is now is seen at the next look.
+                (Found::Gone, Some(known)) => Remembered { is_settled: false, ..known },
+                (Found::Same, Some(known)) => Remembered { stamp, is_settled, modified, ..known },
+                (Found::Wrong(problem), known) => fresh(known, 0, false, Err(vec![problem])),
+                (Found::Read(digest, head), known) => {
+                    count += 1;
+                    fresh(known, digest, is_settled, head)
+                }
+            };
+            self.remembered.insert(file.name.clone(), text);
+        }
+        for file in same {
+            self.remembered.extend(before.remove_entry(&file.name));
+        }
+        // What lies in a folder that cannot be listed is not gone. The folder is told about.
+        let is_hidden = |name: &str| folder.unreadable.iter().any(|prefix| name.starts_with(prefix.as_str()));
+        let hidden = before.into_iter().filter(|(name, _)| is_hidden(name));
+        self.remembered.extend(
+            hidden
+                .map(|(name, known)| (name, Remembered { is_settled: false, digest: 0, head: Err(Vec::new()), rendering: None, ..known })),
+        );
+        count
+    }
+
+    /// Publishes what was read, as of `now`: renders what has to be rendered. With `drafts`, texts that are not for readers are published,
+    /// too. `files` are the other files to which links can lead.
+    pub(crate) fn publish(&mut self, files: &HashMap<String, Target>, manner: &Manner, drafts: bool, now: Timestamp) -> Published {
+        let mut published = Published::default();
+        let plans = self.plans(files, drafts, now, &mut published);
+        let target = |plan: &Plan| Target { address: plan.path.clone(), is_published: plan.is_public, version: 0 };
+        let texts = plans.iter().map(|plan| (plan.name.clone(), target(plan))).collect();
+        let known = Arc::new(Known { texts, files: files.clone() });
+
+        let jobs: Vec<Job> = plans.iter().filter_map(|plan| self.job(plan, manner, &known)).collect();
+        published.rendered = jobs.len();
+        let renderings = parallel::map(&jobs, |job| job.run(manner, &known));
+        for (job, rendering) in jobs.into_iter().zip(renderings) {
+            if let Some(text) = self.remembered.get_mut(&job.name) {
+                text.rendering = Some(rendering);
+            }
+        }
+        for plan in plans {
+            if let Some(text) = self.remembered.get_mut(&plan.name).filter(|_| !plan.is_lost) {
+                text.publish(&plan, &mut published);
+            }
+        }
+        let Library { posts, drafts, .. } = &mut published.library;
+        for texts in [posts, drafts] {
+            texts.sort_by(|a, b| b.date.instant.cmp(&a.date.instant).then_with(|| a.path.cmp(&b.path)));
+        }
+        published
+    }
+
+    /// Decides where every text will be. Of two with the same address, the first by name gets it.
+    fn plans(&self, files: &HashMap<String, Target>, drafts: bool, now: Timestamp, published: &mut Published) -> Vec<Plan> {
+        let mut taken: HashMap<String, String> = files.iter().map(|(name, target)| (target.address.clone(), name.clone())).collect();
+        let mut plans = Vec::with_capacity(self.remembered.len());
+        for (name, text) in &self.remembered {
+            let (path, standing) = match (&text.head, &text.good) {
+                (Ok(head), _) => (head.path.clone(), head.standing(now)),
+                (Err(_), Some(good)) => (good.path.clone(), good.standing.at(now)),
+                (Err(_), None) => (Head::likely_path(name), Standing::Published),
+            };
+            if let Standing::Due(due) = standing {
+                published.next_due = Some(published.next_due.map_or(due, |next| next.min(due)));
+            }
+            let mut plan =
+                Plan { name: name.clone(), path, standing, is_public: drafts || standing == Standing::Published, is_lost: false };
+            let is_there = text.head.is_ok() || text.good.is_some();
+            match taken.get(&plan.path).filter(|_| is_there) {
+                None if is_there && plan.is_public => {
+                    taken.insert(plan.path.clone(), name.clone());
+                }
+                None => {}
+                Some(other) => {
+                    let message = format!("has the same address {} as {other}; give one of them another `slug`", plan.path);
+                    plan.is_lost = plan.is_public;
+                    let severity = if plan.is_public { Severity::Error } else { Severity::Warning };
+                    published.problems.push(Problem { severity, ..Problem::new(Path::new(name), 1, message) });
+                }
+            }
+            plans.push(plan);
+        }
+        plans
+    }
+
+    /// Returns the job of rendering a text, unless what was rendered before still holds.
+    fn job(&self, plan: &Plan, manner: &Manner, known: &Known) -> Option<Job> {
+        let text = self.remembered.get(&plan.name).filter(|_| !plan.is_lost)?;
+        let head = text.head.as_ref().ok()?;
+        let holds = |rendering: &Rendering| {
+            rendering.manner == *manner && rendering.is_public == plan.is_public && known.still_answers(&rendering.asked)
+        };
+        if text.rendering.as_ref().is_some_and(holds) {
+            return None;
+        }
+        let Plan { ref name, standing, is_public, .. } = *plan;
+        Some(Job { name: name.clone(), head: Arc::clone(head), standing, is_public, date: head.date(text.modified) })
+    }
+}
+
+impl Job {
+    fn run(&self, manner: &Manner, known: &Arc<Known>) -> Rendering {
+        let Self { name, head, standing, is_public, date } = self;
+        let known = Arc::clone(known);
+        let targets = if *is_public { Targets::new(known) } else { Targets::of_draft(known, &head.path) };
+        let rendered = catch_unwind(AssertUnwindSafe(|| head.render(name, manner, &targets, *standing, *date)));
+        let result = match rendered {
+            Ok(result) => result.map(|(post, warnings)| (Arc::new(post), warnings)),
+            Err(_) => Err(vec![Problem::new(
+                Path::new(name),
+                None,
+                "a bug in Seawall keeps it from being rendered; please report it with this file",
+            )]),
+        };
+        Rendering { manner: manner.clone(), is_public: *is_public, asked: targets.into_asked(), result }
+    }
+}
+
+impl Remembered {
+    /// Puts the text where it belongs, and tells what is wrong with it.
+    fn publish(&mut self, plan: &Plan, published: &mut Published) {
+        let rendered = match (&self.head, &self.rendering) {
+            (Ok(head), Some(Rendering { result: Ok((post, warnings)), .. })) => {
+                published.problems.extend(head.warnings.iter().chain(warnings).cloned());
+                Ok(post.at(&plan.path, plan.standing, head.date(self.modified)))
+            }
+            (Ok(_), Some(Rendering { result: Err(problems), .. })) | (Err(problems), _) => Err(problems),
+            (Ok(_), None) => unreachable!("a text whose head can be read is rendered before it is published"),
+        };
+        // A text that its author withdrew has no version for readers.
+        let good = self.good.take().filter(|_| plan.is_public);
+        let shown = match rendered {
+            Ok(post) => Some(post),
+            Err(problems) => {
+                let is_kept = good.is_some();
+                published.problems.extend(problems.iter().map(|problem| told(problem, plan, is_kept)));
+                good.map(|good| good.at(&plan.path, plan.standing, good.date))
+            }
+        };
+        self.good = shown.clone().filter(|_| plan.is_public);
+        let Library { posts, pages, drafts } = &mut published.library;
+        if let Some(post) = shown {
+            let list = match (plan.is_public, post.is_page) {
+                (false, _) => drafts,
+                (true, true) => pages,
+                (true, false) => posts,
+            };
+            list.push(post);
+        }
+    }
+}
+
+/// Returns the problem of a text as its author is told.
+fn told(problem: &Problem, plan: &Plan, is_kept: bool) -> Problem {
+    let mut problem = problem.clone();
+    if is_kept {
+        problem.message.push_str(". Readers still see the version before");
+    } else if plan.standing == Standing::Draft && !plan.is_public {
+        // Nobody misses a draft.
+        problem.severity = Severity::Warning;
+    }
+    problem
+}

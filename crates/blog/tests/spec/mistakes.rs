@@ -1,0 +1,190 @@
+//! A mistake concerns the file that it is in, is told with file and line, and is told to be gone when it is.
+
+use std::os::unix::fs::symlink;
+
+use blog::{Blog, BlogOptions, Severity};
+
+use crate::folder::{Folder, NOW, lines, page, rebuilt};
+
+const GOOD: &str = "---\ndate: 2026-01-01\n---\n# Good\n\nFirst version.";
+
+/// Every mistake that a text can have, and the beginning of what is told.
+const WRONG: [(&str, &[u8], &str); 7] = [
+    ("bad.md", b"---\ndate: soon\n---\n# Bad", "bad.md:2: `date` is \"soon\""),
+    ("bad.md", b"---\ndrfat: true\n---\n# Bad", "bad.md:2: `drfat` is not a key"),
+    ("bad.md", b"---\ntitle: Bad\n", "bad.md:1: the front matter is never closed"),
+    ("bad.md", b"", "bad.md:1: has no title"),
+    ("bad.md", b"# Bad\n\n[x](gone.md)", "bad.md:3: link to \"gone.md\""),
+    ("bad.md", b"# Bad\n\n![x](gone.png)", "bad.md:3: link to \"gone.png\""),
+    ("bad.md", b"# Bad\n\n\xff", "bad.md:3: not UTF-8"),
+];
+
+#[test]
+fn at_the_start_a_wrong_text_is_left_out_and_the_rest_lives() {
+    for (name, content, told) in WRONG {
+        let folder = Folder::of(&[("good.md", GOOD)]);
+        folder.write(name, content);
+        let blog = folder.blog();
+        assert!(blog.site().contains("/good/") && !blog.site().contains("/bad/"), "{told}");
+        let problems = lines(blog.site().problems());
+        assert!(problems.len() == 1 && problems[0].starts_with(told), "{problems:?}");
+        folder.write(name, "# Bad");
+        let mended = rebuilt(&blog);
+        assert_eq!((lines(&mended.mended), mended.problems.len()), (problems, 0));
+        assert!(blog.site().contains("/bad/"));
+    }
+}
+
+#[test]
+fn at_an_edit_the_last_good_version_stays_until_the_mistake_is_gone() {
+    for (name, content, told) in WRONG {
+        let folder = Folder::of(&[("good.md", GOOD), (name, "---\ndate: 2026-01-02\n---\n# Bad\n\nFirst version.")]);
+        let blog = folder.blog();
+        folder.write(name, content);
+        let broken = rebuilt(&blog);
+        assert_eq!(broken.paths, Vec::<String>::new(), "{told}: readers see no difference");
+        let problems = lines(&broken.problems);
+        assert!(problems.len() == 1 && problems[0].starts_with(told), "{problems:?}");
+        assert!(problems[0].ends_with(". Readers still see the version before"), "{problems:?}");
+        assert!(page(&blog, "/bad/").contains("First version."), "{told}");
+        // An edit elsewhere changes nothing about it, and tells nothing twice.
+        folder.write("good.md", "---\ndate: 2026-01-01\n---\n# Good\n\nSecond version.");
+        let elsewhere = rebuilt(&blog);
+        assert!(elsewhere.problems.is_empty() && elsewhere.mended.is_empty(), "{elsewhere:?}");
+        assert!(elsewhere.paths.contains(&"/good/".to_owned()) && page(&blog, "/bad/").contains("First version."));
+        folder.write(name, "---\ndate: 2026-01-02\n---\n# Bad\n\nSecond version.");
+        let mended = rebuilt(&blog);
+        assert_eq!((lines(&mended.mended), mended.problems.len()), (problems, 0));
+        assert!(page(&blog, "/bad/").contains("Second version."));
+    }
+}
+
+#[test]
+fn a_wrong_text_that_is_removed_is_gone() {
+    let folder = Folder::of(&[("bad.md", GOOD)]);
+    let blog = folder.blog();
+    folder.write("bad.md", "no title");
+    rebuilt(&blog);
+    folder.remove("bad.md");
+    let removed = rebuilt(&blog);
+    assert!(removed.paths.contains(&"/bad/".to_owned()) && removed.mended.len() == 1, "{removed:?}");
+}
+
+/// One mistake must not become as many as there are links to its file.
+#[test]
+fn links_to_a_text_that_is_left_out_are_not_wrong() {
+    let folder = Folder::of(&[
+        ("a.md", "---\ndate: 2026-01-01\n---\n# A\n\n[bad](bad.md)"),
+        ("b.md", "---\ndate: 2026-01-01\n---\n# B\n\n[a](a.md)"),
+    ]);
+    for (name, content, told) in WRONG {
+        folder.write(name, content);
+        let blog = folder.blog();
+        let problems = lines(blog.site().problems());
+        assert!(problems.len() == 1 && problems[0].starts_with(told), "{problems:?}");
+        assert!(page(&blog, "/a/").contains("href=\"/bad/\""), "{told}");
+    }
+}
+
+/// An author who writes above a mistake has not made a new one.
+#[test]
+fn a_mistake_that_moves_down_is_not_told_again() {
+    let folder = Folder::of(&[("a.md", "# A\n\n[x](gone.md)")]);
+    let blog = folder.blog();
+    folder.write("a.md", "# A\n\nA line above.\n\n[x](gone.md)");
+    let moved = rebuilt(&blog);
+    assert!(moved.problems.is_empty() && moved.mended.is_empty(), "{moved:?}");
+    assert_eq!(blog.site().problems()[0].line, Some(5));
+}
+
+#[test]
+fn wrong_settings_are_an_error_at_the_start_and_change_nothing_at_an_edit() {
+    let folder = Folder::of(&[("a.md", GOOD), ("blog.toml", "footer = \"One\"")]);
+    let blog = folder.blog();
+    for wrong in ["footer = ", "fotter = \"Two\"", "posts_per_page = 0"] {
+        folder.write("blog.toml", wrong);
+        let broken = rebuilt(&blog);
+        assert_eq!((broken.paths.len(), broken.problems.len()), (0, 1), "{broken:?}");
+        let told = broken.problems[0].to_string();
+        assert!(told.starts_with("blog.toml:1: ") && told.ends_with(". The settings before stay"), "{told}");
+        assert!(page(&blog, "/").contains("One"));
+        let error = Blog::open(folder.path(), BlogOptions::default(), NOW).expect_err("no settings before");
+        assert!(error.to_string().contains("blog.toml:1: "), "{error}");
+        folder.write("blog.toml", "footer = \"One\"");
+        assert_eq!(rebuilt(&blog).mended.len(), 1);
+    }
+    folder.write("blog.toml", "footer = \"Two\"");
+    assert!(rebuilt(&blog).problems.is_empty() && page(&blog, "/").contains("Two"));
+}
+
+#[test]
+fn two_texts_with_one_address_are_told_and_the_first_is_published() {
+    let folder = Folder::of(&[("a/one.md", "# First"), ("b/one.md", "# Second"), ("c.md", "---\nslug: one\n---\n# Third")]);
+    let blog = folder.blog();
+    assert!(page(&blog, "/one/").contains("First"));
+    let told = lines(blog.site().problems());
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("b/one.md:1: has the same address /one/ as a/one.md"), "{told:?}");
+    folder.remove("a/one.md");
+    rebuilt(&blog);
+    assert!(page(&blog, "/one/").contains("Second"));
+}
+
+#[test]
+fn names_that_are_nearly_dates_are_told_and_published() {
+    let folder =
+        Folder::of(&[("2026-3-1-x.md", "# X"), ("26-03-01-y.md", "# Y"), ("2026-13-01-z.md", "# Z"), ("2026-03-01-ok.md", "# Ok")]);
+    let blog = folder.blog();
+    let told: Vec<_> = blog.site().problems().iter().map(|problem| (problem.severity, problem.file.display().to_string())).collect();
+    let expected = ["2026-13-01-z.md", "2026-3-1-x.md", "26-03-01-y.md"].map(|name| (Severity::Warning, name.to_owned()));
+    assert_eq!(told, expected);
+    for path in ["/2026-3-1-x/", "/26-03-01-y/", "/2026-13-01-z/", "/ok/"] {
+        assert!(blog.site().contains(path), "{path}");
+    }
+}
+
+/// A link to itself, what cannot be text, and what is too long or too deep: each is told, and the rest lives.
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_lives() {
+    let folder = Folder::of(&[("good.md", GOOD)]);
+    symlink("loop.md", folder.path().join("loop.md")).expect("linked");
+    folder.write("long.md", vec![b'x'; 5 * 1024 * 1024]);
+    folder.write(&format!("{}deep.md", "d/".repeat(20)), "# Deep");
+    folder.write("posts/Ein Gedicht – für dich.md", "# Names with spaces");
+    let blog = folder.blog();
+    let told = lines(blog.site().problems());
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].contains("more than 16 folders inside each other"), "{told:?}");
+    assert!(told[1].starts_with("long.md: larger than 4 MiB; split it"), "{told:?}");
+    assert!(told[2].starts_with("loop.md: cannot be read"), "{told:?}");
+    assert!(blog.site().contains("/good/") && blog.site().contains("/ein-gedicht-für-dich/"));
+}
+
+#[test]
+fn a_link_out_of_the_folder_publishes_nothing() {
+    let outside = Folder::of(&[("secret.md", "# Secret"), ("secret.txt", "secret")]);
+    let folder = Folder::of(&[("good.md", "# Good\n\n[x](../../../../etc/passwd.md)")]);
+    for name in ["secret.md", "secret.txt"] {
+        symlink(outside.path().join(name), folder.path().join(name)).expect("linked");
+    }
+    let blog = folder.blog_with(BlogOptions::default());
+    assert!(!blog.site().contains("/secret/") && !blog.site().contains("/secret.txt"));
+    assert_eq!(lines(blog.site().problems()).len(), 1, "the link in the text");
+}
+
+#[test]
+fn an_old_address_leads_to_the_text_and_never_hides_another() {
+    let folder = Folder::of(&[
+        ("a.md", "---\ndate: 2026-01-01\naliases: [/old/, /b/, /feed.xml]\n---\n# A"),
+        ("b.md", "---\ndate: 2026-01-01\naliases: [/old/]\n---\n# B"),
+    ]);
+    let blog = folder.blog();
+    assert_eq!(page(&blog, "/old/"), "moved to /a/");
+    assert!(page(&blog, "/b/").contains("<h1>B</h1>"));
+    let told: Vec<_> = lines(blog.site().problems());
+    assert_eq!(told.len(), 3, "{told:?}");
+    folder.write("a.md", "---\ndate: 2026-01-01\n---\n# A");
+    let changed = rebuilt(&blog);
+    assert!(changed.paths.contains(&"/old/".to_owned()), "{changed:?}");
+    assert_eq!(page(&blog, "/old/"), "moved to /b/");
+}
