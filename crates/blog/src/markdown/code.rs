@@ -20,11 +20,11 @@ use crate::escape::{escape, push_text};
 const BLOCK_BYTES_MAX: usize = 64 * 1024;
 
 /// The code of one text that is highlighted, together. Further blocks are plain.
-pub(super) const TEXT_BYTES_MAX: usize = 512 * 1024;
+pub(super) const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// The longest line that is highlighted. A longer one, and what follows it in its block, is plain: expressions of grammars look at a line
 /// again and again.
-const LINE_BYTES_MAX: usize = 2_000;
+const LINE_BYTES_MAX: usize = 1_000;
 
 /// The scopes of a word that are looked at, innermost first.
 const SCOPES_MAX: usize = 12;
