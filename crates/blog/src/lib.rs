@@ -9,6 +9,7 @@
 //!
 //! Absent from this room: sockets and caching.
 
+mod answer;
 mod blog;
 mod config;
 mod digest;
@@ -25,7 +26,9 @@ mod memory;
 mod model;
 mod parallel;
 mod post;
+mod preview;
 mod related;
+mod reload;
 mod site;
 mod slug;
 mod starter;
@@ -37,7 +40,7 @@ mod view;
 mod watch;
 mod words;
 
-pub use blog::{Blog, Rebuilt};
+pub use blog::{Blog, PrivateText, Rebuilt};
 pub use config::BlogOptions;
 pub use error::{BuildError, Problem, Severity};
 pub use large_file::LargeFile;
