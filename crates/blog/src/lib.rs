@@ -22,6 +22,7 @@ mod front_matter;
 mod large_file;
 mod machine;
 mod markdown;
+mod markdown_form;
 mod memory;
 mod model;
 mod parallel;
