@@ -53,6 +53,9 @@ pub(crate) const MARKDOWN_NAME: &str = "index.md";
 /// The most tags that are purged one by one; a rebuild that changed more purges all pages at once.
 const TAGS_MAX: usize = 1_000;
 
+/// The file with an author's own answer for addresses that do not exist.
+pub(crate) const NOT_FOUND_PATH: &str = "/404.html";
+
 /// The tag of every answer that says that there is nothing.
 const NOT_FOUND_TAG: &str = "not-found";
 
@@ -250,7 +253,12 @@ impl Answer<'_> {
 
     fn not_found(&mut self) -> Response<Body> {
         self.tags.push(NOT_FOUND_TAG.to_owned());
-        let page = self.site.not_found(&self.base);
+        self.depends_on(NOT_FOUND_PATH);
+        // An author's own page replaces ours.
+        let page = match self.site.find(NOT_FOUND_PATH, &self.base) {
+            Some(Found::Page(page)) => page,
+            _ => self.site.not_found(&self.base),
+        };
         self.whole(page, StatusCode::NOT_FOUND)
     }
 

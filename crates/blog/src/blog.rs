@@ -131,7 +131,7 @@ impl Blog {
     #[must_use]
     pub fn drafts(&self) -> Vec<PrivateText> {
         let link = |draft: &Draft<'_>| self.shared.previews().map(|previews| previews.link(draft));
-        let text = |draft: Draft<'_>| PrivateText { file: draft.file.to_owned(), due: draft.due, link: link(&draft) };
+        let text = |draft: Draft<'_>| PrivateText { file: draft.file.to_owned(), path: draft.path.to_owned(), due: draft.due, link: link(&draft) };
         self.site().drafts().map(text).collect()
     }
 
@@ -202,6 +202,8 @@ impl Blog {
 pub struct PrivateText {
     /// The path of the file in the folder.
     pub file: String,
+    /// The address that it will have, not percent-encoded.
+    pub path: String,
     /// When it is published by itself, if its date lies ahead.
     pub due: Option<jiff::Timestamp>,
     /// The path of its private link, percent-encoded.

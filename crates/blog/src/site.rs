@@ -200,6 +200,12 @@ impl Site {
         Page { status: StatusCode::NOT_FOUND, ..page }
     }
 
+    /// Returns the public address of the blog, if its settings have one.
+    #[must_use]
+    pub fn base_url(&self) -> Option<&str> {
+        self.model.settings.base_url.as_deref()
+    }
+
     /// Returns the Markdown of the post or page at `path`, if there is one.
     #[must_use]
     pub fn markdown(&self, path: &str, base: &str) -> Option<Page> {
