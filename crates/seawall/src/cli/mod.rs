@@ -5,6 +5,7 @@
 
 mod access;
 mod bench;
+mod build;
 mod certificates;
 mod check;
 mod completions;
@@ -64,7 +65,7 @@ impl Entry {
 
 /// Every command, in groups, in the order in which they are needed.
 const GROUPS: [(&str, &[Entry]); 5] = [
-    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<tune::Tune>()]),
+    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<build::Build>(), entry::<tune::Tune>()]),
     (
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],
