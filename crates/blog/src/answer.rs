@@ -234,11 +234,10 @@ impl Answer<'_> {
     /// Makes a redirect if `path` differs from an existing address only in its slash.
     fn elsewhere(&mut self, path: &str) -> Option<Response<Body>> {
         let target = if path == "/page/1" || path == "/page/1/" { "/".to_owned() } else { format!("{path}/") };
-        if !self.site.contains(&target) {
-            return None;
-        }
         self.depends_on(&target);
-        Some(self.moved(&target))
+        let to = self.site.end_of(&target)?;
+        self.depends_on(to);
+        Some(self.moved(to))
     }
 
     /// Redirects to another address of this site. The target is relative, so it holds on every host, and nobody can make it lead elsewhere.

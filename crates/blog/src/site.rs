@@ -200,6 +200,14 @@ impl Site {
         Page { status: StatusCode::NOT_FOUND, ..page }
     }
 
+    /// Returns where a reader of `path` ends up within the site: there, or where it has moved to. `None`: there is nothing.
+    pub(crate) fn end_of<'s>(&'s self, path: &'s str) -> Option<&'s str> {
+        Some(match &self.addresses.get(path)?.content {
+            Content::Moved(to) => to,
+            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) => path,
+        })
+    }
+
     /// Returns the public address of the blog, if its settings have one.
     #[must_use]
     pub fn base_url(&self) -> Option<&str> {
