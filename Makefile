@@ -1,13 +1,13 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-bench bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
 SOURCE ?= examples/blog
 LISTEN ?= 127.0.0.1:8080
-# What `make bench` measures: of run, static, tls, crowd, load, http3 and ghost all that can be measured here.
+# What `make bench` measures: of run, static, tls, crowd, load, blog, http3 and ghost all that can be measured here.
 SECTIONS ?=
 # For `make bench`: a newer nginx than the one that is installed, where a Ghost listens, a Caddy for HTTP/3.
 export NGINX_NEW GHOST CADDY_BIN
@@ -56,6 +56,10 @@ spec-php: tools php ## a real php-fpm: all tests of crates/origins/tests/php_fpm
 spec-wordpress: tools wordpress ## a real WordPress with Seawall: all tests of crates/seawall/tests/wordpress, with the long ones and a browser; installs what it needs
 	crates/seawall/tests/wordpress/bring-up --browser
 	SEAWALL_WORDPRESS_LONG=1 $(CARGO) test --locked --package seawall --test wordpress
+
+spec-blog: tools ghost ## the embedded blog in a browser: all tests of crates/seawall/tests/blog; installs what they need
+	crates/seawall/tests/ghost/bring-up --browser
+	SEAWALL_BLOG_LONG=1 $(CARGO) test --locked --package seawall --test blog
 
 spec-bench: tools bench-tools ghost wordpress ## the load tester, judged: all tests of crates/load/tests and crates/seawall/tests/bench, with the long ones and a browser: an hour
 	crates/seawall/tests/ghost/bring-up --browser
