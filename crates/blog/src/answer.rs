@@ -285,10 +285,11 @@ impl Answer<'_> {
             },
             Some(Found::Moved(_)) | None => self.not_found(),
         };
+        let is_found = response.status() == StatusCode::OK;
         let fields = response.headers_mut();
         fields.remove(ETAG);
         fields.insert(CACHE_CONTROL, PRIVATE);
-        if response.status() == StatusCode::OK {
+        if is_found {
             fields.insert(X_ROBOTS_TAG, HeaderValue::from_static("noindex"));
             // The address is the secret.
             fields.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
