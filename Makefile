@@ -7,7 +7,7 @@ CARGO ?= cargo
 # What `make run` serves, and where.
 SOURCE ?= examples/blog
 LISTEN ?= 127.0.0.1:8080
-# What `make bench` measures: of run, static, tls, crowd, load, http3 and ghost all that can be measured here.
+# What `make bench` measures: of run, static, tls, crowd, load, blog, http3 and ghost all that can be measured here.
 SECTIONS ?=
 # For `make bench`: a newer nginx than the one that is installed, where a Ghost listens, a Caddy for HTTP/3.
 export NGINX_NEW GHOST CADDY_BIN
@@ -57,8 +57,10 @@ spec-wordpress: tools wordpress ## a real WordPress with Seawall: all tests of c
 	crates/seawall/tests/wordpress/bring-up --browser
 	SEAWALL_WORDPRESS_LONG=1 $(CARGO) test --locked --package seawall --test wordpress
 
-spec-blog: tools ## the pages of blogs, judged by axe, the checker of the W3C and Lighthouse: crates/seawall/tests/blog_looks; installs what it needs
+spec-blog: tools ghost ## the embedded blog in a browser, and its pages judged by axe, the checker of the W3C and Lighthouse; installs what it needs
+	crates/seawall/tests/ghost/bring-up --browser
 	crates/seawall/tests/blog_looks/bring-up
+	SEAWALL_BLOG_LONG=1 $(CARGO) test --locked --package seawall --test blog
 	SEAWALL_BLOG_LONG=1 $(CARGO) test --locked --package seawall --test blog_looks -- --test-threads=1
 
 spec-bench: tools bench-tools ghost wordpress ## the load tester, judged: all tests of crates/load/tests and crates/seawall/tests/bench, with the long ones and a browser: an hour

@@ -2,34 +2,24 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::X_CONTENT_TYPE_OPTIONS,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LOCATION, RETRY_AFTER},
-};
-use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
-use semantics::{
-    RequestFields, Timestamp,
-    conditional::{self, Precondition},
-};
+use http::{Request, Response};
+use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError, files::Rules};
+use semantics::Timestamp;
 
 use crate::{
-    card::{self, Card, Studio},
+    answer::answer,
+    card::Studio,
     config::BlogOptions,
-    digest::entity_tag,
     error::{BuildError, Problem},
     memory::{Memory, Work},
-    site::{Found, Page, PageKind, Site},
-    slug,
+    preview::Previews,
+    reload::Reload,
+    site::{Draft, Site, not_among},
 };
-
-const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-const HTML: &str = "text/html; charset=utf-8";
 
 /// A folder of Markdown, built and ready. Clones share the current site.
 #[derive(Debug, Clone)]
@@ -37,13 +27,51 @@ pub struct Blog {
     shared: Arc<Shared>,
 }
 
+/// The state of a blog.
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     folder: PathBuf,
     site: ArcSwap<Site>,
+    /// What `_redirects` and `_headers` say.
+    rules: ArcSwap<Rules>,
     /// Held by whoever builds. Readers never wait for it.
     memory: Mutex<Memory>,
-    studio: Studio,
+    /// Draws the pictures of posts that have none.
+    pub(crate) studio: Studio,
+    previews: OnceLock<Previews>,
+    pub(crate) reload: Reload,
+}
+
+impl Shared {
+    pub(crate) fn site(&self) -> Arc<Site> {
+        self.site.load_full()
+    }
+
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.load_full()
+    }
+
+    pub(crate) fn previews(&self) -> Option<&Previews> {
+        self.previews.get()
+    }
+
+    /// Returns a number that differs if a reload of the page at `path` would show something else.
+    pub(crate) fn version(&self, site: &Site, path: &str) -> u128 {
+        let draft = self.previews().and_then(|previews| previews.find(site, path));
+        match draft {
+            Some((_, below)) => site.draft_version(below),
+            None => site.version(path),
+        }
+    }
+
+    /// Returns a function that finds the [version](Self::version) of a page as long as the blog is there.
+    pub(crate) fn versions(self: &Arc<Self>) -> impl Fn(&str) -> Option<u128> + Send + 'static {
+        let shared = Arc::downgrade(self);
+        move |path| {
+            let shared = shared.upgrade()?;
+            Some(shared.version(&shared.site(), path))
+        }
+    }
 }
 
 /// What a rebuild changed.
@@ -55,6 +83,8 @@ pub struct Rebuilt {
     pub drafts: Vec<String>,
     /// Whether the answer for addresses that do not exist changed.
     pub not_found: bool,
+    /// Whether `_redirects` or `_headers` changed, so that any answer may be another one.
+    pub rules: bool,
     /// The number of texts that were read from disk.
     pub read: usize,
     /// The number of texts that were rendered: those that changed, and those whose links lead elsewhere now.
@@ -69,8 +99,8 @@ impl Rebuilt {
     /// Tells whether nothing changed that anybody could see.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Self { paths, drafts, not_found, read: _, rendered: _, problems, mended } = self;
-        paths.is_empty() && drafts.is_empty() && !not_found && problems.is_empty() && mended.is_empty()
+        let Self { paths, drafts, not_found, rules, read: _, rendered: _, problems, mended } = self;
+        paths.is_empty() && drafts.is_empty() && !not_found && !rules && problems.is_empty() && mended.is_empty()
     }
 }
 
@@ -84,7 +114,51 @@ impl Blog {
         let mut memory = Memory::new(folder.clone(), options);
         let (site, Work { read, rendered }) = memory.build(now)?;
         tracing::debug!(read, rendered, "the blog was built");
-        Ok(Self { shared: Arc::new(Shared { folder, site: ArcSwap::from_pointee(site), memory: Mutex::new(memory), studio: Studio::default() }) })
+        let shared = Shared {
+            rules: ArcSwap::from_pointee(Rules::of_folder(&folder).unwrap_or_default()),
+            folder,
+            site: ArcSwap::from_pointee(site),
+            memory: Mutex::new(memory),
+            previews: OnceLock::new(),
+            reload: Reload::default(),
+            studio: Studio::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Gives each text that readers do not see yet a private link, which is made with this secret. Only the first call counts.
+    pub fn keep_previews(&self, secret: &[u8]) {
+        let _ = self.shared.previews.set(Previews::new(secret));
+    }
+
+    /// Returns the texts that readers do not see yet, with the paths of their private links if there are any.
+    #[must_use]
+    pub fn drafts(&self) -> Vec<PrivateText> {
+        let link = |draft: &Draft<'_>| self.shared.previews().map(|previews| previews.link(draft));
+        let text = |draft: Draft<'_>| PrivateText { file: draft.file.to_owned(), path: draft.path.to_owned(), due: draft.due, link: link(&draft) };
+        self.site().drafts().map(text).collect()
+    }
+
+    /// Has pages that are asked for by a name of loopback load themselves again when they have changed. Call it only if the site listens on nothing
+    /// but addresses of loopback.
+    pub fn allow_live_reload(&self) {
+        self.shared.reload.allow();
+    }
+
+    /// Tells the pages that wait for it that there is a new site. Call it when nothing of the old one is stored any more.
+    pub fn announce(&self) {
+        self.shared.reload.announce();
+    }
+
+    /// Ends what never ends by itself, as the server stops.
+    pub fn end(&self) {
+        self.shared.reload.end();
+    }
+
+    /// Returns every problem that there is: those of the folder, and lines of `_redirects` and `_headers` that are ignored.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        self.site().problems().iter().cloned().chain(mistakes(&self.shared.rules())).collect()
     }
 
     /// Returns the current site.
@@ -113,10 +187,36 @@ impl Blog {
             memory
         });
         let (new, Work { read, rendered }) = memory.build(now)?;
-        let rebuilt = Rebuilt { read, rendered, ..self.site().difference(&new) };
+        let mut rebuilt = Rebuilt { read, rendered, ..self.site().difference(&new) };
+        let (old_rules, rules) = (self.shared.rules(), Rules::of_folder(&self.shared.folder).unwrap_or_default());
+        if rules != *old_rules {
+            rebuilt.rules = true;
+            let (old, new): (Vec<_>, Vec<_>) = (mistakes(&old_rules).collect(), mistakes(&rules).collect());
+            rebuilt.problems.extend(not_among(&new, &old));
+            rebuilt.mended.extend(not_among(&old, &new));
+            self.shared.rules.store(Arc::new(rules));
+        }
         self.shared.site.store(Arc::new(new));
         Ok(rebuilt)
     }
+}
+
+/// A text that readers do not see yet, and the way to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateText {
+    /// The path of the file in the folder.
+    pub file: String,
+    /// The address that it will have, not percent-encoded.
+    pub path: String,
+    /// When it is published by itself, if its date lies ahead.
+    pub due: Option<jiff::Timestamp>,
+    /// The path of its private link, percent-encoded.
+    pub link: Option<String>,
+}
+
+/// Returns the lines of `_redirects` and `_headers` that are ignored, as problems.
+fn mistakes(rules: &Rules) -> impl Iterator<Item = Problem> {
+    rules.mistakes().iter().map(|mistake| Problem::warning(Path::new(mistake.file), mistake.line, mistake.problem.clone()))
 }
 
 impl Origin for Blog {
@@ -126,128 +226,11 @@ impl Origin for Blog {
         arrival: &'a Arrival<'a>,
         _: Option<&'a OnInterim<'a>>,
     ) -> LocalFuture<'a, Result<Response<Body>, OriginError>> {
-        let site = self.site();
         Box::pin(async move {
             let (head, _) = request.into_parts();
-            let is_head = head.method == Method::HEAD;
-            let mut response = answer(&site, &self.shared.studio, &head, arrival).await?;
-            if is_head {
-                *response.body_mut() = Body::Empty;
-            }
-            Ok(response)
+            answer(&self.shared, &head, arrival).await
         })
     }
-}
-
-async fn answer(site: &Site, studio: &Studio, head: &http::request::Parts, arrival: &Arrival<'_>) -> Result<Response<Body>, OriginError> {
-    if head.method != Method::GET && head.method != Method::HEAD {
-        let mut response = short(StatusCode::METHOD_NOT_ALLOWED, "A blog is only read: GET and HEAD.\n");
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return Ok(response);
-    }
-    let base = match head.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| slug::is_authority(host)) {
-        Some(host) => format!("{}://{host}", arrival.scheme.as_str()),
-        None => return Ok(short(StatusCode::BAD_REQUEST, "A blog is asked with a valid Host field.\n")),
-    };
-    let Some(path) = slug::decode_path(head.uri.path()) else { return Ok(whole(site.not_found(&base))) };
-    match site.find(&path, &base) {
-        Some(Found::Page(page)) => Ok(precondition(head, &page.etag, page.kind).unwrap_or_else(|| whole(page))),
-        Some(Found::File(file)) => {
-            if let Some(response) = precondition(head, &file.etag, PageKind::File) {
-                return Ok(response);
-            }
-            let Some(opened) = file.open().await? else { return Ok(whole(site.not_found(&base))) };
-            let mut response = Response::new(file.body(opened));
-            describe(response.headers_mut(), file.content_type, file.bytes);
-            validators(response.headers_mut(), &file.etag, PageKind::File);
-            Ok(response)
-        }
-        Some(Found::Moved(target)) => Ok(moved(target, head.uri.query())),
-        Some(Found::Card(card)) => Ok(drawn(head, studio, card).await),
-        None => Ok(elsewhere(site, &path, head.uri.query()).unwrap_or_else(|| whole(site.not_found(&base)))),
-    }
-}
-
-/// Makes a redirect if `path` differs from an existing address only in its slash. The target is relative, so it holds on every host. It is
-/// an address of this site, so nobody can make it lead elsewhere.
-fn elsewhere(site: &Site, path: &str, query: Option<&str>) -> Option<Response<Body>> {
-    let target = if path == "/page/1" || path == "/page/1/" { "/".to_owned() } else { format!("{path}/") };
-    site.contains(&target).then(|| moved(&target, query))
-}
-
-fn moved(target: &str, query: Option<&str>) -> Response<Body> {
-    let query = query.map_or_else(String::new, |query| format!("?{query}"));
-    let path = slug::encode_path(target);
-    let location = HeaderValue::try_from(format!("{path}{query}")).or_else(|_| HeaderValue::try_from(path));
-    let mut response = short(StatusCode::MOVED_PERMANENTLY, "");
-    response.headers_mut().insert(LOCATION, location.expect("a percent-encoded path has visible ASCII characters alone"));
-    response
-}
-
-/// Answers with a card, which is drawn unless the client has it.
-async fn drawn(head: &http::request::Parts, studio: &Studio, card: Card) -> Response<Body> {
-    // Its address is that of its content, so it tells the content without drawing it.
-    let etag = entity_tag(card.path().as_bytes());
-    if let Some(response) = precondition(head, &etag, PageKind::Asset) {
-        return response;
-    }
-    let Some(body) = studio.draw(card).await else {
-        let mut response = short(StatusCode::SERVICE_UNAVAILABLE, "Too many pictures are being drawn. Come again in a moment.\n");
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
-        return response;
-    };
-    whole(Page { status: StatusCode::OK, content_type: card::MEDIA_TYPE, body, etag, kind: PageKind::Asset })
-}
-
-fn whole(page: Page) -> Response<Body> {
-    let Page { status, content_type, body, etag, kind } = page;
-    let bytes = body.len() as u64;
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    describe(response.headers_mut(), content_type, bytes);
-    // Validators describe a representation of the target; a 404 has none.
-    if status == StatusCode::OK {
-        validators(response.headers_mut(), &etag, kind);
-    }
-    response
-}
-
-/// Evaluates the request's conditions for an answer that would be 200. Returns a 304, a 412, or nothing.
-fn precondition(request: &http::request::Parts, etag: &str, kind: PageKind) -> Option<Response<Body>> {
-    let fields = RequestFields::from_map(&request.headers);
-    match conditional::evaluate(&request.method, &fields, Some(etag.as_bytes()), None) {
-        Precondition::Proceed => None,
-        Precondition::Failed => Some(short(StatusCode::PRECONDITION_FAILED, "It has changed.\n")),
-        Precondition::NotModified => {
-            let mut response = Response::new(Body::Empty);
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            validators(response.headers_mut(), etag, kind);
-            Some(response)
-        }
-    }
-}
-
-fn describe(fields: &mut HeaderMap, content_type: &'static str, bytes: u64) {
-    fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    fields.insert(CONTENT_LENGTH, bytes.into());
-    fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-}
-
-/// Adds the fields by which a stored response is validated. There is no `Last-Modified`: a page changes with others, whose files may be
-/// older than it.
-fn validators(fields: &mut HeaderMap, etag: &str, kind: PageKind) {
-    fields.insert(ETAG, HeaderValue::try_from(etag).expect("an entity tag is quoted hexadecimal digits"));
-    if kind == PageKind::Asset {
-        fields.insert(CACHE_CONTROL, IMMUTABLE);
-    }
-}
-
-fn short(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
-    *response.status_mut() = status;
-    let content_type = if text.is_empty() { HTML } else { "text/plain; charset=utf-8" };
-    describe(response.headers_mut(), content_type, text.len() as u64);
-    response
 }
 
 #[cfg(test)]
@@ -255,6 +238,10 @@ mod tests {
     use std::fs;
 
     use futures_util::FutureExt as _;
+    use http::{
+        HeaderMap, StatusCode,
+        header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LOCATION},
+    };
     use http_body_util::BodyExt as _;
     use semantics::Scheme;
 
@@ -301,12 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn pages_carry_validators_and_no_freshness() {
+    fn pages_are_validated_each_time_by_a_tag_of_their_own() {
         let Fixture { blog, folder: _folder } = fixture();
         let (status, fields, body) = ask(&blog, "GET", "/%C3%BCber-uns/", &[]);
-        assert_eq!((status, fields[CONTENT_TYPE].as_bytes()), (StatusCode::OK, HTML.as_bytes()));
+        assert_eq!((status, fields[CONTENT_TYPE].as_bytes()), (StatusCode::OK, &b"text/html; charset=utf-8"[..]));
         assert_eq!(fields[CONTENT_LENGTH], body.len().to_string().as_str());
-        assert!(!fields.contains_key("last-modified") && !fields.contains_key(CACHE_CONTROL));
+        assert!(!fields.contains_key("last-modified"));
+        assert_eq!(fields[CACHE_CONTROL], "public, max-age=0, must-revalidate");
         let etag = fields[ETAG].to_str().expect("ascii");
         assert!(etag.starts_with('"') && etag.ends_with('"'));
     }
@@ -424,8 +412,8 @@ mod tests {
     fn theme_assets_are_immutable() {
         let Fixture { blog, folder: _folder } = fixture();
         let site = blog.site();
-        let (path, _) = site.addresses().find(|(_, kind)| *kind == PageKind::Asset).expect("one");
-        assert_eq!(ask(&blog, "GET", path, &[]).1[CACHE_CONTROL], IMMUTABLE);
+        let (path, _) = site.addresses().find(|(_, kind)| *kind == crate::PageKind::Asset).expect("one");
+        assert_eq!(ask(&blog, "GET", path, &[]).1[CACHE_CONTROL], "public, max-age=31536000, immutable");
     }
 
     #[test]

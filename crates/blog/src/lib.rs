@@ -9,6 +9,7 @@
 //!
 //! Absent from this room: sockets and caching.
 
+mod answer;
 mod blog;
 mod card;
 mod config;
@@ -16,6 +17,7 @@ mod context;
 mod digest;
 mod error;
 mod escape;
+mod export;
 mod feed;
 mod folder;
 mod front_matter;
@@ -27,12 +29,15 @@ mod llms;
 mod machine;
 mod markdown;
 mod markup;
+mod markdown_form;
 mod memory;
 mod model;
 mod parallel;
 mod post;
+mod preview;
 mod related;
 mod search;
+mod reload;
 mod site;
 mod sitemap;
 mod slug;
@@ -45,10 +50,11 @@ mod view;
 mod watch;
 mod words;
 
-pub use blog::{Blog, Rebuilt};
-pub use config::{AuthorOptions, BlogOptions, LookOptions, NavigationLink};
+pub use blog::{Blog, PrivateText, Rebuilt};
 pub use card::Card;
+pub use config::{AuthorOptions, BlogOptions, LookOptions, NavigationLink};
 pub use error::{BuildError, Problem, Severity};
+pub use export::{ExportError, Exported};
 pub use large_file::LargeFile;
 pub use site::{Draft, Found, Page, PageKind, Site, build, build_texts};
 pub use starter::starter;

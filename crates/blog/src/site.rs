@@ -23,6 +23,7 @@ use crate::{
     large_file::LargeFile,
     links,
     machine::Machine,
+    markdown_form,
     memory::Memory,
     model::{Model, year_path},
     post::{Post, Standing},
@@ -32,6 +33,7 @@ use crate::{
 };
 
 const HTML: &str = "text/html; charset=utf-8";
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 /// Kinds of pages. Callers decide by them how long a page is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,6 +64,14 @@ pub enum PageKind {
     Moved,
     /// The answer for addresses that do not exist.
     NotFound,
+}
+
+impl PageKind {
+    /// Tells whether what is at such an address never changes, as another content has another address.
+    #[must_use]
+    pub const fn is_immutable(self) -> bool {
+        matches!(self, Self::Asset)
+    }
 }
 
 /// An answer, ready to send.
@@ -224,6 +234,47 @@ impl Site {
         Page { status: StatusCode::NOT_FOUND, ..page }
     }
 
+    /// Returns where a reader of `path` ends up within the site: there, or where it has moved to. `None`: there is nothing.
+    pub(crate) fn end_of<'s>(&'s self, path: &'s str) -> Option<&'s str> {
+        Some(match &self.addresses.get(path)?.content {
+            Content::Moved(to) => to,
+            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) => path,
+        })
+    }
+
+    /// Returns the public address of the blog, if its settings have one.
+    #[must_use]
+    pub fn base_url(&self) -> Option<&str> {
+        self.model.settings.base_url.as_deref()
+    }
+
+    /// Returns the Markdown of the post or page at `path`, if there is one.
+    #[must_use]
+    pub fn markdown(&self, path: &str, base: &str) -> Option<Page> {
+        let Address { kind, content: Content::View(view), .. } = self.addresses.get(path)? else { return None };
+        let post = match *view {
+            View::Post(index) => self.model.posts.get(index)?,
+            View::Page(index) => self.model.pages.get(index)?,
+            _ => return None,
+        };
+        Some(self.page(*kind, MARKDOWN, &markdown_form::of(post, &self.model), base))
+    }
+
+    /// Returns a number that differs if the page at `path` would look different: by itself, or by a file of the author that it may show.
+    pub(crate) fn version(&self, path: &str) -> u128 {
+        fingerprint(&(self.addresses.get(path).map_or(self.not_found, |address| address.fingerprint), self.files_version()))
+    }
+
+    /// Returns the [version](Self::version) of what only authors see at `path`.
+    pub(crate) fn draft_version(&self, path: &str) -> u128 {
+        fingerprint(&(self.drafts.get(path).map_or(self.not_found, |address| address.fingerprint), self.files_version()))
+    }
+
+    fn files_version(&self) -> u128 {
+        let files = self.addresses.iter().chain(&self.drafts).filter(|(_, address)| address.kind == PageKind::File);
+        fingerprint(&files.map(|(path, address)| (path, address.fingerprint)).collect::<Vec<_>>())
+    }
+
     /// Tells whether there is something at `path`.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
@@ -294,7 +345,7 @@ fn changed(old: &BTreeMap<String, Address>, new: &BTreeMap<String, Address>) -> 
 }
 
 /// Returns those of `some` that are not among `others`. One that has only moved to another line is.
-fn not_among(some: &[Problem], others: &[Problem]) -> Vec<Problem> {
+pub(crate) fn not_among(some: &[Problem], others: &[Problem]) -> Vec<Problem> {
     let mut counts: HashMap<_, usize> = HashMap::new();
     for problem in others {
         *counts.entry(problem.key()).or_default() += 1;

@@ -199,6 +199,10 @@ pub(crate) fn record(
     let is_mixed = Key::class_of(&question.key) == Some(AcceptClass::Mixed);
     let also: &[header::HeaderName] = if is_mixed { &[header::ACCEPT] } else { &[] };
     let mut vary = Vary::of_with(headers, &question.fields(), also);
+    // It was asked for in one form for each class, and the class is in the key.
+    if Key::class_of(&question.key).is_some_and(|class| question.site.policy.canonical_accept(class).is_some()) {
+        vary = vary.without(&header::ACCEPT);
+    }
     // Without a coding it is for everybody: the others get forms of it.
     if (question.wants.coded || question.member.is_some()) && !headers.contains_key(header::CONTENT_ENCODING) {
         vary = vary.without(&header::ACCEPT_ENCODING).without(&AVAILABLE_DICTIONARY);

@@ -4,7 +4,10 @@
 //! accordingly without saying `Vary: Accept`. So the class is part of every key, whatever `Vary` says
 //! (pfefferle/wordpress-activitypub#783, TryGhost/Ghost#30259).
 
-use semantics::request::{RequestFields, Slot};
+use semantics::{
+    accept::{MediaType, prefers},
+    request::{RequestFields, Slot},
+};
 
 /// The class of an `Accept` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,6 +78,21 @@ impl AcceptClass {
     /// Returns the class that the client of a request likes best. It is never [`Mixed`](Self::Mixed).
     pub(crate) fn preferred_by(fields: &RequestFields<'_>) -> Self {
         Self::by(fields, Self::preferred)
+    }
+
+    /// Returns `other` if the client prefers that form to HTML by its weights (RFC 9110 §12.5.1), else HTML: for a source that has no further form.
+    pub(crate) fn html_or(other: Self, fields: &RequestFields<'_>) -> Self {
+        let is_other = other.media_type().is_some_and(|media| prefers(fields, media, ("text", "html")));
+        if is_other { other } else { Self::Html }
+    }
+
+    /// Returns the media type of a form that has only one.
+    const fn media_type(self) -> Option<MediaType> {
+        match self {
+            Self::Html => Some(("text", "html")),
+            Self::Markdown => Some(("text", "markdown")),
+            Self::ActivityPub | Self::Feed | Self::Other | Self::Mixed => None,
+        }
     }
 
     fn by(fields: &RequestFields<'_>, of_value: impl Fn(&[u8]) -> Self) -> Self {

@@ -122,6 +122,7 @@ impl Policy {
         let is_sent = match self.preset.request_fields {
             SentFields::AllButMisleading => true,
             SentFields::Only(names) => names.contains(&name) || FOR_THE_CLIENT.contains(&name),
+            SentFields::HtmlOr(_) => matches!(name, "accept" | "host") || FOR_THE_CLIENT.contains(&name),
         };
         is_sent && !overrides && !ABOUT_THE_REQUEST.contains(&name)
     }

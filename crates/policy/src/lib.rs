@@ -159,7 +159,7 @@ impl Policy {
     /// Returns whether the source sees nothing of a shared request that its client could choose, but for what is in the key.
     #[must_use]
     pub const fn makes_requests_alike(&self) -> bool {
-        matches!(self.preset.request_fields, SentFields::Only(_))
+        matches!(self.preset.request_fields, SentFields::Only(_) | SentFields::HtmlOr(_))
     }
 
     /// Returns whether the source answers everybody the same. Where it does, cookies and credentials are neither looked at nor sent on.

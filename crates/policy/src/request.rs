@@ -151,6 +151,7 @@ impl Policy {
         match self.preset.request_fields {
             SentFields::AllButMisleading => AcceptClass::of(fields),
             SentFields::Only(_) => AcceptClass::preferred_by(fields),
+            SentFields::HtmlOr(other) => AcceptClass::html_or(other, fields),
         }
     }
 
@@ -159,7 +160,7 @@ impl Policy {
     pub const fn canonical_accept(&self, class: AcceptClass) -> Option<&'static str> {
         match self.preset.request_fields {
             SentFields::AllButMisleading => None,
-            SentFields::Only(_) => class.plain(),
+            SentFields::Only(_) | SentFields::HtmlOr(_) => class.plain(),
         }
     }
 }

@@ -216,6 +216,10 @@ pub(crate) fn print(banner: &Banner<'_>) {
         for found in Some((*found).clone()).filter(|found| !found.is_empty()).into_iter().chain(more) {
             line(&mut text, "", &found);
         }
+        let base = try_next::address_of(settings, site, listening).unwrap_or_default();
+        for draft in server.drafts(&site.name, &base) {
+            line(&mut text, "", &draft);
+        }
         for route in &site.routes {
             line(&mut text, "route", &route_line(route));
         }

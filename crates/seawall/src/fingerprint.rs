@@ -284,7 +284,8 @@ impl Fingerprint {
     }
 
     /// Writes what the blog prints into its pages.
-    fn blog(&mut self, BlogSettings { title, base_url }: &BlogSettings) {
+    fn blog(&mut self, BlogSettings { title, base_url, drafts }: &BlogSettings) {
+        self.flag("blog.drafts", *drafts, false);
         for (tag, value) in [("blog.title", title), ("blog.base_url", base_url)] {
             if let Some(value) = value {
                 self.text(tag, value);

@@ -5,6 +5,7 @@
 mod access_log;
 mod automatic;
 mod banner;
+mod blogs;
 mod certificates;
 pub mod cli;
 mod companions;

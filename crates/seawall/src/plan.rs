@@ -1,7 +1,7 @@
 //! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     rc::Rc,
     sync::{
         Arc,
@@ -12,7 +12,6 @@ use std::{
 
 use access::Lock;
 use anyhow::Context;
-use blog::{Blog, BlogOptions, Change, Watcher};
 use edge::Socket;
 use origins::{
     Origin,
@@ -30,7 +29,7 @@ use policy::{
 use store::{SiteNumber, SiteNumbers};
 
 use crate::{
-    companions,
+    blogs, companions,
     config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
     fingerprint::fingerprint,
     recognition::{Software, schedule::core_path, software},
@@ -97,7 +96,7 @@ pub(crate) struct ServerState {
 enum SharedSource {
     Http { options: Arc<ServerOptions>, budget: Arc<Budget> },
     Files { files: Files, watcher: Arc<files::Watcher> },
-    Blog { blog: Blog, _watcher: Option<Watcher> },
+    Blog(blogs::Served),
     Php { folder: Arc<PhpFolder>, server: Arc<FastCgiServer>, options: Arc<ServerOptions>, budget: Arc<Budget> },
 }
 
@@ -137,6 +136,13 @@ impl Plan {
         let twins = self.settings.tls.iter().filter_map(|tls| tls.acme.as_ref()).flat_map(|acme| acme.twins.iter());
         let twins: Vec<_> = twins.filter(|(twin, _)| router.site(twin).is_none()).cloned().collect();
         Ok(router.with_moved(twins).with_moved(moved))
+    }
+
+    /// Ends what never ends by itself: streams that tell browsers of changes.
+    pub(crate) fn end_streams(&self) {
+        for blog in self.sites.iter().filter_map(SitePlan::blog) {
+            blog.end();
+        }
     }
 
     /// Returns the names of the sites whose software is of another version than before: it may make other pages of the same posts.
@@ -180,7 +186,13 @@ impl SitePlan {
                     _ => open_files(folder, site, shared).with_context(|| folder.display().to_string())?,
                 }
             }
-            Source::Blog(folder) => open_blog(folder, site, shared)?,
+            Source::Blog(folder) => {
+                let same = before.and_then(|before| before.sites.iter().find(|old| old.id == id && old.site == *site));
+                match same.map(|old| &old.whole.source) {
+                    Some(SharedSource::Blog(served)) if served.is_for((site, settings), listening) => SharedSource::Blog(served.clone()),
+                    _ => SharedSource::Blog(blogs::Served::open(folder, (site, settings), listening, purge_for_folder(site, shared))?),
+                }
+            }
             Source::Php(folder) => open_php(folder, site, wordpress::params(site, secret, listening))?,
         };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
@@ -248,12 +260,12 @@ impl SitePlan {
     fn part_for_worker(&self, part: &PartPlan, settings: &Settings) -> anyhow::Result<pipeline::Site> {
         let budget = match &part.source {
             SharedSource::Http { budget, .. } | SharedSource::Php { budget, .. } => Some(Arc::clone(budget)),
-            SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
+            SharedSource::Files { .. } | SharedSource::Blog(_) => None,
         };
         let origin: Rc<dyn Origin> = match &part.source {
             SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
             SharedSource::Files { files, .. } => Rc::new(files.clone()),
-            SharedSource::Blog { blog, .. } => Rc::new(blog.clone()),
+            SharedSource::Blog(served) => Rc::new(served.blog.clone()),
             SharedSource::Php { folder, server, budget, .. } => {
                 Rc::new(Php::new(Arc::clone(folder), FastCgi::new(Arc::clone(server), Some(Arc::clone(budget)))))
             }
@@ -284,6 +296,11 @@ impl SitePlan {
             route: part.route.clone(),
             parts: Parts::default(),
         })
+    }
+
+    /// Returns the blog of the site, if it is one.
+    pub(crate) const fn blog(&self) -> Option<&blog::Blog> {
+        if let SharedSource::Blog(served) = &self.whole.source { Some(&served.blog) } else { None }
     }
 
     /// Returns the name of the site.
@@ -323,7 +340,7 @@ impl SitePlan {
                     waiting: budget.waiting(),
                 })
             }
-            SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
+            SharedSource::Files { .. } | SharedSource::Blog(_) => None,
         })
     }
 
@@ -422,11 +439,6 @@ pub(crate) fn files_options(site: &Site) -> FilesOptions {
     FilesOptions { listing: site.files.listing, fallback: site.files.fallback.clone(), whole_max: site.cache.object_max }
 }
 
-/// Makes the options with which a folder of Markdown is opened.
-pub(crate) fn blog_options(site: &Site) -> BlogOptions {
-    BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() }
-}
-
 /// Makes what is called when files of a site's folder have changed: a purge of what was made of them.
 fn purge_for_folder(site: &Site, shared: &Arc<Shared>) -> impl Fn(Vec<What>) + Send + Sync + 'static {
     let (shared, name) = (Arc::clone(shared), site.name.clone());
@@ -478,28 +490,4 @@ fn open_php(folder: &Path, site: &Site, params: Vec<(String, String)>) -> anyhow
         options,
         budget: Arc::new(budget(&site.origin)),
     })
-}
-
-#[expect(clippy::disallowed_methods, reason = "a post that lies ahead waits for the machine's time")]
-fn open_blog(folder: &PathBuf, site: &Site, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
-    let blog = Blog::open(folder, blog_options(site), std::time::SystemTime::now().into())?;
-    for problem in blog.site().problems() {
-        tracing::warn!("{}/{problem}", folder.display());
-    }
-    let purge = purge_for_folder(site, shared);
-    let watcher = blog::watch(&blog, move |change| match change {
-        Change::Published(rebuilt) => {
-            purge(vec![What::Everything]);
-            tracing::info!(changed = rebuilt.paths.len(), "the blog was rebuilt");
-        }
-        Change::Failed(error) => tracing::error!("the blog stays as it was:\n{error}"),
-    });
-    let watcher = match watcher {
-        Ok(watcher) => Some(watcher),
-        Err(error) => {
-            tracing::warn!("{error}");
-            None
-        }
-    };
-    Ok(SharedSource::Blog { blog, _watcher: watcher })
 }

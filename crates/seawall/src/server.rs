@@ -33,6 +33,7 @@ use tokio::{
 use crate::{
     access_log::AccessLog,
     automatic::{self, Automatic},
+    blogs,
     certificates::Files,
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
@@ -287,6 +288,13 @@ impl Server {
         self.state.shared.purge(order)
     }
 
+    /// Returns a line for each text of a site's blog that readers do not see yet, with its private link below `base`.
+    pub(crate) fn drafts(&self, site: &str, base: &str) -> Vec<String> {
+        let plan = self.state.plan.load();
+        let blog = plan.sites.iter().find(|plan| plan.name() == site).and_then(|plan| plan.blog());
+        blog.map(|blog| blogs::drafts(blog, base)).unwrap_or_default()
+    }
+
     /// Returns what the store holds.
     #[must_use]
     pub fn usage(&self) -> store::Usage {
@@ -404,6 +412,7 @@ impl Server {
     /// Stops the server: accepts no more, lets requests under way end for at most `grace`, and returns when all is done.
     pub fn stop(mut self, grace: Duration) {
         self.state.draining.store(true, Ordering::Relaxed);
+        self.state.plan.load().end_streams();
         let _ = self.stop.send(Some(grace));
         self.join();
     }

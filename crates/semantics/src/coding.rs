@@ -231,7 +231,7 @@ pub(crate) fn accepts_token(request: &RequestFields<'_>, name: &[u8]) -> bool {
 }
 
 /// Returns the weight among the parameters of a member, in thousandths: 1000 without any, 0 if it is malformed (RFC 9110 §12.4.2).
-fn weight(parameters: &[u8]) -> u16 {
+pub(crate) fn weight(parameters: &[u8]) -> u16 {
     let mut weight = 1000;
     for parameter in parameters.split(|&b| b == b';') {
         match trim_ows(parameter) {

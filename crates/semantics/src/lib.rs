@@ -3,6 +3,7 @@
 //! Absent from this room: sockets, async, disk, locks, and the clock. Time is always an argument ([`Timestamp`]), so that every rule
 //! can be tested as a table. Names are those of RFC 9110, 9111 and 9211.
 
+pub mod accept;
 pub mod cache_control;
 pub mod cache_status;
 pub mod coding;

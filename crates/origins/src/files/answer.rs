@@ -110,10 +110,7 @@ impl Answer<'_> {
         let Some(asked) = asked else { return self.error(StatusCode::NOT_FOUND) };
         let version = self.version;
         let (path, query) = (canonical(&asked.below), self.parts.uri.query());
-        let rule = version.rules.redirects.find(&path);
-        let leads = |forced: bool| {
-            rule.as_ref().filter(|(rule, _)| rule.forced == forced).and_then(|(rule, captures)| rule.leads(captures, &path, query))
-        };
+        let leads = |is_forced: bool| version.rules.redirect(&path, query, is_forced);
         if let Some(leads) = leads(true) {
             return self.led(leads);
         }
@@ -262,7 +259,7 @@ impl Answer<'_> {
 
     /// Sets the site's own fields.
     fn finish(&self, fields: &mut HeaderMap) {
-        self.version.rules.fields.apply(&canonical(&self.below), fields);
+        self.version.rules.set_fields(&canonical(&self.below), fields);
     }
 
     /// Answers 304 or 412, if the request says so. The request may be our own, to validate a stored response.

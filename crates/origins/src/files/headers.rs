@@ -42,16 +42,16 @@ const OURS: [&str; 20] = [
 ];
 
 /// The rules for fields, in order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FieldRules(Vec<Rule>);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     path: Pattern,
     lines: Vec<Line>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Line {
     Set(HeaderName, String),
     Remove(HeaderName),

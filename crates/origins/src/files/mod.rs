@@ -38,9 +38,10 @@ use crate::{Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
 pub(crate) use answer::{plain, redirect};
 pub(crate) use folder::Folder;
 pub(crate) use path::target;
+pub use redirects::Leads;
 pub use root::Links;
 pub(crate) use root::{Entry, Root, is_hidden};
-pub use rules::Mistake;
+pub use rules::{Mistake, Rules, canonical_path};
 pub use watch::{Change, Watcher};
 
 /// The options for serving a folder.
@@ -146,7 +147,7 @@ impl Files {
     /// Returns the mistakes in the current `_redirects` and `_headers`.
     #[must_use]
     pub fn mistakes(&self) -> Vec<Mistake> {
-        self.shared.version.read().rules.mistakes.clone()
+        self.shared.version.read().rules.mistakes().to_vec()
     }
 
     async fn serve(&self, request: Request<Body>) -> Result<Response<Body>, OriginError> {

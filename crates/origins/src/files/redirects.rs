@@ -21,10 +21,10 @@ use super::{
 const STATUS: StatusCode = StatusCode::MOVED_PERMANENTLY;
 
 /// The rules for redirects, in order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Redirects(Vec<Rule>);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     from: Pattern,
     to: String,
@@ -35,7 +35,7 @@ pub(super) struct Rule {
 
 /// The result of a rule for a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Leads {
+pub enum Leads {
     /// A redirect to another address, absolute or on this host.
     Away(StatusCode, String),
     /// The file under this path of the folder, to be answered with this status; for an empty path, the status alone.

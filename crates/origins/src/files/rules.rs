@@ -4,10 +4,19 @@ use std::{
     fmt,
     io::{self, Read},
     os::unix::fs::MetadataExt,
+    path::Path,
     time::SystemTime,
 };
 
-use super::{headers::FieldRules, redirects::Redirects, root::Root};
+use http::HeaderMap;
+
+use super::{
+    headers::FieldRules,
+    path::target,
+    pattern::canonical,
+    redirects::{Leads, Redirects},
+    root::Root,
+};
 
 pub(super) const REDIRECTS: &str = "_redirects";
 pub(super) const HEADERS: &str = "_headers";
@@ -38,12 +47,19 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// The rules of a folder.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Rules {
-    pub(super) redirects: Redirects,
-    pub(super) fields: FieldRules,
-    pub(super) mistakes: Vec<Mistake>,
+/// The rules of a folder: its redirects, and the fields that it sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    redirects: Redirects,
+    fields: FieldRules,
+    mistakes: Vec<Mistake>,
+}
+
+/// Returns the path of a request as rules compare it: percent-encoded in one way, and without a slash at its end. `None` for a path that no file
+/// of a folder can have.
+#[must_use]
+pub fn canonical_path(path: &str) -> Option<String> {
+    target(path).map(|target| canonical(&target.below))
 }
 
 /// The state of the two files, which differs between versions: number, length, and date.
@@ -56,6 +72,33 @@ impl Rules {
             let entry = root.find_file(name.as_ref()).ok().flatten()?;
             Some((entry.metadata.ino(), entry.metadata.len(), entry.metadata.modified().ok()))
         })
+    }
+
+    /// Reads the rules of the folder at `path`. It blocks.
+    ///
+    /// # Errors
+    /// Fails when that is not a folder that can be read.
+    pub fn of_folder(path: &Path) -> io::Result<Self> {
+        Ok(Self::read(&Root::open(path)?))
+    }
+
+    /// Returns where the rules lead from a [canonical](canonical_path) path. The first rule for the path counts. `is_forced` asks for a rule that also
+    /// applies where there is something at the path; otherwise for one that does not.
+    #[must_use]
+    pub fn redirect(&self, path: &str, query: Option<&str>, is_forced: bool) -> Option<Leads> {
+        let (rule, captures) = self.redirects.find(path)?;
+        if rule.forced == is_forced { rule.leads(&captures, path, query) } else { None }
+    }
+
+    /// Sets the fields that the rules name for a [canonical](canonical_path) path.
+    pub fn set_fields(&self, path: &str, fields: &mut HeaderMap) {
+        self.fields.apply(path, fields);
+    }
+
+    /// Returns the lines that are ignored because of a mistake.
+    #[must_use]
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.mistakes
     }
 
     /// Reads the rules of the folder. A file that cannot be read is a mistake like a line that cannot be read.

@@ -242,7 +242,7 @@ impl<F: Fn(Change)> Keeper<F> {
 
     /// Makes a version the current one. No request is answered from it before all caches have purged the responses of the old one.
     fn put(&self, version: Version, watched: bool) {
-        let mistakes = version.rules.mistakes.clone();
+        let mistakes = version.rules.mistakes().to_vec();
         let mut current = self.shared.version.write();
         *current = Arc::new(version);
         if !watched {

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use companions::{Companion, CompanionServer};
 pub(crate) use ghost::MEMBER_COOKIE;
 
-use crate::{EarlyHints, login::Login, names::Names, purge::Signals};
+use crate::{AcceptClass, EarlyHints, login::Login, names::Names, purge::Signals};
 
 /// A preset of policy: what a site's software is known to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -401,6 +401,8 @@ pub enum SentFields {
     AllButMisleading,
     /// The source sees these of them, in lower case, and no others. What they say is put into one form for all who get the same answer.
     Only(&'static [&'static str]),
+    /// The source sees nothing but whether HTML or this other form is asked for, by the weights of `Accept` (RFC 9110 §12.5.1).
+    HtmlOr(AcceptClass),
 }
 
 #[cfg(test)]

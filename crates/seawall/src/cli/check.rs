@@ -3,9 +3,9 @@
 //! The settings are valid already; what is left is what only opening the sources shows: front matter that cannot be read, lines of
 //! `_redirects` and `_headers` that mean nothing. Nothing is listened on, and no server is asked; of php-fpm only whether it listens is seen.
 
-use std::{fmt::Write as _, process::ExitCode};
+use std::{fmt::Write as _, path::Path, process::ExitCode};
 
-use blog::{Blog, Problem};
+use blog::{Blog, Problem, Severity};
 use clap::Args;
 use origins::{files::Files, php::PhpFolder};
 use tracing::Level;
@@ -18,13 +18,13 @@ use super::{
 use crate::{
     automatic,
     banner::site_line,
-    companions,
+    blogs, companions,
     config::{
         self, flags,
         settings::{Route, Settings, Site, Source},
     },
     php_server,
-    plan::{blog_options, files_options},
+    plan::files_options,
     recognition::{Known, how_known, memory},
     told,
 };
@@ -38,12 +38,12 @@ Examples:
       Another file.
 
   seawall check ./posts
-      What `seawall serve ./posts` would do: also the front matter of its Markdown, or the lines of _redirects and _headers.
+      What `seawall serve ./posts` would do: also the front matter of its Markdown, links that lead nowhere, or the lines of _redirects and _headers.
 
   seawall check --acme --domain blog.example.org
       Check whether Seawall can get a certificate for this name.
 
-Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked: of php-fpm it is only seen whether it listens. Exit code 0: all is well; 1: something is wrong.";
+Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked: of php-fpm it is only seen whether it listens. Exit code 0: all is well, or there are warnings alone; 1: something is wrong.";
 
 /// Check what `serve` would do, and show every error: in flags, file, and folder
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -74,9 +74,12 @@ impl Check {
         let first = config::resolve(&written, &self.serve, env, &Known::default())?;
         // What a start would begin with.
         let remembered = first.disk_tier().map(|(dir, _)| memory::read(dir)).unwrap_or_default();
-        let Checked { text, faults } = look(&self.name(), &config::resolve(&written, &self.serve, env, &remembered)?);
+        let Checked { text, faults, warnings } = look(&self.name(), &config::resolve(&written, &self.serve, env, &remembered)?);
         for fault in &faults {
             told::tell(Level::ERROR, &format!("error: {fault}\n"));
+        }
+        for warning in &warnings {
+            told::tell(Level::WARN, &format!("warning: {warning}\n"));
         }
         say(&text)?;
         Ok(faults.is_empty())
@@ -110,21 +113,30 @@ pub(crate) struct Checked {
     pub(crate) text: String,
     /// Lists the faults of the sources, each with its place.
     pub(crate) faults: Vec<String>,
+    /// Lists what the author of a folder should know, each with its place. It is served nevertheless.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Looks at every source of the settings, which were read from what is called `name`.
 pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
-    let faults: Vec<String> = settings.sites.iter().flat_map(faults).collect();
-    let mut text = match faults.len() {
-        0 => format!("{name} is fine.\n"),
-        1 => format!("{name} has a fault.\n"),
-        count => format!("{name} has {count} faults.\n"),
+    let found: Vec<_> = settings.sites.iter().map(|site| (site, found(site, settings))).collect();
+    let faults: Vec<String> = found.iter().flat_map(|(_, found)| found.faults.iter().cloned()).collect();
+    let warnings: Vec<String> = found.iter().flat_map(|(_, found)| found.warnings.iter().cloned()).collect();
+    let mut text = match (faults.len(), warnings.len()) {
+        (0, 0) => format!("{name} is fine.\n"),
+        (0, 1) => format!("{name} is fine, with a warning.\n"),
+        (0, count) => format!("{name} is fine, with {count} warnings.\n"),
+        (1, _) => format!("{name} has a fault.\n"),
+        (count, _) => format!("{name} has {count} faults.\n"),
     };
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "  {name:<10} {value}");
     };
-    for site in &settings.sites {
+    for (site, found) in &found {
         line("site", &site_line(site));
+        for draft in &found.drafts {
+            line("", draft);
+        }
         if let Some(php) = &site.php {
             let heard = match php_server::trouble(php) {
                 None => "somebody listens there".to_owned(),
@@ -150,7 +162,7 @@ pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
     for warning in &settings.warnings {
         line("warning", warning);
     }
-    Checked { text, faults }
+    Checked { text, faults, warnings }
 }
 
 /// Writes what answers for a part of a site.
@@ -161,9 +173,17 @@ pub(crate) fn route_line(route: &Route) -> String {
     format!("{} <- {addresses}{stripped}{passed}", route.path)
 }
 
-#[expect(clippy::disallowed_methods, reason = "which posts are to come depends on the machine's time")]
-fn faults(site: &Site) -> Vec<String> {
-    match &site.source {
+/// What opening one source shows.
+#[derive(Debug, Default)]
+struct Found {
+    faults: Vec<String>,
+    warnings: Vec<String>,
+    /// A line for each text of a blog that readers do not see yet.
+    drafts: Vec<String>,
+}
+
+fn found(site: &Site, settings: &Settings) -> Found {
+    let faults = match &site.source {
         Source::Http(_) => Vec::new(),
         Source::Php(folder) => match PhpFolder::open(folder, site.php.as_ref().map(|php| php.folder.clone()).unwrap_or_default()) {
             Ok(_) => site.php.as_ref().and_then(php_server::trouble).filter(|it| it.is_mistake).map(|it| it.text).into_iter().collect(),
@@ -173,14 +193,26 @@ fn faults(site: &Site) -> Vec<String> {
             Ok(files) => files.mistakes().iter().map(|mistake| format!("{}/{mistake}", folder.display())).collect(),
             Err(error) => vec![format!("{}: {error}", folder.display())],
         },
-        Source::Blog(folder) => {
-            let problems = |problems: &[Problem]| problems.iter().map(|problem| format!("{}/{problem}", folder.display())).collect();
-            match Blog::open(folder, blog_options(site), std::time::SystemTime::now().into()) {
-                Ok(blog) => problems(blog.site().problems()),
-                Err(error) => problems(&error.problems),
+        Source::Blog(folder) => return in_blog(folder, site, settings),
+    };
+    Found { faults, ..Found::default() }
+}
+
+#[expect(clippy::disallowed_methods, reason = "which posts are to come depends on the machine's time")]
+fn in_blog(folder: &Path, site: &Site, settings: &Settings) -> Found {
+    let (problems, drafts) = match Blog::open(folder, blogs::options(site), std::time::SystemTime::now().into()) {
+        Ok(blog) => {
+            // Where there is no secret yet, the first start makes it.
+            if let Ok(secret) = admin::Token::load(&blogs::secret_file(settings)) {
+                blogs::give_links(&blog, &secret);
             }
+            (blog.problems(), blogs::drafts(&blog, ""))
         }
-    }
+        Err(error) => (error.problems, Vec::new()),
+    };
+    let (faults, warnings): (Vec<_>, Vec<_>) = problems.iter().partition(|problem| problem.severity == Severity::Error);
+    let lines = |problems: Vec<&Problem>| problems.iter().map(|problem| format!("{}/{problem}", folder.display())).collect();
+    Found { faults: lines(faults), warnings: lines(warnings), drafts }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod access;
 mod bench;
+mod build;
 mod certificates;
 mod check;
 mod completions;
@@ -65,7 +66,7 @@ impl Entry {
 
 /// Every command, in groups, in the order in which they are needed.
 const GROUPS: [(&str, &[Entry]); 5] = [
-    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<theme::Theme>(), entry::<tune::Tune>()]),
+    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<theme::Theme>(), entry::<build::Build>(), entry::<tune::Tune>()]),
     (
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],

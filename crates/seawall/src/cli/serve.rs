@@ -44,8 +44,8 @@ fn after_help() -> String {
     }
     text += "  PORT                      --listen 0.0.0.0:$PORT\n";
     text += "  SEAWALL_LOG               how much Seawall writes to standard error: error, warn, info or debug\n\n";
-    text + "A flag overrides its variable, and both override the configuration file. Several values are separated by commas. --http3 and --https-redirect take \
-            true or false."
+    text + "A flag overrides its variable, and both override the configuration file. Several values are separated by commas. --http3, --https-redirect and --drafts \
+            take true or false."
 }
 
 /// Serve a site: a server such as Ghost or WordPress, a folder of files, of WordPress or of Markdown
@@ -137,6 +137,10 @@ pub struct Serve {
     /// Keep pages for this long, whatever the server says, such as 30s, 5m or 1h [default: as long as the server says]
     #[arg(long, value_name = "DURATION")]
     pub hold: Option<String>,
+
+    /// Also show a blog's drafts and the posts whose time has not come, marked as what they are
+    #[arg(long)]
+    pub drafts: bool,
 }
 
 /// The sockets and signals that a server takes over from whoever started it.

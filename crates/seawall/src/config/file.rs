@@ -587,6 +587,11 @@ pub struct Blog {
     ///
     /// Default: none; from the folder's `blog.toml`, or the host that the client asked for.
     pub base_url: Given<BaseUrl>,
+
+    /// Whether drafts and posts whose time has not come are published with the others, marked as what they are: for a blog that only you see.
+    ///
+    /// Default: `false`, or as the folder's `blog.toml` says. Flag: `--drafts`. Environment: `SEAWALL_DRAFTS`.
+    pub drafts: Given<bool>,
 }
 
 /// `[ghost]` and `[site.ghost]`: for a server that is a Ghost.

@@ -46,6 +46,7 @@ pub(crate) const LOG_FORMAT: Flag = Flag::new("--log-format", "SEAWALL_LOG_FORMA
 pub(crate) const TRUSTED_PROXIES: Flag = Flag::new("--trusted-proxies", "SEAWALL_TRUSTED_PROXIES", "server.trusted_proxies");
 pub(crate) const HTTPS_REDIRECT: Flag = Flag::new("--https-redirect", "SEAWALL_HTTPS_REDIRECT", "https.redirect");
 pub(crate) const HOLD: Flag = Flag::new("--hold", "SEAWALL_HOLD", "cache.hold");
+pub(crate) const DRAFTS: Flag = Flag::new("--drafts", "SEAWALL_DRAFTS", "blog.drafts");
 
 /// Secrets have a variable and no flag.
 pub(crate) const GHOST_WEBHOOK_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_WEBHOOK_SECRET", "ghost.webhook_secret");
@@ -56,7 +57,7 @@ pub(crate) const WORDPRESS_SECRET: Flag = Flag::new("", "SEAWALL_WORDPRESS_SECRE
 pub(crate) const VARIABLES: [Flag; 3] = [GHOST_WEBHOOK_SECRET, GHOST_MEMBER_SECRET, WORDPRESS_SECRET];
 
 /// Every setting that can be given outside the file by a flag, in the order of the help.
-pub(crate) const ALL: [Flag; 21] = [
+pub(crate) const ALL: [Flag; 22] = [
     SOURCE,
     LISTEN,
     DOMAIN,
@@ -78,6 +79,7 @@ pub(crate) const ALL: [Flag; 21] = [
     TRUSTED_PROXIES,
     HTTPS_REDIRECT,
     HOLD,
+    DRAFTS,
 ];
 
 /// Finds the setting whose key in the file, without its section, is `key`.

@@ -125,7 +125,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
             "addresses",
         ],
     ),
-    ("blog", &["title", "base_url"]),
+    ("blog", &["title", "base_url", "drafts"]),
     ("ghost", &["path", "activitypub", "analytics", "webhook_secret", "member_secret"]),
     ("wordpress", &["path", "secret", "cron"]),
     ("php", &["server", "document_root", "never_run", "links", "send_files", "temporary_folder"]),

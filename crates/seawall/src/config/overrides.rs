@@ -45,6 +45,7 @@ pub(super) struct Overrides {
     pub(super) trusted_proxies: Vec<Said<TrustedProxy>>,
     pub(super) https_redirect: Option<bool>,
     pub(super) http3: Option<Said<bool>>,
+    pub(super) drafts: Option<Said<bool>>,
     pub(super) ghost: Secrets,
     pub(super) wordpress_secret: Option<Said<SecretText>>,
 }
@@ -73,6 +74,7 @@ pub(super) fn gather(typed: &Serve, env: impl Fn(&str) -> Option<String>, errors
         trusted_proxies: sayings.list(&flags::TRUSTED_PROXIES, &typed.trusted_proxies),
         https_redirect: sayings.flag(&flags::HTTPS_REDIRECT, typed.https_redirect).map(|said| said.value),
         http3: sayings.flag(&flags::HTTP3, typed.http3),
+        drafts: sayings.flag(&flags::DRAFTS, typed.drafts),
         ghost: Secrets { webhook: sayings.secret(&flags::GHOST_WEBHOOK_SECRET), member: sayings.secret(&flags::GHOST_MEMBER_SECRET) },
         wordpress_secret: sayings.secret(&flags::WORDPRESS_SECRET),
     }

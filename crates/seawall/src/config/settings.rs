@@ -509,6 +509,8 @@ pub struct BlogSettings {
     pub title: Option<String>,
     /// The address that feeds and the sitemap print, without a trailing slash. `None`: from `blog.toml`, or the request's host.
     pub base_url: Option<String>,
+    /// Whether drafts are published, whatever `blog.toml` says.
+    pub drafts: bool,
 }
 
 /// Settings for a WordPress.

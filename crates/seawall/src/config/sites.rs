@@ -343,6 +343,10 @@ impl Resolver<'_> {
         let blog = BlogSettings {
             title: first(written.blog.map(|blog| &blog.title)).map(|title| title.get_ref().clone()),
             base_url: first(written.blog.map(|blog| &blog.base_url)).map(|url| url.get_ref().0.clone()),
+            drafts: match &overrides.drafts {
+                Some(said) => said.value,
+                None => first(written.blog.map(|blog| &blog.drafts)).is_some_and(|drafts| *drafts.get_ref()),
+            },
         };
         let text = &written.source.value;
         let found = find(text, &written.base).map_err(Misfit::Source);
@@ -649,6 +653,11 @@ impl Resolver<'_> {
     /// Refuses common sections that no site can use, unless a SOURCE from outside replaced the source for which they were written.
     fn refuse_unused(&mut self, file: &File, overrides: &Overrides, sites: &[Site]) {
         let understood = sites.len() == file.site.len().max(1);
+        if let Some(said) = overrides.drafts.as_ref().filter(|said| understood && said.value)
+            && !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))
+        {
+            self.wrong(Mistake::new("‹drafts› is for folders of Markdown, and no source is one", "leave ‹drafts› out"), said.place.clone());
+        }
         if !understood || overrides.source.is_some() {
             return;
         }
@@ -734,8 +743,8 @@ fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {
     first_span(spans)
 }
 
-fn first_key_of_blog(file::Blog { title, base_url }: &file::Blog) -> Option<Range<usize>> {
-    first_span([span(title), span(base_url)])
+fn first_key_of_blog(file::Blog { title, base_url, drafts }: &file::Blog) -> Option<Range<usize>> {
+    first_span([span(title), span(base_url), span(drafts)])
 }
 
 fn first_key_of_static(file::Static { listing, fallback }: &file::Static) -> Option<Range<usize>> {

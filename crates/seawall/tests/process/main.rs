@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
 
 mod banner;
+mod blog;
 mod recognition;
 mod running;
 mod service;

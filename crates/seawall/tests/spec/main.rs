@@ -6,6 +6,7 @@
 mod acme;
 mod again;
 mod auth;
+mod blog;
 mod codings;
 mod collapse;
 mod conditional;

@@ -1,0 +1,106 @@
+//! `seawall build`: a blog as a folder of files, for a server that serves folders.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Context as _, bail};
+use blog::{Blog, BlogOptions, ExportError, Problem, Severity};
+use clap::Args;
+use tracing::Level;
+
+use super::{Run, output::confirm, serve::Taken};
+use crate::{
+    config::{error::Place, words::BaseUrl},
+    told,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  seawall build my-blog public --base-url https://blog.example.org
+      Write the whole site into the folder public: pages, feeds, pictures, _redirects and _headers.
+
+  seawall serve public
+      Look at it. Any other server of files shows the same.
+
+Run it again after a change: files that are the same stay as they are, and what is gone is removed. Files that it has not written are never touched.";
+
+/// Write a blog as a folder of finished files, for any server
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Build {
+    /// The folder of the blog
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+
+    /// The folder to write to: a new one, an empty one, or one that an earlier build wrote
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// The public address of the site, for feeds and the sitemap [default: base_url in the folder's blog.toml]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+
+    /// Also write drafts and the posts whose time has not come, marked as what they are
+    #[arg(long)]
+    drafts: bool,
+}
+
+impl Run for Build {
+    const NAME: &'static str = "build";
+
+    #[expect(clippy::disallowed_methods, reason = "which posts are to come depends on the machine's time")]
+    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+        let options = BlogOptions { base_url: self.base_url()?, drafts: self.drafts, ..BlogOptions::default() };
+        let source = &self.source;
+        let problems = match Blog::open(source, options, std::time::SystemTime::now().into()) {
+            Ok(blog) => {
+                let problems = blog.problems();
+                if problems.iter().all(|problem| problem.severity == Severity::Warning) {
+                    self.tell(&problems);
+                    return self.write(&blog).map(|()| ExitCode::SUCCESS);
+                }
+                problems
+            }
+            Err(error) => error.problems,
+        };
+        self.tell(&problems);
+        bail!("{} has mistakes, so nothing was written: a text with a mistake would be missing", source.display());
+    }
+}
+
+impl Build {
+    fn base_url(&self) -> anyhow::Result<Option<String>> {
+        let Some(text) = &self.base_url else { return Ok(None) };
+        match text.parse::<BaseUrl>() {
+            Ok(BaseUrl(url)) => Ok(Some(url)),
+            Err(mistake) => bail!("{}", mistake.at(Place::Flag("--base-url", text.clone()))),
+        }
+    }
+
+    fn write(&self, blog: &Blog) -> anyhow::Result<()> {
+        let Some(base) = blog.site().base_url().map(str::to_owned) else {
+            bail!(
+                "feeds and the sitemap need the public address of the site\n  Add --base-url https://blog.example.org, or base_url to {}.",
+                self.source.join("blog.toml").display()
+            );
+        };
+        let folder = self.folder.display();
+        let exported = blog.export(&self.folder, &base).map_err(|error| match error {
+            ExportError::File { path, source } => anyhow::Error::new(source).context(format!("cannot write {}", path.display())),
+            other => other.into(),
+        });
+        let blog::Exported { files, written, removed } = exported.context("the site was not written")?;
+        let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
+        confirm(&format!("Wrote {base} to {folder}: {files} files, {written} new or changed{removed}.\n"));
+        Ok(())
+    }
+
+    fn tell(&self, problems: &[Problem]) {
+        for problem in problems {
+            let (level, word) = match problem.severity {
+                Severity::Error => (Level::ERROR, "error"),
+                Severity::Warning => (Level::WARN, "warning"),
+            };
+            told::tell(level, &format!("{word}: {}/{problem}\n", self.source.display()));
+        }
+    }
+}
