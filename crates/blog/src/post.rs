@@ -264,13 +264,10 @@ impl Head {
             updated: *updated,
             tags: tags.clone(),
             summary: summary.clone().unwrap_or(first),
-<<<<<<< HEAD
             pictures: markup::pictures(&feed_html, &self.path),
             feed_fingerprint: fingerprint(&feed_html),
             words_fingerprint: fingerprint(&markup::text(&html)),
-=======
             html_fingerprint: fingerprint(&(&html, &self.body)),
->>>>>>> 423fea8 (Blog: a post's address changes with its Markdown, too)
             html,
             feed_html,
             minutes,
