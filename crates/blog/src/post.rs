@@ -94,7 +94,7 @@ pub(crate) struct Post {
     pub(crate) translation: String,
     /// The pictures in the text. The addresses of those of this site begin with [`BASE`](crate::feed::BASE).
     pub(crate) pictures: Vec<String>,
-    /// A number that differs if [`Post::html`] does.
+    /// A number that differs if [`Post::html`] or [`Post::markdown`] does: both are answers at the address of the post.
     pub(crate) html_fingerprint: u128,
     /// A number that differs if [`Post::feed_html`] does.
     pub(crate) feed_fingerprint: u128,
@@ -265,9 +265,9 @@ impl Head {
             tags: tags.clone(),
             summary: summary.clone().unwrap_or(first),
             pictures: markup::pictures(&feed_html, &self.path),
-            html_fingerprint: fingerprint(&html),
             feed_fingerprint: fingerprint(&feed_html),
             words_fingerprint: fingerprint(&markup::text(&html)),
+            html_fingerprint: fingerprint(&(&html, &self.body)),
             html,
             feed_html,
             minutes,

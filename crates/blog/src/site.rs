@@ -186,8 +186,8 @@ impl Site {
         let Tables { addresses, drafts, problems: more } = Tables::new(&model, files);
         problems.extend(more);
         problems.sort_by(|a, b| (&a.file, a.line, a.severity).cmp(&(&b.file, b.line, b.severity)));
-        let not_found = fingerprint(&(View::NotFound.fingerprint(&model), &model.settings.base_url));
-        Self { model, addresses, drafts, not_found, problems, next_due }
+        let site = Self { model, addresses, drafts, not_found: 0, problems, next_due };
+        Self { not_found: fingerprint(&site.not_found("").body), ..site }
     }
 
     /// Returns what is at `path`, or `None` if there is nothing. `base` is the scheme and authority by which the site was asked.
