@@ -344,7 +344,9 @@ impl Tables {
         tables.views(model);
         tables.cards(model);
         for (path, kind, machine) in Machine::all(model) {
-            let fingerprint = fingerprint(&(machine.fingerprint(model), &model.settings.base_url));
+            // Whatever has absolute addresses changes with the base.
+            let base_url = model.settings.base_url.as_ref().filter(|_| machine.is_absolute());
+            let fingerprint = fingerprint(&(machine.fingerprint(model), base_url));
             tables.addresses.insert(path, Address { kind, content: Content::Machine(machine), fingerprint });
         }
         for (path, content_type, body) in model.theme.assets() {
@@ -603,7 +605,9 @@ mod tests {
             ("pages/p.md", b"---\ntitle: <script>7\n---\nx"),
         ]);
         for (path, page) in &pages(&site) {
-            assert!(!String::from_utf8_lossy(&page.body).contains("<script"), "{path}");
+            let text = String::from_utf8_lossy(&page.body);
+            // Beside the JSON-LD and the script of the search, which have attributes; JSON needs no escape where it is no part of a page.
+            assert!(!text.contains("<script>") || page.content_type.contains("json"), "{path}");
         }
         assert!(text(&site, "/a/").contains("<h1>&lt;script&gt;4</h1>"));
     }
