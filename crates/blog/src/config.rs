@@ -209,10 +209,6 @@ impl Settings {
         problems
     }
 
-    /// Tells whether the blog is in English. Only then are quotes curled and months named: other languages have their own rules.
-    pub(crate) fn is_english(&self) -> bool {
-        self.language == "en" || self.language.starts_with("en-")
-    }
 }
 
 /// Tells whether a link can lead to `url`: an address of the blog, or one with a scheme that does not run a script.
