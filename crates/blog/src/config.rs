@@ -168,6 +168,16 @@ impl Settings {
         })
     }
 
+    /// Returns what is known of the author whom posts call `name`.
+    pub(crate) fn author_named(&self, name: &str) -> Option<&AuthorOptions> {
+        self.authors.get(&slug::tag_slug(name))
+    }
+
+    /// Returns the name that readers see of the author whom posts call `name`.
+    pub(crate) fn author_name<'s>(&'s self, name: &'s str) -> &'s str {
+        self.author_named(name).and_then(|known| known.name.as_deref()).unwrap_or(name)
+    }
+
     /// Returns a warning if there are no words in the language of the blog. `text` is that of `blog.toml`.
     pub(crate) fn words_warning(&self, text: Option<&str>) -> Option<Problem> {
         if Words::find(&self.language).is_some() {
@@ -199,10 +209,6 @@ impl Settings {
         problems
     }
 
-    /// Tells whether the blog is in English. Only then are quotes curled and months named: other languages have their own rules.
-    pub(crate) fn is_english(&self) -> bool {
-        self.language == "en" || self.language.starts_with("en-")
-    }
 }
 
 /// Tells whether a link can lead to `url`: an address of the blog, or one with a scheme that does not run a script.

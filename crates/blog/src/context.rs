@@ -222,6 +222,8 @@ pub(crate) struct Entry<'m> {
     #[serde(flatten)]
     pub(crate) item: Item<'m>,
     html: Html<'m>,
+    /// The words of the theme in the language of the post.
+    words: &'static Words,
     /// The headings of the text.
     toc: &'m [Heading],
     /// What is known of the authors.
@@ -283,9 +285,9 @@ impl<'m> Frame<'m> {
 
 impl<'m> Item<'m> {
     pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
-        let words = Words::of(&model.settings.language);
-        let day = |moment: Moment| Day { text: words.long_date(moment.day), iso: moment.day.to_string() };
         let language = post.language(&model.settings.language);
+        let words = Words::of(language);
+        let day = |moment: Moment| Day { text: words.long_date(moment.day), iso: moment.day.to_string() };
         Self {
             title: &post.title,
             url: encode_path(&post.path),
@@ -307,6 +309,7 @@ impl<'m> Entry<'m> {
         Self {
             item: Item::new(model, post),
             html: Html { html: &post.html, fingerprint: post.html_fingerprint },
+            words: Words::of(post.language(&model.settings.language)),
             toc: &post.toc,
             people: authors_of(model, post).map(|(path, group)| Person::new(model, path, group)).collect(),
         }

@@ -118,6 +118,8 @@ struct Writer<'m> {
     name: &'m str,
     /// The address of the page with the author's posts, if there is one.
     path: Option<String>,
+    /// The author's own site.
+    website: Option<&'m str>,
 }
 
 #[derive(Debug, Hash, Serialize)]
@@ -208,6 +210,7 @@ impl<'m> Head<'m> {
             About::Nothing => {
                 facts.noindex = true;
                 facts.thing = Thing::Nothing;
+                facts.authors.clear();
             }
         }
         facts.locale = locale(facts.language);
@@ -354,17 +357,31 @@ impl SharePicture {
 }
 
 impl<'m> Writer<'m> {
-    fn new(model: &Model, name: &'m str) -> Self {
+    fn new(model: &'m Model, name: &'m str) -> Self {
         let path = author_path(name);
         let has_page = model.has_authors() && model.authors.contains_key(&path);
-        Self { name, path: has_page.then(|| encode_path(&path)) }
+        let known = model.settings.author_named(name);
+        Self {
+            name: model.settings.author_name(name),
+            path: has_page.then(|| encode_path(&path)),
+            website: known.and_then(|known| known.url.as_deref()),
+        }
     }
 
     fn json_ld(&self) -> Value {
-        match &self.path {
-            Some(path) => json!({ "@type": "Person", "name": clean(self.name), "url": format!("{BASE}{path}") }),
-            None => json!({ "@type": "Person", "name": clean(self.name) }),
+        let Self { name, path, website } = self;
+        let mut person = Map::new();
+        person.insert("@type".to_owned(), "Person".into());
+        person.insert("name".to_owned(), clean(name).into());
+        match (path, website) {
+            (Some(path), _) => drop(person.insert("url".to_owned(), format!("{BASE}{path}").into())),
+            (None, Some(website)) => drop(person.insert("url".to_owned(), markup::resolve(website, "/").into())),
+            (None, None) => {}
         }
+        if let (Some(_), Some(website)) = (path, website) {
+            person.insert("sameAs".to_owned(), markup::resolve(website, "/").into());
+        }
+        person.into()
     }
 }
 
