@@ -145,10 +145,11 @@ pub(crate) struct Cover<'p> {
     alt: &'p str,
 }
 
-/// Returns the picture at the head of `post`.
+/// Returns the picture at the head of `post`, if it can be shown where the post is shared. An SVG cannot: hardly any preview draws one.
 pub(crate) fn cover(post: &Post) -> Option<Cover<'_>> {
     let url = markup::resolve(post.front.cover.as_ref()?, &format!("/{}", post.name));
-    Some(Cover { url: Cow::Owned(url), width: None, height: None, alt: post.front.cover_alt.as_deref().unwrap_or_default() })
+    let cover = Cover { url: Cow::Owned(url), width: None, height: None, alt: post.front.cover_alt.as_deref().unwrap_or_default() };
+    Some(cover).filter(|cover| cover.media_type() != Some("image/svg+xml"))
 }
 
 impl Cover<'_> {
@@ -454,6 +455,23 @@ mod tests {
         for (language, expected) in cases {
             assert_eq!(locale(language).as_deref(), expected, "{language}");
         }
+    }
+
+    #[test]
+    fn a_cover_that_previews_cannot_draw_gives_way_to_a_card() {
+        let texts = [("a.md", "---\ncover: a.svg\n---\n# A\n"), ("b.md", "---\ncover: b.png\n---\n# B\n")];
+        let options = crate::BlogOptions::default();
+        let site = crate::build_texts(&texts, &options, semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
+        let shared = |path: &str| {
+            let Some(crate::Found::Page(page)) = site.find(path, "https://blog.test") else { panic!("no {path}") };
+            let html = String::from_utf8(page.body.to_vec()).expect("text");
+            let (_, rest) = html.split_once("<meta property=\"og:image\" content=\"").expect("a picture");
+            rest.split_once('"').expect("an end").0.to_owned()
+        };
+        let card = shared("/a/");
+        assert!(card.starts_with("https://blog.test/cards/"), "{card}");
+        assert!(site.contains(card.trim_start_matches("https://blog.test")), "{card}");
+        assert_eq!(shared("/b/"), "https://blog.test/b.png");
     }
 
     #[test]
