@@ -57,9 +57,11 @@ spec-wordpress: tools wordpress ## a real WordPress with Seawall: all tests of c
 	crates/seawall/tests/wordpress/bring-up --browser
 	SEAWALL_WORDPRESS_LONG=1 $(CARGO) test --locked --package seawall --test wordpress
 
-spec-blog: tools ghost ## the embedded blog in a browser: all tests of crates/seawall/tests/blog; installs what they need
+spec-blog: tools ghost ## the embedded blog in a browser, and its pages judged by axe, the checker of the W3C and Lighthouse: crates/seawall/tests/blog and blog_looks; installs what they need
 	crates/seawall/tests/ghost/bring-up --browser
+	crates/seawall/tests/blog_looks/bring-up
 	SEAWALL_BLOG_LONG=1 $(CARGO) test --locked --package seawall --test blog
+	SEAWALL_BLOG_LONG=1 $(CARGO) test --locked --package seawall --test blog_looks -- --test-threads=1
 
 spec-bench: tools bench-tools ghost wordpress ## the load tester, judged: all tests of crates/load/tests and crates/seawall/tests/bench, with the long ones and a browser: an hour
 	crates/seawall/tests/ghost/bring-up --browser

@@ -1,12 +1,15 @@
 """Horizontal bars as SVG text: no library, no font to fetch. The background is drawn too, so that a chart can be read on a light page and on a dark one."""
 
 import html
+import math
 import textwrap
 
 WIDTH, PADDING, NAMES, VALUES = 820, 24, 170, 190
 BAR, STEP, GROUP_GAP = 18, 26, 40
 # As wide as small letters come in any of the fonts: a line that is broken by it fits.
 FOOT_LETTER, FOOT_LINE = 7.4, 17
+# As wide as a letter of a name is among others.
+NAME_LETTER = 7.3
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 # The same colour for the same server on every chart; the others share one, as the names stand beside the bars.
 COLOURS = {"seawall": "#2583a8", "nginx": "#5a9e4b", "nginx-new": "#3b7a2e", "floor": "#b3b8bf"}
@@ -35,7 +38,8 @@ def colour(server):
 def bars(title, subtitle, groups, foot=""):
     """`groups`: [(heading, [(server, its name, value, the value in words)])]. Every group has the same scale."""
     longest = max((value for _, lines in groups for *_, value, _ in lines), default=1) or 1
-    room = WIDTH - 2 * PADDING - NAMES - VALUES
+    names = max([NAMES, *(math.ceil(len(name) * NAME_LETTER) + 10 for _, lines in groups for _, name, *_ in lines)])
+    room = WIDTH - 2 * PADDING - names - VALUES
     out, y = [], PADDING + 16
     out.append(text("title", PADDING, y, title))
     y += 22
@@ -47,9 +51,9 @@ def bars(title, subtitle, groups, foot=""):
         for server, name, value, words in lines:
             ours = " ours" if server == "seawall" else ""
             wide = max(2, value / longest * room)
-            out.append(text(f"name{ours}", PADDING + NAMES - 10, y + BAR - 4, name))
-            out.append(f'  <rect x="{PADDING + NAMES}" y="{y}" width="{wide:.1f}" height="{BAR}" rx="2" fill="{colour(server)}"/>')
-            out.append(text(f"value{ours}", PADDING + NAMES + wide + 8, y + BAR - 4, words))
+            out.append(text(f"name{ours}", PADDING + names - 10, y + BAR - 4, name))
+            out.append(f'  <rect x="{PADDING + names}" y="{y}" width="{wide:.1f}" height="{BAR}" rx="2" fill="{colour(server)}"/>')
+            out.append(text(f"value{ours}", PADDING + names + wide + 8, y + BAR - 4, words))
             y += STEP
     y += 12
     for line in textwrap.wrap(foot, int((WIDTH - 2 * PADDING) / FOOT_LETTER)):

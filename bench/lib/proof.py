@@ -74,7 +74,7 @@ def table(runs):
 
 def picture(title, runs, foot):
     """Good answers a second, as bars."""
-    lines = [({"after": "seawall", "nginx": "nginx", "before": "floor"}[one["column"]], one["title"].replace("Ghost behind nginx that keeps nothing", "before")[:26],
+    lines = [({"after": "seawall", "nginx": "nginx", "before": "floor"}[one["column"]], one["title"],
               one["good"] / one["duration"] if one["duration"] else 0, f"{one['good'] / max(one['duration'], 1e-9):,.0f}/s, 99 % {one['latency']['p99']:,.0f} ms") for one in runs]
     return chart.bars(title, "Good answers a second; higher is better.", [("", lines)], foot)
 

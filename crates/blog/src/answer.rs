@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{
-        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HOST, LOCATION, REFERRER_POLICY, VARY,
+        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HOST, LOCATION, REFERRER_POLICY, RETRY_AFTER, VARY,
         X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
@@ -28,6 +28,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::{
     blog::{Rebuilt, Shared},
+    card::{self, Card},
     digest::entity_tag,
     preview, reload,
     site::{Found, Page, PageKind, Site},
@@ -198,9 +199,28 @@ impl Answer<'_> {
                 self.depends_on(to);
                 self.moved(to)
             }
+            Some(Found::Card(card)) => self.drawn(card, status).await,
             None => return Ok(None),
         };
         Ok(Some(response))
+    }
+
+    /// Answers with a card, which is drawn unless the client has it.
+    async fn drawn(&self, card: Card, status: StatusCode) -> Response<Body> {
+        // Its address is that of its content, so it tells the content without drawing it.
+        let etag = entity_tag(card.path().as_bytes());
+        let mut response = Response::new(Body::Empty);
+        *response.status_mut() = status;
+        self.finish(response.headers_mut(), PageKind::Asset, Some(&etag));
+        if let Some(answered) = self.precondition(&response) {
+            return answered;
+        }
+        let Some(body) = self.shared.studio.draw(card).await else {
+            let mut response = short(StatusCode::SERVICE_UNAVAILABLE, "Too many pictures are being drawn. Come again in a moment.\n");
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+            return response;
+        };
+        self.whole(Page { status: StatusCode::OK, content_type: card::MEDIA_TYPE, body, etag, kind: PageKind::Asset }, status)
     }
 
     /// Answers as a rule of `_redirects` says.
@@ -283,7 +303,7 @@ impl Answer<'_> {
                 }
                 None => self.not_found(),
             },
-            Some(Found::Moved(_)) | None => self.not_found(),
+            Some(Found::Moved(_) | Found::Card(_)) | None => self.not_found(),
         };
         let is_found = response.status() == StatusCode::OK;
         let fields = response.headers_mut();

@@ -15,6 +15,7 @@ use semantics::Timestamp;
 
 use crate::{
     answer::answer,
+    card::Studio,
     config::BlogOptions,
     error::{BuildError, Problem},
     memory::{Memory, Work},
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     memory: Mutex<Memory>,
     previews: OnceLock<Previews>,
     pub(crate) reload: Reload,
+    pub(crate) studio: Studio,
 }
 
 impl Shared {
@@ -122,6 +124,7 @@ impl Blog {
             memory: Mutex::new(memory),
             previews: OnceLock::new(),
             reload: Reload::default(),
+            studio: Studio::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }

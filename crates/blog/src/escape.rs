@@ -23,6 +23,19 @@ pub(crate) fn push_escaped(out: &mut String, text: &str) {
     }
 }
 
+/// Appends `text` to the content of an element. Quotation marks stay, as they end nothing there.
+pub(crate) fn push_text(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c if is_xml_char(c) => out.push(c),
+            _ => {}
+        }
+    }
+}
+
 /// Tells whether `c` is a `Char` of XML 1.0 §2.2.
 pub(crate) fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)

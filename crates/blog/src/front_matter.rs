@@ -1,24 +1,168 @@
 //! The block at the head of a post: TOML between `+++` lines or YAML between `---` lines.
 //!
-//! Both become one list of values, so that every rule and every message below is written once. Keys of other generators (`layout`,
-//! `author`, …) are ignored, but a key that is nearly one of ours is refused: `drfat: true` must not publish a draft.
+//! Both become one list of [values], so that every rule and every message below is written once. Keys of other generators mean the same here, if
+//! we have it, and are passed over if they are about how another generator works. A key that nobody knows is told; one that is nearly `draft`,
+//! or says in other words that a post is not for everybody, is refused: `drfat: true` must not publish a draft.
 
-use std::{collections::BTreeMap, fmt, path::Path};
+mod values;
+
+use std::{borrow::Cow, collections::HashSet, path::Path};
 
 use jiff::{
     Timestamp,
     civil::{Date, DateTime},
     tz::TimeZone,
 };
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::{config::one_line, error::Problem, slug};
+use self::values::{Value, Values};
+use crate::{error::Problem, slug};
 
-const KEYS: [&str; 8] = ["title", "date", "updated", "draft", "tags", "slug", "summary", "page"];
+/// The largest front matter.
+const BYTES_MAX: usize = 64 * 1024;
+
+/// The largest number of unknown keys that are told.
+const UNKNOWN_MAX: usize = 20;
+
+// The names of each key. The first is ours, the others are those of Jekyll, Hugo, Zola, Ghost, Eleventy, Pelican and Hexo.
+const TITLE: &[&str] = &["title"];
+const DATE: &[&str] = &["date", "published_at", "publishDate", "publish_date", "pubDate", "created", "created_at"];
+const UPDATED: &[&str] =
+    &["updated", "lastmod", "last_modified_at", "modified", "updated_at", "last_updated", "lastUpdated", "updatedDate"];
+const DRAFT: &[&str] = &["draft"];
+const TAGS: &[&str] = &["tags", "tag", "categories", "category"];
+const SLUG: &[&str] = &["slug"];
+const SUMMARY: &[&str] = &["summary", "description", "excerpt", "custom_excerpt", "meta_description"];
+const PAGE: &[&str] = &["page"];
+const AUTHORS: &[&str] = &["authors", "author"];
+const SERIES: &[&str] = &["series"];
+const COVER: &[&str] = &[
+    "cover",
+    "image",
+    "feature_image",
+    "featured_image",
+    "featuredImage",
+    "cover_image",
+    "coverImage",
+    "images",
+    "heroImage",
+    "banner",
+    "thumbnail",
+];
+const COVER_ALT: &[&str] = &["cover_alt", "feature_image_alt", "image_alt", "featured_image_alt"];
+const ALIASES: &[&str] = &["aliases", "redirect_from", "alias"];
+const PERMALINK: &[&str] = &["permalink", "url", "path"];
+const NOINDEX: &[&str] = &["noindex"];
+const LANG: &[&str] = &["lang", "language", "locale"];
+const TRANSLATION: &[&str] = &["translation", "translationKey", "translation_key"];
+const MATH: &[&str] = &["math", "katex", "mathjax", "use_math"];
+const TOC: &[&str] = &["toc", "showToc", "ShowToc"];
+
+/// Keys whose misspelling is an error.
+const OURS: [&[&str]; 20] = [
+    TITLE,
+    DATE,
+    UPDATED,
+    DRAFT,
+    TAGS,
+    SLUG,
+    SUMMARY,
+    PAGE,
+    AUTHORS,
+    SERIES,
+    COVER,
+    COVER_ALT,
+    ALIASES,
+    PERMALINK,
+    NOINDEX,
+    LANG,
+    TRANSLATION,
+    MATH,
+    TOC,
+    &["published", "status", "robots", "taxonomies"],
+];
+
+/// Keys that say in other generators that a post is not for everybody.
+const HIDING: [&str; 5] = ["private", "hidden", "unlisted", "visibility", "password"];
+
+/// Keys that say in other generators when a post goes away.
+const EXPIRING: [&str; 4] = ["expiryDate", "expires", "expiry_date", "unpublishDate"];
+
+/// Keys about how other generators work, or what only their themes show. They have no effect.
+const PASSED_OVER: [&str; 72] = [
+    "_build",
+    "build",
+    "cascade",
+    "class",
+    "classes",
+    "comment",
+    "comments",
+    "comment_id",
+    "commentable",
+    "css",
+    "eleventyComputed",
+    "eleventyExcludeFromCollections",
+    "eleventyNavigation",
+    "email_only",
+    "excerpt_separator",
+    "extra",
+    "featured",
+    "guid",
+    "hasCJKLanguage",
+    "header",
+    "headless",
+    "id",
+    "in_search_index",
+    "insert_anchor_links",
+    "isCJKLanguage",
+    "js",
+    "keywords",
+    "last_modified",
+    "layout",
+    "license",
+    "linkTitle",
+    "link_title",
+    "markup",
+    "menu",
+    "menus",
+    "meta",
+    "meta_title",
+    "nav_order",
+    "og_description",
+    "og_image",
+    "og_title",
+    "outputs",
+    "page_template",
+    "paginate_by",
+    "params",
+    "parent",
+    "pin",
+    "pinned",
+    "post_id",
+    "reading_time",
+    "readtime",
+    "render",
+    "render_with_liquid",
+    "resources",
+    "share",
+    "show_reading_time",
+    "sidebar",
+    "sitemap",
+    "sort_by",
+    "source",
+    "sticky",
+    "subtitle",
+    "tagline",
+    "template",
+    "theme",
+    "toc_label",
+    "toc_sticky",
+    "transparent",
+    "type",
+    "uuid",
+    "weight",
+    "wordpress_id",
+];
 
 /// The author's settings for one post.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -63,9 +207,9 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Reads `2026-03-01`, `2026-03-01 18:30` or `2026-03-01T18:30:00+02:00`.
+    /// Reads `2026-03-01`, `2026-03-01 18:30`, `2026-03-01T18:30:00+02:00` or `2026/03/01 18:30:00 +0200`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        // RFC 3339 writes `+02:00`, many people `+0200` or a space before it; jiff wants neither space.
+        let text = plain_date(text);
         if let Ok(instant) = text.parse::<Timestamp>() {
             let day = text.get(..10)?.parse().ok()?;
             return Some(Self { day, instant });
@@ -77,6 +221,29 @@ impl Moment {
     pub(crate) fn of_instant(instant: Timestamp) -> Self {
         Self { day: instant.to_zoned(TimeZone::UTC).date(), instant }
     }
+}
+
+/// Writes a date as RFC 3339 has it: with hyphens, and its offset right behind the time, with a colon.
+fn plain_date(text: &str) -> String {
+    let text = text.trim();
+    let (day, rest) = text.split_at_checked(10).unwrap_or((text, ""));
+    let mut date = day.replace('/', "-");
+    match rest.trim_end().rsplit_once(' ') {
+        Some((time, "Z" | "UTC" | "GMT")) if time.contains(':') => {
+            date.push_str(time);
+            date.push('Z');
+        }
+        Some((time, zone)) if time.contains(':') && zone.starts_with(['+', '-']) => {
+            date.push_str(time);
+            match zone.split_at_checked(3) {
+                Some((hours, minutes)) if minutes.len() == 2 => date.push_str(&format!("{hours}:{minutes}")),
+                Some((hours, "")) => date.push_str(&format!("{hours}:00")),
+                _ => date.push_str(zone),
+            }
+        }
+        _ => date.push_str(rest),
+    }
+    date
 }
 
 /// The front matter and the rest of a file.
@@ -93,221 +260,436 @@ pub(crate) struct Split<'a> {
 /// Parts front matter from Markdown. A file that begins with neither fence is Markdown from its first line.
 pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Problem>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let first = text.lines().next().unwrap_or_default().trim_end();
+    let whole = || Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new() });
+    let mut lines = lines(text);
+    let first = lines.next().unwrap_or_default();
+    let start = first.len();
+    let first = first.trim_end();
     if first != "+++" && first != "---" {
-        return Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new() });
+        return whole();
     }
-    let start = text.find('\n').map_or(text.len(), |at| at + 1);
     let mut at = start;
-    for line in text[start..].split_inclusive('\n') {
-        if line.trim_end() == first {
+    for line in lines {
+        let mark = line.trim_end();
+        if mark == first || (mark == "..." && first == "---") {
             let (block, body) = (&text[start..at], &text[at + line.len()..]);
-            let values = if first == "+++" { parse_toml(block) } else { parse_yaml(block) };
-            let front = values
-                .map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + 1), message)])
-                .and_then(|values| understand(file, block, values))?;
-            return Ok(Split { front, body, body_line: slug::line_at(text, at + line.len()), warnings: Vec::new() });
+            if block.len() > BYTES_MAX {
+                let message = format!("the front matter is larger than {} KiB; what is long belongs below it", BYTES_MAX / 1024);
+                return Err(vec![Problem::new(file, 1, message)]);
+            }
+            let block = &*with_line_feeds(block);
+            let values = if first == "+++" { values::of_toml(block) } else { values::of_yaml(block) };
+            let values = values.map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + 1), message)])?;
+            let (front, warnings) = Reader { file, block, values, problems: Vec::new(), warnings: Vec::new() }.read()?;
+            return Ok(Split { front, body, body_line: slug::line_at(text, at + line.len()), warnings });
         }
         at += line.len();
     }
     // A rule of three hyphens on the first line is Markdown; an unclosed `+++` can only be a slip.
     if first == "---" && !text[start..].contains(": ") {
-        return Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new() });
+        return whole();
     }
     Err(vec![Problem::new(file, 1, format!("the front matter is never closed; end it with a line `{first}`"))])
 }
 
-type Values = BTreeMap<String, Value>;
-type ParseFault = (Option<usize>, String);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Value {
-    Nothing,
-    Text(String),
-    Bool(bool),
-    List(Vec<Self>),
-    Other,
-}
-
-fn parse_toml(block: &str) -> Result<Values, ParseFault> {
-    fn convert(value: toml::Value) -> Value {
-        match value {
-            toml::Value::String(text) => Value::Text(text),
-            toml::Value::Boolean(value) => Value::Bool(value),
-            toml::Value::Datetime(date) => Value::Text(date.to_string()),
-            toml::Value::Integer(number) => Value::Text(number.to_string()),
-            toml::Value::Float(number) => Value::Text(number.to_string()),
-            toml::Value::Array(list) => Value::List(list.into_iter().map(convert).collect()),
-            toml::Value::Table(_) => Value::Other,
-        }
-    }
-    let table: toml::Table = toml::from_str(block)
-        .map_err(|error| (error.span().map(|span| slug::line_at(block, span.start)), format!("not TOML: {}", one_line(error.message()))))?;
-    Ok(table.into_iter().map(|(key, value)| (key, convert(value))).collect())
-}
-
-fn parse_yaml(block: &str) -> Result<Values, ParseFault> {
-    if block.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Values::new());
-    }
-    serde_saphyr::from_str(block).map_err(|error| {
-        // By its offset: to YAML a carriage return alone ends a line, to an editor it does not.
-        let start = error.location().filter(|at| at.line() > 0).map(|at| at.span().offset());
-        let line = start.map(|start| 1 + block.chars().take(usize::try_from(start).unwrap_or(usize::MAX)).filter(|&c| c == '\n').count());
-        let message = one_line(&error.without_snippet().to_string());
-        (line, format!("not YAML: {}. A value with `: ` or `#` in it needs quotes", without_place(&message).trim_end_matches('.')))
+/// Splits a text into lines, with their ends. A carriage return alone ends a line, too, as in Markdown.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = match rest.find(['\n', '\r']) {
+            Some(at) if rest[at..].starts_with("\r\n") => at + 2,
+            Some(at) => at + 1,
+            None => rest.len(),
+        };
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        Some(line).filter(|line| !line.is_empty())
     })
 }
 
-/// Removes the ` at line 8, column 3` of a YAML message. It counts from the fence, and the place is shown separately.
-fn without_place(message: &str) -> &str {
-    let place = |at: &usize| {
-        let rest = &message[at + " at line ".len()..];
-        rest.split_once(", column ")
-            .is_some_and(|(line, column)| [line, column].iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())))
-    };
-    message.rfind(" at line ").filter(place).map_or(message, |at| &message[..at])
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Value;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value")
-            }
-            fn visit_unit<E>(self) -> Result<Value, E> {
-                Ok(Value::Nothing)
-            }
-            fn visit_none<E>(self) -> Result<Value, E> {
-                Ok(Value::Nothing)
-            }
-            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-                Value::deserialize(deserializer)
-            }
-            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-                Ok(Value::Bool(value))
-            }
-            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-                Ok(Value::Text(value.to_string()))
-            }
-            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-                Ok(Value::Text(value.to_string()))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-                Ok(Value::Text(value.to_string()))
-            }
-            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-                Ok(Value::Text(value.to_owned()))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-                let mut list = Vec::new();
-                while let Some(value) = seq.next_element()? {
-                    list.push(value);
-                }
-                Ok(Value::List(list))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Value::Other)
-            }
-        }
-        deserializer.deserialize_any(Any)
+/// Returns a block with the line ends that TOML knows.
+fn with_line_feeds(block: &str) -> Cow<'_, str> {
+    if !block.contains('\r') {
+        return Cow::Borrowed(block);
     }
+    let block = block.replace("\r\n", "\n");
+    // Carriage returns among line feeds are a mistake, and the author should hear of it.
+    Cow::Owned(if block.contains('\n') { block } else { block.replace('\r', "\n") })
 }
 
-fn understand(file: &Path, block: &str, mut values: Values) -> Result<FrontMatter, Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut wrong = |key: &str, message: String| {
+/// Reads values one by one, and takes note of what is wrong with them.
+struct Reader<'b> {
+    file: &'b Path,
+    block: &'b str,
+    values: Values,
+    problems: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn read(mut self) -> Result<(FrontMatter, Vec<Problem>), Vec<Problem>> {
+        let tags = self.tags();
+        let cover = self.cover();
+        let (published, published_at) = self.published();
+        let mut front = FrontMatter {
+            title: self.text(TITLE),
+            date: self.moment(DATE).map_or(published_at, Some),
+            updated: self.moment(UPDATED),
+            draft: self.switch(DRAFT).unwrap_or(false) || !published || self.is_unfinished(),
+            tags,
+            // Whoever writes it with marks of their own sees no difference.
+            slug: self.text(SLUG).map(|slug| slug.nfc().collect::<String>()),
+            summary: self.text(SUMMARY),
+            page: self.switch(PAGE).unwrap_or(false),
+            authors: self.names(AUTHORS),
+            series: self.names(SERIES).into_iter().next(),
+            cover_alt: self.text(COVER_ALT).or(cover.alt),
+            cover: cover.src,
+            aliases: self.aliases(),
+            permalink: self.permalink(),
+            noindex: self.switch(NOINDEX).unwrap_or(false),
+            lang: self.lang(),
+            translation: self.text(TRANSLATION),
+            math: self.math(),
+            toc: self.switch(TOC).unwrap_or(false),
+        };
+        if let Some(robots) = self.text(&["robots"]) {
+            front.noindex |= robots.to_ascii_lowercase().contains("noindex");
+        }
+        self.slug(front.slug.as_deref());
+        self.unknown();
+        if self.problems.is_empty() {
+            return Ok((front, self.warnings));
+        }
+        self.problems.extend(self.warnings);
+        self.problems.sort_by_key(|problem| problem.line);
+        Err(self.problems)
+    }
+
+    fn line(&self, key: &str) -> usize {
         // The block begins on the file's second line.
-        problems.push(Problem::new(file, slug::line_of_key(block, key).map_or(2, |line| line + 1), message));
-    };
-    for key in values.keys().filter(|key| !KEYS.contains(&key.as_str())) {
-        let near = KEYS.iter().find(|known| strsim::osa_distance(known, &key.to_ascii_lowercase()) <= if known.len() > 4 { 2 } else { 1 });
-        if let Some(known) = near {
-            wrong(key, format!("`{key}` is not a key of the front matter; did you mean `{known}`?"));
+        slug::line_of_key(self.block, key).map_or(2, |line| line + 1)
+    }
+
+    fn wrong(&mut self, key: &str, message: String) {
+        self.problems.push(Problem::new(self.file, self.line(key), message));
+    }
+
+    fn warn(&mut self, key: &str, message: String) {
+        self.warnings.push(Problem::warning(self.file, self.line(key), message));
+    }
+
+    /// Takes the value of a key out, under whichever of its names it is there. The first name counts.
+    fn take(&mut self, names: &[&'static str]) -> Option<(&'static str, Value)> {
+        let mut found = None;
+        for &name in names {
+            let value = self.values.remove(name).filter(|value| *value != Value::Nothing);
+            found = found.or(value.map(|value| (name, value)));
+        }
+        found
+    }
+
+    fn text(&mut self, names: &[&'static str]) -> Option<String> {
+        let (key, value) = self.take(names)?;
+        match value {
+            Value::Text(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+            Value::Bool(value) => Some(value.to_string()),
+            Value::Nothing | Value::List(_) | Value::Table(_) => {
+                self.wrong(key, format!("`{key}` must be a text; put it in quotes"));
+                None
+            }
         }
     }
-    let mut take = |key: &str| values.remove(key).filter(|value| *value != Value::Nothing);
 
-    let mut text = |key: &str, value: Option<Value>| match value? {
-        Value::Text(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Nothing | Value::List(_) | Value::Other => {
-            wrong(key, format!("`{key}` must be a text; put it in quotes"));
-            None
-        }
-    };
-    let title = text("title", take("title"));
-    let summary = text("summary", take("summary"));
-    // Whoever writes it with marks of their own sees no difference.
-    let slug = text("slug", take("slug")).map(|slug| slug.nfc().collect::<String>());
-    let date = text("date", take("date"));
-    let updated = text("updated", take("updated"));
-
-    if let Some(given) = &slug {
-        let valid = slug::slugify(given);
-        if valid != *given {
-            let remedy = if valid.is_empty() { "letters and digits".to_owned() } else { format!("`{valid}`") };
-            wrong("slug", format!("`slug` is {given:?}, which cannot stand in an address; write {remedy}"));
-        }
-    }
-    let mut moment = |key: &str, given: Option<String>| {
-        let given = given?;
-        let moment = Moment::parse(&given);
-        if moment.is_none() {
-            wrong(key, format!("`{key}` is {given:?}; write a date such as 2026-03-01 or 2026-03-01T18:30:00+02:00"));
+    fn moment(&mut self, names: &[&'static str]) -> Option<Moment> {
+        let (key, value) = self.take(names)?;
+        let Value::Text(text) = value else {
+            self.wrong(key, format!("`{key}` must be a date such as 2026-03-01"));
+            return None;
+        };
+        let moment = Moment::parse(&text);
+        if moment.is_none() && !text.trim().is_empty() {
+            self.wrong(key, format!("`{key}` is {text:?}; write a date such as 2026-03-01 or 2026-03-01T18:30:00+02:00"));
         }
         moment
-    };
-    let (date, updated) = (moment("date", date), moment("updated", updated));
+    }
 
-    let mut switch = |key: &str, value: Option<Value>| match value {
-        None => false,
-        Some(Value::Bool(value)) => value,
-        Some(_) => {
-            wrong(key, format!("`{key}` must be true or false, without quotes"));
-            false
+    fn switch(&mut self, names: &[&'static str]) -> Option<bool> {
+        let (key, value) = self.take(names)?;
+        match &value {
+            Value::Bool(value) => return Some(*value),
+            // As YAML 1.1 has it. Elsewhere, these are words.
+            Value::Text(word) if ["yes", "on"].iter().any(|yes| word.eq_ignore_ascii_case(yes)) => return Some(true),
+            Value::Text(word) if ["no", "off"].iter().any(|no| word.eq_ignore_ascii_case(no)) => return Some(false),
+            _ => {}
         }
-    };
-    let (draft, page) = (switch("draft", take("draft")), switch("page", take("page")));
-    let tags = tags(take("tags")).unwrap_or_else(|message| {
-        wrong("tags", message);
-        Vec::new()
-    });
-    if problems.is_empty() {
-        Ok(FrontMatter { title, date, updated, draft, tags, slug, summary, page, ..FrontMatter::default() })
-    } else {
-        Err(problems)
+        self.wrong(key, format!("`{key}` must be true or false, without quotes"));
+        None
+    }
+
+    /// Reads one name or a list of names; a name may stand in a table of its own.
+    fn names(&mut self, names: &[&'static str]) -> Vec<String> {
+        let Some((key, value)) = self.take(names) else { return Vec::new() };
+        let list = match value {
+            Value::List(list) => list,
+            one => vec![one],
+        };
+        let mut found: Vec<String> = Vec::new();
+        for value in list {
+            match name(value) {
+                Some(name) if name.is_empty() || found.contains(&name) => {}
+                Some(name) => found.push(name),
+                None => {
+                    self.wrong(key, format!("`{key}` must be a text or a list of texts; put them in quotes"));
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// Reads tags from `["a", "b"]` or `"a, b"`, under all their names and as Zola has them. Keeps their order and drops repetitions.
+    fn tags(&mut self) -> Vec<String> {
+        let mut lists: Vec<(&'static str, Value)> = Vec::new();
+        for &key in TAGS {
+            lists.extend(self.take(&[key]));
+        }
+        if let Some((_, Value::Table(mut table))) = self.take(&["taxonomies"]) {
+            lists.extend(["tags", "categories"].into_iter().filter_map(|key| Some((key, table.remove(key)?))));
+        }
+        let (mut kept, mut seen) = (Vec::new(), HashSet::new());
+        for (key, value) in lists {
+            let tags = match value {
+                Value::Text(text) => text.split(',').map(|tag| Some(tag.trim().to_owned())).collect(),
+                Value::List(list) => list.into_iter().map(name).collect(),
+                Value::Nothing => Vec::new(),
+                Value::Bool(_) | Value::Table(_) => {
+                    self.wrong(key, format!("`{key}` must be a list such as [\"rust\", \"http\"]"));
+                    continue;
+                }
+            };
+            for tag in tags {
+                let Some(tag) = tag else {
+                    self.wrong(key, format!("every one of the `{key}` must be a text; put it in quotes"));
+                    break;
+                };
+                let slug = slug::tag_slug(&tag);
+                if slug.is_empty() && !tag.is_empty() {
+                    self.wrong(key, format!("the tag {tag:?} has neither letter nor digit to make an address of"));
+                    break;
+                }
+                if !slug.is_empty() && seen.insert(slug) {
+                    kept.push(tag);
+                }
+            }
+        }
+        kept
+    }
+
+    /// Reads `published`, with which Jekyll says that a post is none yet, and others when it became one.
+    fn published(&mut self) -> (bool, Option<Moment>) {
+        match self.take(&["published"]) {
+            None => (true, None),
+            Some((_, Value::Bool(published))) => (published, None),
+            Some((_, Value::Text(no))) if ["no", "off"].contains(&&*no.to_ascii_lowercase()) => (false, None),
+            Some((_, Value::Text(text))) if Moment::parse(&text).is_some() => (true, Moment::parse(&text)),
+            Some((key, _)) => {
+                self.wrong(key, "`published` must be true or false, without quotes, or a date".to_owned());
+                (false, None)
+            }
+        }
+    }
+
+    /// Reads `status`, with which Pelican, Ghost and WordPress say that a post is none yet.
+    fn is_unfinished(&mut self) -> bool {
+        let Some(status) = self.text(&["status"]) else { return false };
+        match status.to_ascii_lowercase().as_str() {
+            "published" | "publish" | "scheduled" | "future" => false,
+            "draft" | "pending" => true,
+            _ => {
+                self.wrong("status", format!("`status` is {status:?}, which is not known here; write `draft = true` or leave it away"));
+                true
+            }
+        }
+    }
+
+    fn cover(&mut self) -> Cover {
+        let Some((key, value)) = self.take(COVER) else { return Cover::default() };
+        let value = match value {
+            Value::List(list) => list.into_iter().next().unwrap_or(Value::Nothing),
+            value => value,
+        };
+        match value {
+            Value::Nothing => Cover::default(),
+            Value::Text(src) => Cover { src: Some(src.trim().to_owned()).filter(|src| !src.is_empty()), alt: None },
+            Value::Table(mut table) => {
+                let mut text = |names: &[&str]| {
+                    let value = names.iter().find_map(|name| table.remove(*name).filter(|value| *value != Value::Nothing))?;
+                    if let Value::Text(text) = value { Some(text.trim().to_owned()).filter(|text| !text.is_empty()) } else { None }
+                };
+                Cover {
+                    src: text(&["src", "image", "url", "path", "file", "filename", "feature", "teaser"]),
+                    alt: text(&["alt", "caption", "title"]),
+                }
+            }
+            Value::Bool(_) | Value::List(_) => {
+                self.wrong(key, format!("`{key}` must be the path of a picture, or a table with `src` and `alt`"));
+                Cover::default()
+            }
+        }
+    }
+
+    fn aliases(&mut self) -> Vec<String> {
+        let given = self.names(ALIASES);
+        let mut aliases = Vec::with_capacity(given.len());
+        for alias in given {
+            match site_path(&alias) {
+                Ok(path) => aliases.push(path),
+                Err(why) => self.wrong("aliases", format!("the alias {alias:?} {why}; write a path of this blog such as /old/")),
+            }
+        }
+        aliases
+    }
+
+    fn permalink(&mut self) -> Option<String> {
+        let (key, value) = self.take(PERMALINK)?;
+        let given = match value {
+            Value::Text(given) => given.trim().to_owned(),
+            // In Eleventy, a page that is not written.
+            Value::Bool(_) | Value::Nothing | Value::List(_) | Value::Table(_) => {
+                self.wrong(key, format!("`{key}` must be a path such as /notes/hello/, in quotes"));
+                return None;
+            }
+        };
+        if given.is_empty() {
+            return None;
+        }
+        let path = if given.split('/').any(|part| part.starts_with(':')) {
+            Err("has placeholders, which are not known here")
+        } else {
+            site_path(&given).and_then(|path| if path == "/" { Err("is that of the index") } else { Ok(path) })
+        };
+        match path {
+            // A name with a dot is that of a file, as in /2014/hello.html.
+            Ok(path) if path.ends_with('/') || path.rsplit('/').next().is_some_and(|name| name.contains('.')) => Some(path),
+            Ok(path) => Some(path + "/"),
+            Err(why) => {
+                self.wrong(key, format!("`{key}` is {given:?}, which {why}; write a whole path such as /notes/hello/"));
+                None
+            }
+        }
+    }
+
+    fn lang(&mut self) -> Option<String> {
+        let lang = self.text(LANG)?.replace('_', "-");
+        let is_tag = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric());
+        if lang.split('-').all(is_tag) && lang.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return Some(lang);
+        }
+        self.wrong("lang", format!("`lang` is {lang:?}; write a language tag such as \"en\" or \"de-AT\""));
+        None
+    }
+
+    fn math(&mut self) -> Option<bool> {
+        match self.take(MATH)? {
+            (_, Value::Bool(math)) => Some(math),
+            // The name of a script that draws formulas.
+            (_, Value::Text(_) | Value::Table(_)) => Some(true),
+            (key, _) => {
+                self.wrong(key, format!("`{key}` must be true or false, without quotes"));
+                None
+            }
+        }
+    }
+
+    fn slug(&mut self, given: Option<&str>) {
+        let Some(given) = given else { return };
+        let valid = slug::slugify(given);
+        if valid != given {
+            let remedy = if valid.is_empty() { "letters and digits".to_owned() } else { format!("`{valid}`") };
+            self.wrong("slug", format!("`slug` is {given:?}, which cannot stand in an address; write {remedy}"));
+        }
+    }
+
+    /// Looks at the keys that are left over.
+    fn unknown(&mut self) {
+        let mut untold = 0;
+        for (key, value) in std::mem::take(&mut self.values) {
+            if OURS.iter().any(|names| names.contains(&key.as_str())) || PASSED_OVER.contains(&key.as_str()) {
+                continue;
+            }
+            if HIDING.contains(&key.as_str()) {
+                let is_open =
+                    matches!(&value, Value::Nothing | Value::Bool(false)) || matches!(&value, Value::Text(text) if text == "public");
+                if !is_open {
+                    self.wrong(&key, format!("`{key}` is not known here; write `draft = true` if the post is not for everybody"));
+                }
+            } else if EXPIRING.contains(&key.as_str()) {
+                self.warn(&key, format!("`{key}` has no effect: the post stays"));
+            } else if let Some(known) = near(&key) {
+                self.wrong(&key, format!("`{key}` is not a key of the front matter; did you mean `{known}`?"));
+            } else if self.warnings.len() < UNKNOWN_MAX {
+                self.warn(&key, format!("`{key}` is not known here, so it has no effect"));
+            } else {
+                untold += 1;
+            }
+        }
+        if untold > 0 {
+            self.warnings.push(Problem::warning(self.file, 1, format!("{untold} further keys are not known here")));
+        }
     }
 }
 
-/// Reads tags from `["a", "b"]` or `"a, b"`. Keeps their order and drops repetitions.
-fn tags(value: Option<Value>) -> Result<Vec<String>, String> {
-    let list: Vec<String> = match value {
-        None => return Ok(Vec::new()),
-        Some(Value::Text(text)) => text.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect(),
-        Some(Value::List(list)) => list
-            .into_iter()
-            .map(|tag| match tag {
-                Value::Text(text) => Ok(text.trim().to_owned()),
-                _ => Err("every tag must be a text; put it in quotes".to_owned()),
-            })
-            .collect::<Result<_, _>>()?,
-        Some(_) => return Err("`tags` must be a list such as [\"rust\", \"http\"]".to_owned()),
+#[derive(Debug, Default)]
+struct Cover {
+    src: Option<String>,
+    alt: Option<String>,
+}
+
+/// Returns the key that an author probably meant.
+fn near(key: &str) -> Option<&'static str> {
+    let lower = key.to_ascii_lowercase();
+    let is_near = |known: &str| {
+        let slips = match known.len() {
+            0..=3 => 0,
+            4..=5 if known != "draft" => 1,
+            _ => 2,
+        };
+        lower.len().abs_diff(known.len()) <= slips && strsim::osa_distance(known, &lower) <= slips
     };
-    let mut kept: Vec<String> = Vec::new();
-    for tag in list {
-        let slug = slug::tag_slug(&tag);
-        if slug.is_empty() {
-            return Err(format!("the tag {tag:?} has neither letter nor digit to make an address of"));
-        }
-        if !kept.iter().any(|other| slug::tag_slug(other) == slug) {
-            kept.push(tag);
-        }
+    OURS.iter().filter_map(|names| names.first()).copied().find(|known| is_near(known))
+}
+
+/// Reads a name, which may stand in a table of its own.
+fn name(value: Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.trim().to_owned()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Table(mut table) => ["name", "title", "label"].iter().find_map(|key| table.remove(*key)).and_then(|value| match value {
+            Value::Text(text) => Some(text.trim().to_owned()),
+            _ => None,
+        }),
+        Value::Nothing | Value::List(_) => None,
     }
-    Ok(kept)
+}
+
+/// Reads a path of the site. It begins with a slash, and is not percent-encoded.
+fn site_path(given: &str) -> Result<String, &'static str> {
+    let given = given.trim();
+    if given.contains("://") || given.starts_with("//") {
+        return Err("names a host");
+    }
+    if given.contains(['?', '#', '\\']) {
+        return Err("has characters that are no part of a path");
+    }
+    let path = slug::decode_path(given).ok_or("is not a path")?;
+    let path: String = path.nfc().collect();
+    let path = if path.starts_with('/') { path } else { format!("/{path}") };
+    let inner = path.trim_start_matches('/').trim_end_matches('/');
+    if path.chars().any(char::is_control) || path.contains("//") || inner.split('/').any(|part| matches!(part, "." | "..")) {
+        return Err("is not a path");
+    }
+    Ok(path)
 }
 
 #[cfg(test)]
@@ -327,6 +709,7 @@ mod tests {
         assert_eq!((toml.front.title.as_deref(), toml.front.draft, toml.body), (Some("Hi"), true, "Text\n"));
         assert_eq!(toml.front.tags, ["a", "B c"]);
         assert_eq!((toml.body_line, yaml.body_line), (10, 10));
+        assert!(toml.warnings.is_empty() && yaml.warnings.is_empty(), "{:?}", yaml.warnings);
     }
 
     #[test]
@@ -357,6 +740,13 @@ mod tests {
             ("2026-03-01T18:30:00", Some(("2026-03-01", "2026-03-01T18:30:00Z"))),
             ("2026-03-01T00:30:00+02:00", Some(("2026-03-01", "2026-02-28T22:30:00Z"))),
             ("2026-03-01T18:30:00Z", Some(("2026-03-01", "2026-03-01T18:30:00Z"))),
+            ("2026-03-01T18:30+02:00", Some(("2026-03-01", "2026-03-01T16:30:00Z"))),
+            // Jekyll, Hexo and git write these.
+            ("2026-03-01 18:30:00 +0200", Some(("2026-03-01", "2026-03-01T16:30:00Z"))),
+            ("2026-03-01 18:30:00 -07", Some(("2026-03-01", "2026-03-02T01:30:00Z"))),
+            ("2026/03/01 18:30:00 UTC", Some(("2026-03-01", "2026-03-01T18:30:00Z"))),
+            ("2026/03/01", Some(("2026-03-01", "2026-03-01T00:00:00Z"))),
+            ("2026-03-01 18:30:00 +0200 x", None),
             ("2026-13-01", None),
             ("yesterday", None),
             ("", None),
@@ -382,6 +772,19 @@ mod tests {
             ("---\nslug: a/b\n---\n", "p.md:2: `slug` is \"a/b\", which cannot stand in an address; write `a-b`"),
             ("---\ntags: [a, '!']\n---\n", "p.md:2: the tag \"!\""),
             ("---\ntitle: [a]\n---\n", "p.md:2: `title` must be a text"),
+            ("---\ndraft: \"true\"\n---\n", "p.md:2: `draft` must be true or false"),
+            ("---\npublished: no idea\n---\n", "p.md:2: `published` must be true or false"),
+            ("---\nstatus: hmm\n---\n", "p.md:2: `status` is \"hmm\""),
+            ("---\nprivate: true\n---\n", "p.md:2: `private` is not known here; write `draft = true`"),
+            ("---\naliases: [https://x.test/a]\n---\n", "p.md:2: the alias \"https://x.test/a\" names a host"),
+            ("---\naliases: [/a/../b]\n---\n", "p.md:2: the alias \"/a/../b\" is not a path"),
+            ("---\npermalink: /:year/x/\n---\n", "p.md:2: `permalink` is \"/:year/x/\", which has placeholders"),
+            ("---\npermalink: /\n---\n", "which is that of the index"),
+            ("---\nurl: /a?b\n---\n", "p.md:2: `url` is \"/a?b\""),
+            ("---\nlang: \"<b>\"\n---\n", "p.md:2: `lang` is \"<b>\""),
+            ("---\ncover: true\n---\n", "p.md:2: `cover` must be the path of a picture"),
+            ("---\nauthors: {a: b}\n---\n", "p.md:2: `authors` must be a text"),
+            ("---\n- a\n---\n", "p.md:2: not YAML of the form"),
             ("+++\ntitle = \"a\"\n", "p.md:1: the front matter is never closed; end it with a line `+++`"),
         ];
         for (text, expected) in cases {
@@ -394,5 +797,107 @@ mod tests {
     fn several_problems_are_all_named() {
         let message = read("---\ndate: x\nupdated: y\ndraft: z\n---\n").expect_err("three");
         assert_eq!(message.lines().count(), 3, "{message}");
+    }
+
+    fn front(text: &str) -> FrontMatter {
+        let split = read(text).unwrap_or_else(|message| panic!("{text}: {message}"));
+        assert!(split.warnings.is_empty(), "{text}: {:?}", split.warnings);
+        split.front
+    }
+
+    /// What other generators call the same.
+    #[test]
+    fn keys_have_the_names_of_other_generators() {
+        let text = |text: &str| Some(text.to_owned());
+        let cases = [
+            ("description: S", FrontMatter { summary: text("S"), ..FrontMatter::default() }),
+            ("excerpt: S", FrontMatter { summary: text("S"), ..FrontMatter::default() }),
+            ("lastmod: 2026-03-01", FrontMatter { updated: Moment::parse("2026-03-01"), ..FrontMatter::default() }),
+            ("last_modified_at: 2026-03-01", FrontMatter { updated: Moment::parse("2026-03-01"), ..FrontMatter::default() }),
+            ("published_at: 2026-03-01", FrontMatter { date: Moment::parse("2026-03-01"), ..FrontMatter::default() }),
+            ("published: 2026-03-01", FrontMatter { date: Moment::parse("2026-03-01"), ..FrontMatter::default() }),
+            ("published: false", FrontMatter { draft: true, ..FrontMatter::default() }),
+            ("published: true", FrontMatter::default()),
+            (
+                "draft: yes\ntags: [y, on, No]",
+                FrontMatter { draft: true, tags: ["y", "on", "No"].map(str::to_owned).into(), ..FrontMatter::default() },
+            ),
+            ("status: draft", FrontMatter { draft: true, ..FrontMatter::default() }),
+            ("status: published", FrontMatter::default()),
+            ("image: a.jpg", FrontMatter { cover: text("a.jpg"), ..FrontMatter::default() }),
+            (
+                "feature_image: a.jpg\nfeature_image_alt: A",
+                FrontMatter { cover: text("a.jpg"), cover_alt: text("A"), ..FrontMatter::default() },
+            ),
+            ("cover:\n  image: a.jpg\n  alt: A", FrontMatter { cover: text("a.jpg"), cover_alt: text("A"), ..FrontMatter::default() }),
+            ("image: {path: a.jpg, alt: A}", FrontMatter { cover: text("a.jpg"), cover_alt: text("A"), ..FrontMatter::default() }),
+            ("images: [a.jpg, b.jpg]", FrontMatter { cover: text("a.jpg"), ..FrontMatter::default() }),
+            ("author: Smith, Ann", FrontMatter { authors: vec!["Smith, Ann".to_owned()], ..FrontMatter::default() }),
+            ("authors: [Ann, {name: Bo}, Ann]", FrontMatter { authors: vec!["Ann".to_owned(), "Bo".to_owned()], ..FrontMatter::default() }),
+            ("categories: [x]\ntags: [y, X]", FrontMatter { tags: vec!["y".to_owned(), "X".to_owned()], ..FrontMatter::default() }),
+            (
+                "taxonomies: {tags: [x], categories: [y]}",
+                FrontMatter { tags: vec!["x".to_owned(), "y".to_owned()], ..FrontMatter::default() },
+            ),
+            ("redirect_from: /old", FrontMatter { aliases: vec!["/old".to_owned()], ..FrontMatter::default() }),
+            ("aliases: [old/, /%C3%BC/]", FrontMatter { aliases: vec!["/old/".to_owned(), "/ü/".to_owned()], ..FrontMatter::default() }),
+            ("permalink: /a/b", FrontMatter { permalink: text("/a/b/"), ..FrontMatter::default() }),
+            ("url: a/b.html", FrontMatter { permalink: text("/a/b.html"), ..FrontMatter::default() }),
+            ("path: a/b", FrontMatter { permalink: text("/a/b/"), ..FrontMatter::default() }),
+            ("robots: noindex, nofollow", FrontMatter { noindex: true, ..FrontMatter::default() }),
+            ("noindex: true", FrontMatter { noindex: true, ..FrontMatter::default() }),
+            ("language: pt_BR", FrontMatter { lang: text("pt-BR"), ..FrontMatter::default() }),
+            ("translationKey: hello", FrontMatter { translation: text("hello"), ..FrontMatter::default() }),
+            ("series: [S]", FrontMatter { series: text("S"), ..FrontMatter::default() }),
+            ("math: false\ntoc: true", FrontMatter { math: Some(false), toc: true, ..FrontMatter::default() }),
+            ("katex: true", FrontMatter { math: Some(true), ..FrontMatter::default() }),
+            ("title: 1.10\nslug: 007", FrontMatter { title: text("1.10"), slug: text("007"), ..FrontMatter::default() }),
+            ("layout: post\nweight: 3\ntype: x\nextra: {a: b}\nmenu: {main: {weight: 1}}\ncomments: true", FrontMatter::default()),
+            ("title:\ndate:\ntags:\ncover:", FrontMatter::default()),
+        ];
+        for (block, expected) in cases {
+            assert_eq!(front(&format!("---\n{block}\n---\n")), expected, "{block}");
+        }
+    }
+
+    #[test]
+    fn toml_has_tables_too() {
+        let front = front("+++\ntitle = 3\ncover = {src = \"a.jpg\", alt = \"A\"}\n[taxonomies]\ntags = [\"x\"]\n[extra]\nk = 1\n+++\n");
+        assert_eq!((front.title.as_deref(), front.cover.as_deref(), front.cover_alt.as_deref()), (Some("3"), Some("a.jpg"), Some("A")));
+        assert_eq!(front.tags, ["x"]);
+    }
+
+    #[test]
+    fn unknown_keys_are_told_and_the_post_is_published() {
+        let split = read("---\ntitle: a\nmood: good\nexpiryDate: 2027-01-01\nlayout: x\n---\n").expect("published");
+        let told: Vec<_> = split.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(split.warnings.iter().all(Problem::is_warning));
+        assert_eq!(split.warnings.iter().map(|warning| warning.line).collect::<Vec<_>>(), [Some(4), Some(3)]);
+        assert!(told[1].contains("`mood` is not known here"), "{told:?}");
+        let many: String = (0..1000).map(|n| format!("unheard{n}: 1\n")).collect();
+        let split = read(&format!("---\n{many}---\n")).map(|split| split.warnings.len()).expect("published");
+        assert_eq!(split, UNKNOWN_MAX + 1);
+    }
+
+    #[test]
+    fn a_misspelt_key_that_hides_a_post_is_an_error() {
+        for key in ["drfat", "darft", "Draft", "drafts", "daft", "publised", "noindx"] {
+            assert!(read(&format!("---\n{key}: true\n---\n")).is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn large_front_matter_is_refused() {
+        let message = read(&format!("---\ntitle: {}\n---\n", "x".repeat(BYTES_MAX))).map(|_| ()).expect_err("too large");
+        assert!(message.contains("larger than 64 KiB"), "{message}");
+    }
+
+    #[test]
+    fn old_line_ends_are_line_ends() {
+        let split = read("---\rtitle: Hi\rtags: a\r---\rText\r").expect("read");
+        assert_eq!((split.front.title.as_deref(), split.body), (Some("Hi"), "Text\r"));
+        assert_eq!(read("+++\rtitle = \"Hi\"\r+++\rText").expect("read").body, "Text");
+        assert_eq!(read("---\ntitle: Hi\n...\nText").expect("read").body, "Text");
     }
 }

@@ -11,19 +11,25 @@
 
 mod answer;
 mod blog;
+mod card;
 mod config;
+mod context;
 mod digest;
 mod error;
 mod escape;
 mod export;
 mod feed;
 mod folder;
-mod footnotes;
 mod front_matter;
+mod head;
+mod json;
 mod large_file;
+mod links;
+mod llms;
 mod machine;
 mod markdown;
 mod markdown_form;
+mod markup;
 mod memory;
 mod model;
 mod parallel;
@@ -31,7 +37,9 @@ mod post;
 mod preview;
 mod related;
 mod reload;
+mod search;
 mod site;
+mod sitemap;
 mod slug;
 mod starter;
 mod static_file;
@@ -43,12 +51,14 @@ mod watch;
 mod words;
 
 pub use blog::{Blog, PrivateText, Rebuilt};
-pub use config::BlogOptions;
+pub use card::Card;
+pub use config::{AuthorOptions, BlogOptions, LookOptions, NavigationLink};
 pub use error::{BuildError, Problem, Severity};
 pub use export::{ExportError, Exported};
 pub use large_file::LargeFile;
 pub use site::{Draft, Found, Page, PageKind, Site, build, build_texts};
 pub use starter::starter;
+pub use theme::{looks, theme_files};
 pub use watch::{Change, WatchError, Watcher, watch};
 
 /// Files up to this size are held in memory; larger ones are read from disk, 64 KiB at a time, for each request.

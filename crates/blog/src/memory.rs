@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::SystemTime};
 use semantics::Timestamp;
 
 use crate::{
-    config::{BlogOptions, Settings},
+    config::{BlogOptions, LookSettings, Settings},
     error::{BuildError, Problem},
     folder::{self, Folder, Listed, Stamp, Unread},
     model::Model,
@@ -13,7 +13,8 @@ use crate::{
     site::Site,
     static_file::{Files, StaticFile},
     texts::{Published, Texts},
-    theme::Theme,
+    theme::{self, Theme, ThemeFiles},
+    view::try_theme,
 };
 
 /// A folder and everything that was read of it. Building a site again reads and renders only what has changed.
@@ -23,9 +24,18 @@ pub(crate) struct Memory {
     options: BlogOptions,
     /// The last settings that were right.
     settings: Option<Settings>,
-    theme: Arc<Theme>,
+    theme: Remembered,
     texts: Texts,
     files: Files,
+}
+
+/// The theme, and what it was made of.
+#[derive(Debug)]
+struct Remembered {
+    theme: Arc<Theme>,
+    /// The settings and the files of the theme. `None` if it has to be made again in any case.
+    source: Option<(LookSettings, Vec<(String, Stamp)>)>,
+    problems: Vec<Problem>,
 }
 
 /// What a build had to do.
@@ -40,7 +50,9 @@ pub(crate) struct Work {
 impl Memory {
     pub(crate) fn new(folder: PathBuf, options: BlogOptions) -> Self {
         let (texts, files) = (Texts::default(), Files::default());
-        Self { folder, options, settings: None, theme: Arc::new(Theme::embedded()), texts, files }
+        let (theme, problems) = Theme::new(&LookSettings::default(), &ThemeFiles::new(), None);
+        let theme = Remembered { theme: Arc::new(theme), source: None, problems };
+        Self { folder, options, settings: None, theme, texts, files }
     }
 
     /// Forgets everything that was read.
@@ -81,7 +93,7 @@ impl Memory {
     ) -> Result<(Site, Work), BuildError> {
         let clock = SystemTime::now();
         let mut problems = std::mem::take(&mut folder.problems);
-        let settings = self.settings(folder.config.as_ref(), &read, &mut problems)?;
+        let settings = self.settings(&folder, &read, &mut problems)?;
         let millis = i64::try_from(now.as_millis()).ok();
         let now = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).unwrap_or(jiff::Timestamp::MAX);
 
@@ -91,24 +103,51 @@ impl Memory {
         let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
         let Published { library, problems: more, next_due, rendered } = published;
         problems.extend(more);
-        let model = Model::new(settings, Arc::clone(&self.theme), library, icon(&files));
+        let look = settings.look.clone();
+        let model = self.themed(&folder.theme, clock, &look, |theme| Model::new(settings, theme, library, icon(&files)));
+        problems.extend(self.theme.problems.iter().cloned());
         Ok((Site::new(model, files, problems, next_due), Work { read, rendered }))
+    }
+
+    /// Makes the model with its theme. A theme whose settings and files are the same is not made again; one that was made is tried on the
+    /// pages of the model.
+    fn themed(&mut self, listed: &[Listed], clock: SystemTime, look: &LookSettings, model: impl FnOnce(Arc<Theme>) -> Model) -> Model {
+        let stamps = listed.iter().map(|file| (file.name.clone(), file.stamp)).collect();
+        let is_settled = listed.iter().all(|file| !file.stamp.is_fresh(clock));
+        let source = Some((look.clone(), stamps));
+        if self.theme.source == source {
+            return model(Arc::clone(&self.theme.theme));
+        }
+        let mut problems = Vec::new();
+        let files = theme::read(listed, &mut problems);
+        let (theme, wrong) = Theme::new(look, &files, Some(&self.theme.theme));
+        problems.extend(wrong);
+        let mut model = model(Arc::new(theme));
+        problems.extend(try_theme(&mut model));
+        self.theme = Remembered { theme: Arc::clone(&model.theme), source: source.filter(|_| is_settled), problems };
+        model
     }
 
     /// Reads the settings. If they are wrong, the last ones that were right stay.
     fn settings(
         &mut self,
-        file: Option<&Listed>,
+        folder: &Folder,
         read: impl Fn(&Listed) -> Result<String, Unread>,
         problems: &mut Vec<Problem>,
     ) -> Result<Settings, BuildError> {
-        let text = match file.map(read) {
+        let text = match folder.config.as_ref().map(read) {
             Some(Ok(text)) => Ok(Some(text)),
             Some(Err(Unread::Gone)) if self.settings.is_some() => Err(Vec::new()),
             None | Some(Err(Unread::Gone)) => Ok(None),
             Some(Err(Unread::Wrong(problem))) => Err(vec![problem]),
         };
-        let new = text.and_then(|text| Settings::new(&self.options, text.as_deref(), &self.folder));
+        let is_there = |name: &str| folder.files.iter().map(|(file, _)| file).chain(&folder.theme).any(|file| file.name == name);
+        let new = text.and_then(|text| {
+            let mut settings = Settings::new(&self.options, text.as_deref(), &self.folder)?;
+            problems.extend(settings.drop_missing(text.as_deref(), is_there));
+            problems.extend(settings.words_warning(text.as_deref()));
+            Ok(settings)
+        });
         match (new, &self.settings) {
             (Ok(settings), _) => {
                 self.settings = Some(settings.clone());

@@ -72,9 +72,9 @@ impl Model {
         Self { settings, theme, posts, pages, drafts, tags, authors, series, years, icon, related, translations }
     }
 
-    /// Returns the number of pages of the index; at least one.
-    pub(crate) fn index_pages(&self) -> usize {
-        self.posts.len().div_ceil(self.settings.posts_per_page).max(1)
+    /// Tells whether posts are by several authors. If not, the name of the one on every post would tell nothing.
+    pub(crate) fn has_authors(&self) -> bool {
+        self.authors.len() > 1
     }
 
     pub(crate) fn posts_of<'m>(&'m self, group: &'m Group) -> impl Iterator<Item = &'m Arc<Post>> {

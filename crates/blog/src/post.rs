@@ -12,6 +12,7 @@ use crate::{
     digest::fingerprint,
     error::Problem,
     front_matter::{self, FrontMatter, Moment, Split},
+    markup,
     markdown::{self, Heading, OutLink, Rendered, Text},
     slug,
     targets::Targets,
@@ -91,8 +92,14 @@ pub(crate) struct Post {
     pub(crate) lang: Option<String>,
     /// The key that joins translations: as the front matter says, or the path of the file without its language.
     pub(crate) translation: String,
+    /// The pictures in the text. The addresses of those of this site begin with [`BASE`](crate::feed::BASE).
+    pub(crate) pictures: Vec<String>,
     /// A number that differs if [`Post::html`] does.
     pub(crate) html_fingerprint: u128,
+    /// A number that differs if [`Post::feed_html`] does.
+    pub(crate) feed_fingerprint: u128,
+    /// A number that differs if the words of the text do.
+    pub(crate) words_fingerprint: u128,
     /// What else the author set.
     pub(crate) front: FrontMatter,
     /// A number that differs if anything in the post does.
@@ -257,7 +264,10 @@ impl Head {
             updated: *updated,
             tags: tags.clone(),
             summary: summary.clone().unwrap_or(first),
+            pictures: markup::pictures(&feed_html, &self.path),
             html_fingerprint: fingerprint(&html),
+            feed_fingerprint: fingerprint(&feed_html),
+            words_fingerprint: fingerprint(&markup::text(&html)),
             html,
             feed_html,
             minutes,

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
+    sync::Arc,
     time::SystemTime,
 };
 
@@ -12,18 +13,23 @@ use semantics::Timestamp;
 
 use crate::{
     blog::Rebuilt,
+    card::Card,
     config::BlogOptions,
+    context::{page_path, pages_of},
     digest::{entity_tag, fingerprint},
     error::{BuildError, Problem},
     feed::BASE,
+    head::cover,
     large_file::LargeFile,
+    links,
     machine::Machine,
     markdown_form,
     memory::Memory,
-    model::Model,
-    post::Standing,
+    model::{Model, year_path},
+    post::{Post, Standing},
+    search,
     static_file::StaticFile,
-    view::View,
+    view::{LIST_LINES, LIST_TAGS, View},
 };
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -40,12 +46,16 @@ pub enum PageKind {
     Page,
     /// The posts of a tag, or the list of tags.
     Tag,
+    /// Another list: the archive, a year, the authors, an author, a series; and the page for searching.
+    List,
     /// The feed, `/feed.xml`.
     Feed,
     /// The sitemap, `/sitemap.xml`.
     Sitemap,
     /// The rules for crawlers, `/robots.txt`.
     Robots,
+    /// Another text for programs: `/llms.txt`, and the index of the search.
+    Text,
     /// A part of the theme. Its address changes with its content, so what is at one address never changes.
     Asset,
     /// A file of the author.
@@ -95,6 +105,8 @@ pub enum Found<'s> {
     File(&'s LargeFile),
     /// Nothing but the way to where it is now: this path.
     Moved(&'s str),
+    /// A picture that is drawn when it is asked for. Its address is that of its content.
+    Card(Card),
 }
 
 /// A text that readers do not see yet.
@@ -146,6 +158,27 @@ enum Content {
     File(LargeFile),
     /// The path of where it is now.
     Moved(String),
+    Card(Subject),
+}
+
+/// What a card is about.
+#[derive(Debug, Clone, Copy)]
+enum Subject {
+    Site,
+    /// A post, by its place in [`Model::posts`].
+    Post(usize),
+    /// A page, by its place in [`Model::pages`].
+    Page(usize),
+}
+
+impl Subject {
+    fn card(self, model: &Model) -> Card {
+        match self {
+            Self::Site => Card::of_site(model),
+            Self::Post(index) => Card::of_post(model, &model.posts[index]),
+            Self::Page(index) => Card::of_post(model, &model.pages[index]),
+        }
+    }
 }
 
 impl Site {
@@ -190,6 +223,7 @@ impl Site {
             }
             Content::File(file) => Found::File(file),
             Content::Moved(path) => Found::Moved(path),
+            Content::Card(subject) => Found::Card(subject.card(&self.model)),
         }
     }
 
@@ -204,7 +238,7 @@ impl Site {
     pub(crate) fn end_of<'s>(&'s self, path: &'s str) -> Option<&'s str> {
         Some(match &self.addresses.get(path)?.content {
             Content::Moved(to) => to,
-            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) => path,
+            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) => path,
         })
     }
 
@@ -359,9 +393,10 @@ impl Tables {
     fn new(model: &Model, files: Vec<StaticFile>) -> Self {
         let mut tables = Self::default();
         tables.views(model);
-        for (path, kind, machine) in Machine::all() {
+        tables.cards(model);
+        for (path, kind, machine) in Machine::all(model) {
             let fingerprint = fingerprint(&(machine.fingerprint(model), &model.settings.base_url));
-            tables.addresses.insert(path.to_owned(), Address { kind, content: Content::Machine(machine), fingerprint });
+            tables.addresses.insert(path, Address { kind, content: Content::Machine(machine), fingerprint });
         }
         for (path, content_type, body) in model.theme.assets() {
             let etag = entity_tag(&body);
@@ -373,7 +408,26 @@ impl Tables {
             table.insert(file.address(), of_file(file));
         }
         tables.aliases(model);
+        let texts = model.posts.iter().chain(&model.pages).map(|text| &**text);
+        let problems = links::check(texts, |path| tables.addresses.contains_key(path));
+        tables.problems.extend(problems);
         tables
+    }
+
+    /// Adds the pictures of the site and of every text that has none of its own, and the script of the search.
+    fn cards(&mut self, model: &Model) {
+        let bare = |posts: &[Arc<Post>], subject: fn(usize) -> Subject| -> Vec<Subject> {
+            posts.iter().enumerate().filter(|(_, post)| cover(post).is_none()).map(|(index, _)| subject(index)).collect()
+        };
+        let texts = bare(&model.posts, Subject::Post).into_iter().chain(bare(&model.pages, Subject::Page));
+        for subject in texts.chain([Subject::Site]) {
+            let path = subject.card(model).path();
+            let fingerprint = fingerprint(&path);
+            self.addresses.insert(path, Address { kind: PageKind::Asset, content: Content::Card(subject), fingerprint });
+        }
+        let script = Bytes::from_static(search::SCRIPT.as_bytes());
+        let etag = entity_tag(&script);
+        self.addresses.insert(search::script_path(), held(PageKind::Asset, "text/javascript; charset=utf-8", script, etag));
     }
 
     fn views(&mut self, model: &Model) {
@@ -385,19 +439,35 @@ impl Tables {
         let mut view = |path: String, kind, view: View| {
             self.addresses.insert(path, address(kind, view));
         };
-        for number in 1..=model.index_pages() {
-            let path = if number == 1 { "/".to_owned() } else { format!("/page/{number}/") };
-            view(path, PageKind::Index, View::Index(number));
-        }
         for (index, post) in model.posts.iter().enumerate() {
             view(post.path.clone(), PageKind::Post, View::Post(index));
         }
         for (index, page) in model.pages.iter().enumerate() {
             view(page.path.clone(), PageKind::Page, View::Page(index));
         }
-        view("/tags/".to_owned(), PageKind::Tag, View::Tags);
-        for path in model.tags.keys() {
-            view(path.clone(), PageKind::Tag, View::Tag(path.clone()));
+        view("/archive/".to_owned(), PageKind::List, View::Archive);
+        view("/search/".to_owned(), PageKind::List, View::Search);
+        let mut list = |path: &str, kind, items, size, page: &dyn Fn(usize) -> View| {
+            for number in 1..=pages_of(items, size) {
+                view(page_path(path, number), kind, page(number));
+            }
+        };
+        list("/", PageKind::Index, model.posts.len(), model.settings.posts_per_page, &View::Index);
+        list("/tags/", PageKind::Tag, model.tags.len(), LIST_TAGS, &View::Tags);
+        for (path, group) in &model.tags {
+            list(path, PageKind::Tag, group.posts.len(), LIST_LINES, &|number| View::Tag(path.clone(), number));
+        }
+        for (&year, posts) in &model.years {
+            list(&year_path(year), PageKind::List, posts.len(), LIST_LINES, &|number| View::Year(year, number));
+        }
+        for (path, group) in &model.series {
+            list(path, PageKind::List, group.posts.len(), LIST_LINES, &|number| View::Series(path.clone(), number));
+        }
+        if model.has_authors() {
+            list("/authors/", PageKind::List, model.authors.len(), LIST_LINES, &View::Authors);
+            for (path, group) in &model.authors {
+                list(path, PageKind::List, group.posts.len(), LIST_LINES, &|number| View::Author(path.clone(), number));
+            }
         }
         for (index, draft) in model.drafts.iter().enumerate() {
             let kind = if draft.is_page { PageKind::Page } else { PageKind::Post };
@@ -448,7 +518,7 @@ mod tests {
     fn pages(site: &Site) -> BTreeMap<String, Page> {
         let page = |path: &str| match site.find(path, "http://blog.test")? {
             Found::Page(page) => Some((path.to_owned(), page)),
-            Found::File(_) | Found::Moved(_) => None,
+            Found::File(_) | Found::Moved(_) | Found::Card(_) => None,
         };
         site.addresses().filter_map(|(path, _)| page(path)).collect()
     }

@@ -8,6 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use unicode_normalization::UnicodeNormalization;
+
 /// Everything in the folder to which a link can lead, by path in the folder.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
@@ -71,6 +73,15 @@ impl Targets {
     /// Returns where the file with this path in the folder is. It is no Markdown file.
     pub(crate) fn file(&self, name: &str) -> Option<Target> {
         self.answer(name, self.known.files.get(name))
+    }
+
+    /// Returns a name that differs from `name` only in large and small letters, or in how a file system keeps them.
+    pub(crate) fn similar(&self, name: &str) -> Option<String> {
+        let folded = |name: &str| name.nfc().collect::<String>().to_lowercase();
+        let wanted = folded(name);
+        let is_similar =
+            |known: &&String| if known.is_ascii() && name.is_ascii() { known.eq_ignore_ascii_case(name) } else { folded(known) == wanted };
+        self.known.texts.keys().chain(self.known.files.keys()).filter(is_similar).min().cloned()
     }
 
     /// Returns the record of all questions.

@@ -1,101 +1,246 @@
 //! The words that the theme and the texts need, in the language of the blog.
+//!
+//! Each language is a file in `words/`: a constant with every word, so a language that lacks one does not compile. Plural forms, dates and the
+//! names of months are those of CLDR.
 
+mod cs;
+mod da;
+mod de;
+mod en;
+mod es;
+mod fi;
+mod fr;
+mod it;
+mod ja;
+mod ko;
+mod nb;
+mod nl;
+mod pl;
+mod plural;
+mod pt;
+mod ru;
+mod sv;
+mod tag;
+mod tr;
+mod uk;
+mod zh;
+
+use jiff::civil::Date;
 use serde::Serialize;
 
+use self::plural::Rule;
+pub(crate) use self::{plural::Plurals, tag::is_language_tag};
+
 /// The words of one language. Templates see them as `words`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Words {
+    /// The language tag of these words. It identifies them: no two languages have the same.
+    pub(crate) language: &'static str,
+    /// The name of the language in the language itself.
+    pub(crate) name: &'static str,
+    /// The direction of the script: `ltr` or `rtl`.
+    pub(crate) dir: &'static str,
+    /// The language and territory that Open Graph expects if the blog's tag names no territory, such as `de_DE`.
+    #[serde(skip)]
+    pub(crate) locale: &'static str,
+    /// The months as they stand in a date.
+    #[serde(skip)]
+    pub(crate) months: [&'static str; 12],
+    /// A date, with `{d}`, `{month}` and `{y}` in place of its parts.
+    #[serde(skip)]
+    pub(crate) date: &'static str,
+    #[serde(skip)]
+    pub(crate) plural: Rule,
+
+    // Parts of every page.
     pub(crate) skip: &'static str,
+    pub(crate) menu: &'static str,
+    pub(crate) home: &'static str,
     pub(crate) pages: &'static str,
     pub(crate) posts: &'static str,
     pub(crate) tags: &'static str,
     pub(crate) archive: &'static str,
+    pub(crate) author: &'static str,
     pub(crate) authors: &'static str,
-    pub(crate) search: &'static str,
     pub(crate) feed: &'static str,
-    pub(crate) updated: &'static str,
-    pub(crate) before: &'static str,
-    pub(crate) after: &'static str,
+    /// The word for the languages into which a text is translated.
+    pub(crate) languages: &'static str,
+    pub(crate) all_posts: &'static str,
+    pub(crate) top: &'static str,
+
+    // Lists.
     pub(crate) newer: &'static str,
     pub(crate) older: &'static str,
+    /// The name of the links to further pages of a list.
+    pub(crate) index_pages: &'static str,
+    pub(crate) read_more: &'static str,
+    pub(crate) empty: &'static str,
+    pub(crate) untagged: &'static str,
+    /// `Page {n} of {count}`.
+    pub(crate) page_of: &'static str,
+    /// `{n} posts`.
+    pub(crate) posts_count: Plurals,
+
+    // Posts.
+    pub(crate) published: &'static str,
+    pub(crate) updated: &'static str,
+    /// `{n} min read`.
+    pub(crate) minutes: Plurals,
+    pub(crate) before: &'static str,
+    pub(crate) after: &'static str,
+    /// The name of the links to the posts before and after.
+    pub(crate) neighbours: &'static str,
     pub(crate) related: &'static str,
     pub(crate) series: &'static str,
+    /// `Part {n} of {count}`.
+    pub(crate) part_of: &'static str,
     pub(crate) contents: &'static str,
+    pub(crate) draft: &'static str,
+    pub(crate) scheduled: &'static str,
+    /// What a page says that only the author sees.
+    pub(crate) preview: &'static str,
+
+    // Texts.
+    pub(crate) footnote: &'static str,
     pub(crate) footnotes: &'static str,
     pub(crate) back: &'static str,
     pub(crate) section: &'static str,
     pub(crate) table: &'static str,
+    pub(crate) code: &'static str,
+    /// The state of a ticked box in a list of tasks.
+    pub(crate) done: &'static str,
+    pub(crate) to_do: &'static str,
     pub(crate) note: &'static str,
     pub(crate) tip: &'static str,
     pub(crate) important: &'static str,
     pub(crate) warning: &'static str,
     pub(crate) caution: &'static str,
-    pub(crate) empty: &'static str,
-    pub(crate) untagged: &'static str,
+    /// The kinds of cards that lead to a video and to a message on a social network.
+    pub(crate) video: &'static str,
+    pub(crate) message: &'static str,
+    /// `Watch on {site}`.
+    pub(crate) watch_on: &'static str,
+    /// `Open on {site}`.
+    pub(crate) open_on: &'static str,
+
+    // The page of the search.
+    pub(crate) search: &'static str,
+    pub(crate) search_label: &'static str,
+    pub(crate) searching: &'static str,
+    /// `{n} results`.
+    pub(crate) results: Plurals,
+    pub(crate) nothing_found: &'static str,
+    pub(crate) search_failed: &'static str,
+    /// What is said where the index is too large to hold everything.
+    pub(crate) search_partial: &'static str,
+    /// How one finds a post where the search does not work.
+    pub(crate) search_without_script: &'static str,
+
+    // The page for addresses that do not exist.
     pub(crate) not_found: &'static str,
     pub(crate) not_found_text: &'static str,
-    pub(crate) all_posts: &'static str,
-    pub(crate) nothing_found: &'static str,
-    pub(crate) draft: &'static str,
-    /// The kind of a card that leads to a video elsewhere.
-    pub(crate) video: &'static str,
-    /// The kind of a card that leads to a message on a social network.
-    pub(crate) message: &'static str,
-    /// The kind of a card that leads to code elsewhere.
-    pub(crate) code: &'static str,
 }
 
-const ENGLISH: Words = Words {
-    skip: "Skip to the text",
-    pages: "Pages",
-    posts: "Posts",
-    tags: "Tags",
-    archive: "Archive",
-    authors: "Authors",
-    search: "Search",
-    feed: "Feed",
-    updated: "updated",
-    before: "Before this",
-    after: "After this",
-    newer: "Newer",
-    older: "Older",
-    related: "Related",
-    series: "Series",
-    contents: "Contents",
-    footnotes: "Footnotes",
-    back: "Back to the text",
-    section: "Link to this section",
-    table: "Table",
-    note: "Note",
-    tip: "Tip",
-    important: "Important",
-    warning: "Warning",
-    caution: "Caution",
-    empty: "Nothing is published yet. The first Markdown file in this folder will appear here.",
-    untagged: "No post has a tag yet.",
-    not_found: "There is nothing at this address",
-    not_found_text: "It may have moved, or it was never here.",
-    all_posts: "All posts",
-    nothing_found: "Nothing was found.",
-    draft: "Draft",
-    video: "Video",
-    message: "Post",
-    code: "Code",
-};
+/// Every language, English first.
+const LANGUAGES: [&Words; 19] = [
+    &en::WORDS,
+    &cs::WORDS,
+    &da::WORDS,
+    &de::WORDS,
+    &es::WORDS,
+    &fi::WORDS,
+    &fr::WORDS,
+    &it::WORDS,
+    &ja::WORDS,
+    &ko::WORDS,
+    &nb::WORDS,
+    &nl::WORDS,
+    &pl::WORDS,
+    &pt::WORDS,
+    &ru::WORDS,
+    &sv::WORDS,
+    &tr::WORDS,
+    &uk::WORDS,
+    &zh::SIMPLIFIED,
+];
+
+/// The words of a language are told apart by its tag alone: they are constants, and hashing them all for every page would cost more than the
+/// rest of the page.
+impl std::hash::Hash for Words {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.language.hash(state);
+        self.date.hash(state);
+    }
+}
+
+impl PartialEq for Words {
+    fn eq(&self, other: &Self) -> bool {
+        (self.language, self.date) == (other.language, other.date)
+    }
+}
+
+impl Eq for Words {}
 
 impl Words {
     /// Returns the words of the language with this tag (BCP 47), or English ones.
-    pub(crate) fn of(_language: &str) -> &'static Self {
-        &ENGLISH
+    pub(crate) fn of(language: &str) -> &'static Self {
+        Self::find(language).unwrap_or(&en::WORDS)
+    }
+
+    /// Returns the words of the language with this tag, or `None` if there are none: the "lookup" of RFC 4647 §3.4, which drops subtags from
+    /// the end until a language matches. `de-AT` has the words of `de`.
+    pub(crate) fn find(language: &str) -> Option<&'static Self> {
+        let mut tag = tag::canonical(language);
+        loop {
+            let special = match tag.as_str() {
+                "en-us" => Some(&en::AMERICAN),
+                "zh-hant" => Some(&zh::TRADITIONAL),
+                _ => None,
+            };
+            let known = special.or_else(|| LANGUAGES.into_iter().find(|words| words.language.eq_ignore_ascii_case(&tag)));
+            if known.is_some() {
+                return known;
+            }
+            tag.truncate(tag.rfind('-')?);
+        }
+    }
+
+    /// Returns the tags of all languages, for messages.
+    pub(crate) fn languages() -> impl Iterator<Item = &'static str> {
+        LANGUAGES.into_iter().map(|words| words.language)
+    }
+
+    /// Writes a date as one writes it in a sentence: `1 March 2026`.
+    pub(crate) fn long_date(&self, day: Date) -> String {
+        let month = usize::try_from(day.month()).ok().and_then(|month| self.months.get(month - 1)).copied().unwrap_or_default();
+        self.date.replace("{d}", &day.day().to_string()).replace("{month}", month).replace("{y}", &day.year().to_string())
     }
 
     /// Says how long a text takes to read.
     pub(crate) fn minutes(&self, minutes: usize) -> String {
-        format!("{minutes} min read")
+        self.count(&self.minutes, minutes)
+    }
+
+    /// Says how many posts there are.
+    pub(crate) fn posts_count(&self, count: usize) -> String {
+        self.count(&self.posts_count, count)
     }
 
     /// Says which page of how many this is.
     pub(crate) fn page_of(&self, number: usize, count: usize) -> String {
-        format!("Page {number} of {count}")
+        of(self.page_of, number, count)
     }
+
+    /// Says which part of a series this is.
+    pub(crate) fn part_of(&self, number: usize, count: usize) -> String {
+        of(self.part_of, number, count)
+    }
+
+    fn count(&self, forms: &Plurals, count: usize) -> String {
+        forms.form(self.plural.category(count)).replace("{n}", &count.to_string())
+    }
+}
+
+fn of(pattern: &str, number: usize, count: usize) -> String {
+    pattern.replace("{n}", &number.to_string()).replace("{count}", &count.to_string())
 }

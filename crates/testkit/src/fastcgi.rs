@@ -190,10 +190,10 @@ impl FastCgiPeer {
         self.end_with(0, 0).await;
     }
 
-    /// Says a whole response.
+    /// Says a whole response at once: whoever has read enough of it may close the connection, and nothing is left to be said then.
     pub async fn answer(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stdout(bytes).await;
-        self.end().await;
+        let pieces = bytes.as_ref().chunks(65_535).flat_map(|piece| record(STDOUT, 1, piece));
+        self.raw(pieces.chain(record(END_REQUEST, 1, &[0; 8])).collect::<Vec<_>>()).await;
     }
 
     /// Says bytes as they are.
@@ -205,12 +205,7 @@ impl FastCgiPeer {
     }
 
     async fn say(&mut self, kind: u8, id: u16, content: &[u8]) {
-        // Padding that is not zero, as the specification allows.
-        const PADDING: &[u8] = b"pad";
-        let [id_high, id_low] = id.to_be_bytes();
-        let [length_high, length_low] = u16::try_from(content.len()).expect("a record's content").to_be_bytes();
-        let header = [1, kind, id_high, id_low, length_high, length_low, 3, 0];
-        self.raw([&header, content, PADDING].concat()).await;
+        self.raw(record(kind, id, content)).await;
     }
 
     /// Waits for what comes next, and returns whether that is the end of the connection.
@@ -223,6 +218,16 @@ impl FastCgiPeer {
         let mut rest = Vec::new();
         let _ = patiently("the end of a connection", self.0.read_to_end(&mut rest)).await;
     }
+}
+
+/// Makes a record (FastCGI specification, 3.3).
+fn record(kind: u8, id: u16, content: &[u8]) -> Vec<u8> {
+    // Padding that is not zero, as the specification allows.
+    const PADDING: &[u8] = b"pad";
+    let [id_high, id_low] = id.to_be_bytes();
+    let [length_high, length_low] = u16::try_from(content.len()).expect("a record's content").to_be_bytes();
+    let header = [1, kind, id_high, id_low, length_high, length_low, 3, 0];
+    [&header, content, PADDING].concat()
 }
 
 /// Takes a length off a pair (FastCGI specification, 3.4).

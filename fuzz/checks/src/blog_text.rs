@@ -9,7 +9,8 @@ use crate::input::text;
 const NOW: Timestamp = Timestamp::from_secs(1_790_812_800);
 
 /// The input is a Markdown file. The blog is built or says on which line of which file it is wrong; every page has an address and is
-/// text; the feed and the sitemap are XML whatever is in a post.
+/// text; the feed and the sitemap are XML whatever is in a post. A post without HTML of its author becomes elements that are closed in order,
+/// and nothing in it runs.
 pub fn blog_text(data: &[u8]) {
     let text = text(data);
     let options =
@@ -44,8 +45,39 @@ pub fn blog_text(data: &[u8]) {
                 // The head of the page is ours, up to the text.
                 let head = body.split("<main").next().unwrap_or_default();
                 assert!(!head.contains("<script") && !head.contains("<img"), "{path}: {head}");
+                if !text.contains('<') {
+                    assert_closed(path, &body);
+                    let lower = body.to_ascii_lowercase();
+                    assert!(!lower.contains("=\"javascript:") && !lower.contains("=\"vbscript:"), "{path}: {body}");
+                }
             }
             PageKind::Page | PageKind::Robots | PageKind::Asset | PageKind::File => {}
         }
     }
+}
+
+/// Elements that have no end (HTML, 13.1.2).
+const VOID: [&str; 13] = ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
+
+/// Asserts that every element of a page is closed, in order.
+fn assert_closed(path: &str, html: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        let end = rest[at..].find('>').unwrap_or_else(|| panic!("{path}: a tag without end: {html}"));
+        let tag = &rest[at + 1..at + end];
+        rest = &rest[at + end + 1..];
+        let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap_or_default();
+        if tag.starts_with('!') || VOID.contains(&name) || tag.ends_with('/') {
+            continue;
+        }
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{path}: closed out of order: {html}");
+        } else if matches!(name, "script" | "style") {
+            rest = rest.split_once(&format!("</{name}>")).map_or("", |(_, rest)| rest);
+        } else {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{path}: never closed: {open:?}: {html}");
 }

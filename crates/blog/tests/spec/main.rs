@@ -2,6 +2,12 @@
 
 mod changes;
 mod drafts;
+mod feeds;
 mod folder;
+mod looks;
+mod head;
+mod languages;
 mod mistakes;
 mod oracle;
+mod search;
+mod sitemap;

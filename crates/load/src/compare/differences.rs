@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::Ratio;
 use crate::{
     Results,
-    output::quantity::{milliseconds, number, seconds},
+    output::{
+        printable,
+        quantity::{milliseconds, number, seconds},
+    },
     results::Second,
 };
 
@@ -87,7 +90,7 @@ fn not_the_same(old: &Results, new: &Results) -> Vec<String> {
         "The two cannot be compared: in one run clients waited for their answers, and so the server set the rate; in the other the schedule set it."
             .to_owned()
     });
-    incomparable.into_iter().chain(differ.map(|(what, one, two)| format!("{what}: {one} then, {two} now."))).collect()
+    incomparable.into_iter().chain(differ.map(|(what, one, two)| printable(&format!("{what}: {one} then, {two} now.")))).collect()
 }
 
 fn yes(is: bool) -> String {

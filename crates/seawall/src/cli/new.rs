@@ -30,10 +30,19 @@ impl Run for New {
             }
             fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let folder = folder.display();
-        confirm(&format!(
-            "Wrote a blog to {folder}.\n\n  seawall serve {folder}    serve it: http://127.0.0.1:8080\n\nEdit a post while it runs: the next request shows it.\n"
-        ));
+        confirm(&next_steps(&folder.display().to_string()));
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Says what was written, and what to type next. Each command works as it is printed.
+fn next_steps(folder: &str) -> String {
+    let steps = [
+        (format!("seawall serve {folder}"), "Read it on http://127.0.0.1:8080. What you save shows at once."),
+        (format!("seawall serve {folder} --drafts"), "The same with drafts, and with posts whose date has not come."),
+        (format!("seawall check {folder}"), "Everything that is wrong, with file and line."),
+        (format!("seawall build {folder} public --base-url https://blog.example.org"), "The whole site as a folder, for any server."),
+    ];
+    let steps: String = steps.iter().map(|(command, what)| format!("  {command}\n      {what}\n\n")).collect();
+    format!("Wrote a blog to {folder}.\n\n{steps}Its first post says how to write: {folder}/posts/2026-01-10-hello.md\n")
 }

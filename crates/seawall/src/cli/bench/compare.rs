@@ -123,7 +123,13 @@ pub(super) fn beside(comparison: &Comparison, is_direct: bool) -> Beside<'_> {
     if !is_direct {
         return beside;
     }
-    let said = format!("Before (A) is past the cache, after (B) is with it. {}", beside.said);
+    let times = match comparison.ratio.rate {
+        Some(rate) if rate.differs() && rate.ratio > 1.0 => {
+            format!("With Seawall's cache the site answered {:.1} times as many requests a second. ", rate.ratio)
+        }
+        _ => String::new(),
+    };
+    let said = format!("Before (A) is past the cache, after (B) is with it. {times}{}", beside.said);
     Beside { said, ..beside.named("before", "after") }
 }
 

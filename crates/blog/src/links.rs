@@ -1,0 +1,88 @@
+//! The links of all texts to addresses of the site, checked when the site is there.
+
+use std::collections::HashMap;
+
+use crate::{
+    error::Problem,
+    markdown::{OutLink, join},
+    post::Post,
+};
+
+/// The largest number of links that lead to nothing that are told.
+const PROBLEMS_MAX: usize = 100;
+
+/// Returns what is wrong with the links of `texts`. `is_there` tells whether there is something at a path of the site.
+///
+/// Such a link may still be right, as another program may answer at its address in front of the blog: so it is a warning.
+pub(crate) fn check<'p>(texts: impl Iterator<Item = &'p Post> + Clone, is_there: impl Fn(&str) -> bool) -> Vec<Problem> {
+    let anchors: HashMap<&str, &[String]> = texts.clone().map(|text| (text.path.as_str(), text.anchors.as_slice())).collect();
+    let mut problems = Vec::new();
+    for (text, link) in texts.flat_map(|text| text.links.iter().map(move |link| (text, link))) {
+        if problems.len() == PROBLEMS_MAX {
+            break;
+        }
+        let OutLink { path: written, fragment, line } = link;
+        let file = std::path::Path::new(&text.name);
+        let Some(path) = absolute(&text.path, written) else {
+            problems.push(Problem::warning(file, *line, format!("link to {written:?}: it leads out of the blog")));
+            continue;
+        };
+        let missing_anchor = |path: &str| {
+            let anchors = anchors.get(path)?;
+            fragment.as_ref().filter(|fragment| !fragment.eq_ignore_ascii_case("top") && anchors.binary_search(fragment).is_err())
+        };
+        if !is_there(&path) && !is_there(&format!("{path}/")) {
+            problems.push(Problem::warning(file, *line, format!("link to {written:?}: there is nothing at {path}")));
+        } else if let Some(anchor) = missing_anchor(&path).or_else(|| missing_anchor(&format!("{path}/"))) {
+            problems.push(Problem::warning(file, *line, format!("link to {written:?}: no section there has the anchor \"#{anchor}\"")));
+        }
+    }
+    problems
+}
+
+/// Returns the path to which a link leads from the text at `base`, as a browser does (RFC 3986 §5.2).
+fn absolute(base: &str, path: &str) -> Option<String> {
+    let folder = if path.starts_with('/') { "" } else { base.rsplit_once('/').map_or("", |(folder, _)| folder) };
+    let joined = join(folder, path)?;
+    let is_folder = path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..") || matches!(path, "." | "..");
+    Some(if is_folder && !joined.is_empty() { format!("/{joined}/") } else { format!("/{joined}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_where_a_browser_goes() {
+        let cases = [
+            ("/a/", "/b/", Some("/b/")),
+            ("/a/", "/", Some("/")),
+            ("/a/", "b", Some("/a/b")),
+            ("/a/", "../b/", Some("/b/")),
+            ("/a/", "..", Some("/")),
+            ("/a/b.html", "c.html", Some("/a/c.html")),
+            ("/a/", "../../b/", None),
+            ("/a/", ".", Some("/a/")),
+        ];
+        for (base, path, expected) in cases {
+            assert_eq!(absolute(base, path).as_deref(), expected, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn links_that_lead_to_nothing_are_told_and_the_text_is_published() {
+        let good = "[x](/b/) [y](/b) [z](b.md#here) [w](../b/#here) [v](/tags/) [u](/feed.xml) [t](/b/#top)";
+        let texts = [("a.md", format!("# A\n\n{good}\n\n[x](/gone/) [y](b.md#part) [z](more)\n")), ("b.md", "# B\n\n## Here\n".to_owned())];
+        let texts: Vec<_> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let site =
+            crate::build_texts(&texts, &crate::BlogOptions::default(), semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
+        let told: Vec<_> = site.problems().iter().map(ToString::to_string).collect();
+        let expected = [
+            "a.md:5: link to \"/gone/\": there is nothing at /gone/",
+            "a.md:5: link to \"/b/\": no section there has the anchor \"#part\"",
+            "a.md:5: link to \"more\": there is nothing at /a/more",
+        ];
+        assert_eq!(told, expected);
+        assert!(site.contains("/a/"));
+    }
+}

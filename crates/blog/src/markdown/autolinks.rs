@@ -1,0 +1,116 @@
+//! Addresses that stand in a text without any marks become links, as GitHub Flavored Markdown has it ("Autolinks (extension)").
+//!
+//! Mail addresses do not: who wants theirs to be a link writes `<a@example.org>`.
+
+use std::ops::Range;
+
+const PREFIXES: [&str; 3] = ["https://", "http://", "www."];
+
+/// Returns the place of the first address in `text` at or behind `from`. `before` stands in front of `text`.
+pub(super) fn find(text: &str, from: usize, before: Option<char>) -> Option<Range<usize>> {
+    let mut at = from;
+    while let Some(offset) = text[at..].find(['h', 'w', 'H', 'W']) {
+        let start = at + offset;
+        let previous = text[..start].chars().next_back().or(before);
+        let begins = previous.is_none_or(|c| c.is_whitespace() || matches!(c, '*' | '_' | '~' | '('));
+        if begins && let Some(length) = length(&text[start..]) {
+            return Some(start..start + length);
+        }
+        at = start + 1;
+    }
+    None
+}
+
+/// Returns the length of the address with which `text` begins.
+fn length(text: &str) -> Option<usize> {
+    let prefix = PREFIXES.iter().find(|prefix| text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))?;
+    let is_www = *prefix == "www.";
+    let domain = if is_www { text } else { &text[prefix.len()..] };
+    let end = domain.find(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))).unwrap_or(domain.len());
+    if !is_domain(&domain[..end]) {
+        return None;
+    }
+    let whole = &text[..text.find(|c: char| c.is_whitespace() || c == '<').unwrap_or(text.len())];
+    let length = without_punctuation(whole).len();
+    (length > prefix.len()).then_some(length)
+}
+
+fn is_domain(domain: &str) -> bool {
+    let mut parts = domain.trim_end_matches(['.', '-', '_']).rsplit('.');
+    let (Some(last), Some(second)) = (parts.next(), parts.next()) else { return false };
+    let is_name = |part: &str| !part.is_empty() && !part.contains('_');
+    is_name(last) && is_name(second) && parts.all(|part| !part.is_empty())
+}
+
+/// Cuts off what belongs to the sentence and not to the address.
+fn without_punctuation(address: &str) -> &str {
+    // Counted once: a row of a thousand brackets is cut off one by one.
+    let mut unmatched = address.matches(')').count().saturating_sub(address.matches('(').count());
+    let mut rest = address;
+    loop {
+        if rest.ends_with(['?', '!', '.', ',', ':', '*', '_', '~', '"', '\'']) {
+            rest = &rest[..rest.len() - 1];
+        } else if rest.ends_with(')') && unmatched > 0 {
+            unmatched -= 1;
+            rest = &rest[..rest.len() - 1];
+        } else if let Some(start) = entity(rest) {
+            rest = &rest[..start];
+        } else {
+            return rest;
+        }
+    }
+}
+
+/// Returns where the text begins that looks like an entity (`&amp;`) at the end of `text`.
+fn entity(text: &str) -> Option<usize> {
+    let name = text.strip_suffix(';')?;
+    let start = name.trim_end_matches(|c: char| c.is_ascii_alphanumeric()).strip_suffix('&')?.len();
+    (start + 1 < name.len()).then_some(start)
+}
+
+/// Returns the target of an address that was found.
+pub(super) fn target(address: &str) -> String {
+    if address.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www.")) { format!("http://{address}") } else { address.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// GitHub Flavored Markdown 0.29, section 6.9.
+    #[test]
+    fn addresses_end_where_the_sentence_goes_on() {
+        let cases = [
+            ("www.example.org", Some("www.example.org")),
+            ("Visit www.example.org/help for more.", Some("www.example.org/help")),
+            ("Visit www.example.org.", Some("www.example.org")),
+            ("Visit www.example.org/a.b.", Some("www.example.org/a.b")),
+            ("www.example.org/find?q=wall+(sea)", Some("www.example.org/find?q=wall+(sea)")),
+            ("www.example.org/find?q=wall+(sea)))", Some("www.example.org/find?q=wall+(sea)")),
+            ("(www.example.org/find?q=wall+(sea))", Some("www.example.org/find?q=wall+(sea)")),
+            ("(www.example.org/find?q=wall+(sea)", Some("www.example.org/find?q=wall+(sea)")),
+            ("www.example.org/find?q=(sea))+wall", Some("www.example.org/find?q=(sea))+wall")),
+            ("www.example.org/find?q=sea&hl=en", Some("www.example.org/find?q=sea&hl=en")),
+            ("www.example.org/find?q=sea&hl;", Some("www.example.org/find?q=sea")),
+            ("www.example.org/a<b", Some("www.example.org/a")),
+            ("http://example.org", Some("http://example.org")),
+            ("(Visit https://find.example.org/?q=wall+(sea))", Some("https://find.example.org/?q=wall+(sea)")),
+            ("see HTTPS://Example.org!", Some("HTTPS://Example.org")),
+            ("https://example.org:8443/x", Some("https://example.org:8443/x")),
+            ("*https://example.org*", Some("https://example.org")),
+            ("xhttps://example.org", None),
+            ("https://localhost/", None),
+            ("https://a_b.c_d/", None),
+            ("https://", None),
+            ("www.", None),
+            ("what where", None),
+            ("“https://日本.example/é”", None),
+            ("https://日本.example/é", Some("https://日本.example/é")),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(find(text, 0, None).map(|range| &text[range]), expected, "{text}");
+        }
+        assert_eq!(find("https://example.org", 0, Some('a')), None);
+        assert_eq!(target("www.a.org"), "http://www.a.org");
+    }
+}
