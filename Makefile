@@ -57,7 +57,7 @@ spec-wordpress: tools wordpress ## a real WordPress with Seawall: all tests of c
 	crates/seawall/tests/wordpress/bring-up --browser
 	SEAWALL_WORDPRESS_LONG=1 $(CARGO) test --locked --package seawall --test wordpress
 
-spec-blog: tools ghost ## the embedded blog in a browser, and its pages judged by axe, the checker of the W3C and Lighthouse; installs what it needs
+spec-blog: tools ghost ## the embedded blog in a browser, and its pages judged by axe, the checker of the W3C and Lighthouse: crates/seawall/tests/blog and blog_looks; installs what they need
 	crates/seawall/tests/ghost/bring-up --browser
 	crates/seawall/tests/blog_looks/bring-up
 	SEAWALL_BLOG_LONG=1 $(CARGO) test --locked --package seawall --test blog

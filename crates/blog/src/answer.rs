@@ -199,30 +199,28 @@ impl Answer<'_> {
                 self.depends_on(to);
                 self.moved(to)
             }
-            Some(Found::Card(card)) => self.drawn(card).await,
+            Some(Found::Card(card)) => self.drawn(card, status).await,
             None => return Ok(None),
         };
         Ok(Some(response))
     }
 
     /// Answers with a card, which is drawn unless the client has it.
-    async fn drawn(&mut self, card: Card) -> Response<Body> {
+    async fn drawn(&self, card: Card, status: StatusCode) -> Response<Body> {
         // Its address is that of its content, so it tells the content without drawing it.
         let etag = entity_tag(card.path().as_bytes());
-        let mut known = Response::new(Body::Empty);
-        self.finish(known.headers_mut(), PageKind::Asset, Some(&etag));
-        if let Some(answered) = self.precondition(&known) {
+        let mut response = Response::new(Body::Empty);
+        *response.status_mut() = status;
+        self.finish(response.headers_mut(), PageKind::Asset, Some(&etag));
+        if let Some(answered) = self.precondition(&response) {
             return answered;
         }
         let Some(body) = self.shared.studio.draw(card).await else {
-            // This is true for a moment only, so it must not be kept under the tags of the path.
-            self.tags.clear();
             let mut response = short(StatusCode::SERVICE_UNAVAILABLE, "Too many pictures are being drawn. Come again in a moment.\n");
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
-            response.headers_mut().insert(CACHE_CONTROL, PRIVATE);
             return response;
         };
-        self.whole(Page { status: StatusCode::OK, content_type: card::MEDIA_TYPE, body, etag, kind: PageKind::Asset }, StatusCode::OK)
+        self.whole(Page { status: StatusCode::OK, content_type: card::MEDIA_TYPE, body, etag, kind: PageKind::Asset }, status)
     }
 
     /// Answers as a rule of `_redirects` says.

@@ -7,7 +7,10 @@ use std::{
 
 use arc_swap::ArcSwap;
 use http::{Request, Response};
-use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError, files::Rules};
+use origins::{
+    Arrival, Body, LocalFuture, OnInterim, Origin, OriginError,
+    files::{REDIRECTS, Rules},
+};
 use semantics::Timestamp;
 
 use crate::{
@@ -19,6 +22,7 @@ use crate::{
     preview::Previews,
     reload::Reload,
     site::{Draft, Site, not_among},
+    slug,
 };
 
 /// A folder of Markdown, built and ready. Clones share the current site.
@@ -36,10 +40,9 @@ pub(crate) struct Shared {
     rules: ArcSwap<Rules>,
     /// Held by whoever builds. Readers never wait for it.
     memory: Mutex<Memory>,
-    /// Draws the pictures of posts that have none.
-    pub(crate) studio: Studio,
     previews: OnceLock<Previews>,
     pub(crate) reload: Reload,
+    pub(crate) studio: Studio,
 }
 
 impl Shared {
@@ -158,7 +161,8 @@ impl Blog {
     /// Returns every problem that there is: those of the folder, and lines of `_redirects` and `_headers` that are ignored.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        self.site().problems().iter().cloned().chain(mistakes(&self.shared.rules())).collect()
+        let site = self.site();
+        site.problems().iter().cloned().chain(mistakes(&self.shared.rules(), &site)).collect()
     }
 
     /// Returns the current site.
@@ -189,11 +193,11 @@ impl Blog {
         let (new, Work { read, rendered }) = memory.build(now)?;
         let mut rebuilt = Rebuilt { read, rendered, ..self.site().difference(&new) };
         let (old_rules, rules) = (self.shared.rules(), Rules::of_folder(&self.shared.folder).unwrap_or_default());
+        let (before, after) = (mistakes(&old_rules, &self.site()), mistakes(&rules, &new));
+        rebuilt.problems.extend(not_among(&after, &before));
+        rebuilt.mended.extend(not_among(&before, &after));
         if rules != *old_rules {
             rebuilt.rules = true;
-            let (old, new): (Vec<_>, Vec<_>) = (mistakes(&old_rules).collect(), mistakes(&rules).collect());
-            rebuilt.problems.extend(not_among(&new, &old));
-            rebuilt.mended.extend(not_among(&old, &new));
             self.shared.rules.store(Arc::new(rules));
         }
         self.shared.site.store(Arc::new(new));
@@ -214,9 +218,15 @@ pub struct PrivateText {
     pub link: Option<String>,
 }
 
-/// Returns the lines of `_redirects` and `_headers` that are ignored, as problems.
-fn mistakes(rules: &Rules) -> impl Iterator<Item = Problem> {
-    rules.mistakes().iter().map(|mistake| Problem::warning(Path::new(mistake.file), mistake.line, mistake.problem.clone()))
+/// Returns the lines of `_redirects` and `_headers` that have no effect, as problems.
+fn mistakes(rules: &Rules, site: &Site) -> Vec<Problem> {
+    let ignored = rules.mistakes().iter().map(|mistake| Problem::warning(Path::new(mistake.file), mistake.line, mistake.problem.clone()));
+    let is_taken = |path: &str| slug::decode_path(path).is_some_and(|path| site.contains(&path) || site.contains(&format!("{path}/")));
+    let taken = rules.giving_way().filter(|(_, path)| is_taken(path)).map(|(line, path)| {
+        let message = format!("{path} is an address of the blog, which goes first: write the status with a ! (301!) to have the rule go first");
+        Problem::warning(Path::new(REDIRECTS), line, message)
+    });
+    ignored.chain(taken).collect()
 }
 
 impl Origin for Blog {
@@ -246,7 +256,7 @@ mod tests {
     use semantics::Scheme;
 
     use super::*;
-    use crate::HELD_FILE_BYTES_MAX;
+    use crate::{HELD_FILE_BYTES_MAX, PageKind};
 
     const NOW: Timestamp = Timestamp::from_secs(1_790_812_800);
 

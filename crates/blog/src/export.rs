@@ -16,9 +16,9 @@ use bytes::Bytes;
 use origins::media_type;
 
 use crate::{
-    card,
     answer::{MARKDOWN_NAME, NOT_FOUND_PATH},
     blog::Blog,
+    card::{self, Card},
     site::{Found, PageKind, Site},
     slug::encode_path,
 };
@@ -78,6 +78,8 @@ enum Content {
     Held(Bytes),
     /// It is too large to hold, and lies here.
     At(PathBuf),
+    /// It is drawn when it is written. Its address is that of what is on it, so one that is there need not be drawn again.
+    Drawn(Card),
 }
 
 impl Blog {
@@ -151,7 +153,7 @@ fn files(site: &Site, redirects: &str, headers: &str, base: &str) -> Result<BTre
         let (content_type, content) = match site.find(path, base) {
             Some(Found::Page(page)) => (page.content_type, Content::Held(page.body)),
             Some(Found::File(file)) => (file.content_type, Content::At(file.path.clone())),
-            Some(Found::Card(card)) => (card::MEDIA_TYPE, Content::Held(card.draw())),
+            Some(Found::Card(card)) => (card::MEDIA_TYPE, Content::Drawn(card)),
             Some(Found::Moved(to)) => {
                 let _ = writeln!(moved, "{} {} 301", encode_path(path), encode_path(to));
                 continue;
@@ -259,6 +261,7 @@ fn put(folder: &Path, name: &str, content: &Content) -> Result<bool, ExportError
     let written = match content {
         Content::Held(bytes) => fs::write(&temporary, bytes),
         Content::At(source) => fs::copy(source, &temporary).map(drop),
+        Content::Drawn(card) => fs::write(&temporary, card.draw()),
     };
     let put = written.and_then(|()| fs::rename(&temporary, &path));
     if put.is_err() {
@@ -275,6 +278,7 @@ fn is_same(path: &Path, content: &Content) -> io::Result<bool> {
     };
     let bytes = file.metadata()?.len();
     match content {
+        Content::Drawn(_) => Ok(bytes > 0),
         Content::Held(own) => {
             if own.len() as u64 != bytes {
                 return Ok(false);

@@ -41,7 +41,7 @@ pub(crate) use path::target;
 pub use redirects::Leads;
 pub use root::Links;
 pub(crate) use root::{Entry, Root, is_hidden};
-pub use rules::{Mistake, Rules, canonical_path};
+pub use rules::{Mistake, REDIRECTS, Rules, canonical_path};
 pub use watch::{Change, Watcher};
 
 /// The options for serving a folder.

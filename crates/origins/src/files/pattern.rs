@@ -82,6 +82,14 @@ impl Pattern {
         Ok(Self { pieces, tail })
     }
 
+    /// Returns the path that the pattern matches, if it matches no other.
+    pub(super) fn only_path(&self) -> Option<&str> {
+        match (&self.pieces[..], &self.tail) {
+            ([Piece::Text(path)], None) => Some(path),
+            _ => None,
+        }
+    }
+
     /// Returns whether the pattern has a placeholder of this name.
     pub(super) fn captures(&self, name: &str) -> bool {
         (name == "splat" && self.tail.is_some()) || self.pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(own) if own == name))

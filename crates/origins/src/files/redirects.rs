@@ -26,6 +26,8 @@ pub(super) struct Redirects(Vec<Rule>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
+    /// The number of the line, counted from 1.
+    line: usize,
     from: Pattern,
     to: String,
     pub(super) status: StatusCode,
@@ -50,12 +52,17 @@ impl Redirects {
                 complain.of(number, format!("from here on left out: more than {RULES_MAX} rules"));
                 break;
             }
-            match rule(line) {
+            match rule(number, line) {
                 Ok(rule) => rules.push(rule),
                 Err(problem) => complain.of(number, problem),
             }
         }
         Self(rules)
+    }
+
+    /// Returns the rules for one path alone that give way to what is there: the number of the line and the path in its one spelling.
+    pub(super) fn giving_way(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.0.iter().filter(|rule| !rule.forced).filter_map(|rule| Some((rule.line, rule.from.only_path()?)))
     }
 
     /// Returns the first rule for a [canonical](super::pattern::canonical) path, and its captures.
@@ -87,7 +94,7 @@ impl Rule {
     }
 }
 
-fn rule(line: &str) -> Result<Rule, String> {
+fn rule(number: usize, line: &str) -> Result<Rule, String> {
     let line = line.split_once(" #").map_or(line, |(line, _)| line);
     let mut words = line.split_whitespace();
     let from = words.next().unwrap_or_default();
@@ -120,7 +127,7 @@ fn rule(line: &str) -> Result<Rule, String> {
         None => return Err("names no target: write the old path, the new one, and a status".to_owned()),
     };
     check(to, status, &from)?;
-    Ok(Rule { from, to: to.to_owned(), status, forced })
+    Ok(Rule { line: number, from, to: to.to_owned(), status, forced })
 }
 
 /// Reads a status and its `!`; returns `None` if the word is not a status.

@@ -18,7 +18,8 @@ use super::{
     root::Root,
 };
 
-pub(super) const REDIRECTS: &str = "_redirects";
+/// The name of the file with redirects.
+pub const REDIRECTS: &str = "_redirects";
 pub(super) const HEADERS: &str = "_headers";
 
 /// The most bytes that are read of a file; a longer one is cut off here.
@@ -88,6 +89,12 @@ impl Rules {
     pub fn redirect(&self, path: &str, query: Option<&str>, is_forced: bool) -> Option<Leads> {
         let (rule, captures) = self.redirects.find(path)?;
         if rule.forced == is_forced { rule.leads(&captures, path, query) } else { None }
+    }
+
+    /// Returns the redirects from one path alone that apply only where nothing else is: the number of the line in `_redirects`, counted from 1, and the
+    /// [canonical](canonical_path) path.
+    pub fn giving_way(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.redirects.giving_way()
     }
 
     /// Sets the fields that the rules name for a [canonical](canonical_path) path.

@@ -66,7 +66,17 @@ impl Entry {
 
 /// Every command, in groups, in the order in which they are needed.
 const GROUPS: [(&str, &[Entry]); 5] = [
-    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<theme::Theme>(), entry::<build::Build>(), entry::<tune::Tune>()]),
+    (
+        "Begin",
+        &[
+            entry::<serve::Serve>(),
+            entry::<check::Check>(),
+            entry::<new::New>(),
+            entry::<build::Build>(),
+            entry::<theme::Theme>(),
+            entry::<tune::Tune>(),
+        ],
+    ),
     (
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],

@@ -3,11 +3,12 @@
 #![expect(clippy::expect_used, reason = "tests")]
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
+    time::{Duration, UNIX_EPOCH},
 };
 
 /// Whether tests run that need a browser.
@@ -77,7 +78,11 @@ fn journey(name: &str, url: &str, folder: &Path) {
 fn blog() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir_all(folder.path().join("blog/posts")).expect("made");
-    fs::write(folder.path().join("blog/posts/hello.md"), "---\ntitle: Hello\ndate: 2026-01-10\n---\nversion one\n").expect("written");
+    let post = folder.path().join("blog/posts/hello.md");
+    fs::write(&post, "---\ntitle: Hello\ndate: 2026-01-10\n---\nversion one\n").expect("written");
+    // As posts mostly are: a browser that is told nothing keeps what is old for long.
+    let old = UNIX_EPOCH + Duration::from_hours(24 * 365 * 50);
+    File::options().write(true).open(&post).and_then(|file| file.set_modified(old)).expect("dated");
     folder
 }
 

@@ -94,10 +94,11 @@ fn check_tells_all_problems_of_a_blog() {
 
     place.write("blog/first.md", "---\ntitle: First\nlayout: wide\n---\ntext\n");
     place.write("blog/_headers", "nonsense\n");
+    place.write("blog/_redirects", "/old /first/\n/first /old 302\n");
     let warned = check(&["blog"]);
     let (out, err) = text(&warned);
     assert_eq!(warned.status.code(), Some(0), "{warned:?}");
-    assert!(err.contains("warning: ") && err.contains("blog/_headers:1: ") && out.contains("is fine, with "), "{out}{err}");
+    assert!(err.contains("warning: ") && err.contains("blog/_headers:1: ") && err.contains("blog/_redirects:2: /first is an address") && out.contains("is fine, with "), "{out}{err}");
 
     place.write("blog/bad.md", "---\ntitle: Bad\ndate: soon\n---\n\n");
     place.write("blog/worse.md", "---\ntitle: [\n---\n");

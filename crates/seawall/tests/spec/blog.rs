@@ -134,7 +134,7 @@ async fn posts_come_and_go() {
 /// RFC 9110 §12.5.1: what a client weighs highest. All browsers share one stored page.
 #[tokio::test]
 async fn a_post_is_markdown_for_whoever_prefers_that_and_one_page_for_all_browsers() {
-    let text = "Some *words*, [a link](b.md#part) and ![a cat](cat.png).\n";
+    let text = "Some *words*, [a link](b.md#part) and ![a cat](cat.png).";
     let files = [("posts/a.md", post("A title", text)), ("posts/b.md", post("B", "other")), ("posts/cat.png", "png".to_owned())];
     let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let (_folder, site) = site_of(&files, "");
