@@ -145,8 +145,10 @@ pub(crate) struct Cover<'p> {
 
 /// Returns the picture at the head of `post`.
 pub(crate) fn cover(post: &Post) -> Option<Cover<'_>> {
-    let url = markup::resolve(post.front.cover.as_ref()?, &format!("/{}", post.name));
-    Some(Cover { url: Cow::Owned(url), width: None, height: None, alt: post.front.cover_alt.as_deref().unwrap_or_default() })
+    let picture = post.cover.as_ref()?;
+    let known = |side: u32| Some(side).filter(|&side| side > 0);
+    let url = Cow::Owned(markup::resolve(&picture.src, &post.path));
+    Some(Cover { url, width: known(picture.src_width), height: known(picture.src_height), alt: &picture.alt })
 }
 
 impl Cover<'_> {

@@ -95,6 +95,20 @@ impl Format {
         }
     }
 
+    /// Returns the media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Jpeg => "image/jpeg",
+            Self::Png => "image/png",
+            Self::Gif => "image/gif",
+            Self::WebP => "image/webp",
+            Self::Avif => "image/avif",
+            Self::Bmp => "image/bmp",
+            Self::Svg => "image/svg+xml",
+        }
+    }
+
     /// Returns the extension of files of this format.
     #[must_use]
     pub const fn extension(self) -> &'static str {

@@ -68,7 +68,7 @@ struct Queue {
     at_work: usize,
     idle: usize,
     closed: bool,
-    /// Whether a placeholder became known since the last rest.
+    /// Whether something became known since the last rest.
     news: bool,
     counts: Counts,
 }
@@ -219,7 +219,8 @@ impl Desk {
         &self.workshop
     }
 
-    /// Sets what is called on a thread of the workshop whenever it has nothing left to do and placeholders became known since the last time.
+    /// Sets what is called on a thread of the workshop whenever it has nothing left to do and since the last time a placeholder became known, or a
+    /// picture was found of which nothing can be made.
     pub fn on_rest(&self, call: impl Fn() + Send + Sync + 'static) {
         self.workshop.shared.on_rest.lock().insert(self.number, Arc::new(call));
     }
@@ -432,7 +433,10 @@ impl Shared {
             return;
         }
         if source.fail(fault) {
-            self.queue.lock().counts.failed += 1;
+            let mut queue = self.queue.lock();
+            queue.counts.failed += 1;
+            queue.news = true;
+            drop(queue);
             tracing::warn!("{} {fault}; it is shown as it is", source.path().display());
         }
     }
