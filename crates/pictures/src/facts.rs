@@ -15,6 +15,7 @@ use image::metadata::Orientation;
 
 use crate::fault::Fault;
 use head::Head;
+pub(crate) use jpeg::is_frame;
 
 /// Kinds of picture files, told by their content and never by their name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

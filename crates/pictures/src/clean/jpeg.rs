@@ -4,10 +4,13 @@
 use std::io::{Read, Seek};
 
 use super::{Scan, exif_of};
-use crate::{Fault, facts::exif_orientation};
+use crate::{
+    Fault,
+    facts::{exif_orientation, is_frame},
+};
 
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
-    let mut orientation = 1;
+    let (mut orientation, mut has_frame) = (1, false);
     scan.go_to(2)?;
     scan.keep(0..2)?;
     while let Some((start, marker)) = marker(scan)? {
@@ -23,7 +26,8 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
                 let end = scan.at + u64::from(length).saturating_sub(2);
                 if matches!(marker, 0xe0..=0xef | 0xfe) {
                     let content = scan.some(end - scan.at)?;
-                    if marker == 0xe1 {
+                    // What says how to turn the picture stands before it.
+                    if marker == 0xe1 && !has_frame {
                         orientation = content.strip_prefix(b"Exif\0\0").and_then(exif_orientation).unwrap_or(orientation);
                     }
                     let is_kept = match marker {
@@ -36,6 +40,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
                         scan.keep(start..end)?;
                     }
                 } else {
+                    has_frame |= is_frame(marker);
                     scan.keep(start..end)?;
                 }
                 scan.go_to(end)?;

@@ -17,12 +17,13 @@ const EXIF_BYTES_MAX: u64 = 1024 * 1024;
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     scan.go_to(8)?;
     scan.keep(0..8)?;
-    let (mut orientation, mut header_end) = (1, None);
+    let (mut orientation, mut header_end, mut has_pixels) = (1, None, false);
     while let Some([a, b, c, d, kind @ ..]) = scan.array::<8>()? {
         let start = scan.at - 8;
         let length = u64::from(u32::from_be_bytes([a, b, c, d]));
         let end = scan.at + length + 4;
-        if &kind == b"eXIf" && length <= EXIF_BYTES_MAX {
+        has_pixels |= &kind == b"IDAT";
+        if &kind == b"eXIf" && length <= EXIF_BYTES_MAX && !has_pixels {
             orientation = exif_orientation(&scan.some(length)?).unwrap_or(orientation);
         }
         if KEPT.contains(&&kind) {

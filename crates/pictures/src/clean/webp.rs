@@ -18,7 +18,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     let announced = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
     // What lies behind the announced end is no part of the picture.
     let file_end = scan.bytes.min(announced.saturating_add(8));
-    let (mut orientation, mut flags) = (1, None);
+    let (mut orientation, mut flags) = (None, None);
     let mut kept = Vec::new();
     while scan.at + 8 <= file_end
         && let Some([kind @ .., a, b, c, d]) = scan.array::<8>()?
@@ -26,14 +26,18 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         let start = scan.at - 8;
         let length = u64::from(u32::from_le_bytes([a, b, c, d]));
         let end = (scan.at + length + (length & 1)).min(file_end);
-        if &kind == b"EXIF" && length <= EXIF_BYTES_MAX {
-            orientation = exif_orientation(&scan.some(length)?).unwrap_or(orientation);
+        let is_announced = flags.is_some_and(|(_, flags)| flags & HAS_EXIF != 0);
+        if &kind == b"EXIF" && length <= EXIF_BYTES_MAX && is_announced && orientation.is_none() {
+            let exif = scan.some(length.min(file_end - scan.at))?;
+            orientation = exif_orientation(&exif).filter(|_| exif.len() as u64 == length).or(Some(1));
         }
-        if &kind == b"VP8X" && length >= 1 && flags.is_none() {
+        if &kind == b"VP8X" && length == 10 && start == 12 {
             scan.go_to(start + 8)?;
             flags = scan.byte()?.map(|flags| (start + 8, flags));
         }
-        if KEPT.contains(&&kind) {
+        // One of another length hides something.
+        let is_hiding = &kind == b"VP8X" && (length != 10 || start != 12);
+        if KEPT.contains(&&kind) && !is_hiding {
             if kept.len() >= super::PIECES_MAX {
                 return Err(Fault::damaged("it has too many parts"));
             }
@@ -44,7 +48,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     let mut exif = Vec::new();
     if let Some((_, flags)) = &mut flags {
         *flags &= !(HAS_EXIF | HAS_XMP);
-        if orientation > 1 {
+        if let Some(orientation) = orientation.filter(|&orientation| orientation > 1) {
             *flags |= HAS_EXIF;
             exif.extend_from_slice(b"EXIF\x1a\0\0\0");
             exif.extend_from_slice(&exif_of(orientation));

@@ -13,9 +13,11 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
         match marker(head)? {
             0x01 | 0xd0..=0xd8 => {}
             0xd9 | 0xda => return Err(Fault::NoSize),
-            // Frame headers; the three left out are tables and an extension (§B.1.1.3).
-            0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
-                head.skip(3)?;
+            marker if is_frame(marker) => {
+                let (length, _precision) = (head.be16()?, head.byte()?);
+                if length < 8 {
+                    return Err(Fault::damaged("its frame header is too short"));
+                }
                 let (height, width) = (head.be16()?, head.be16()?);
                 return Ok(Facts { orientation, ..Facts::plain(Format::Jpeg, width.into(), height.into()) });
             }
@@ -32,6 +34,11 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
             }
         }
     }
+}
+
+/// Tells whether a frame header follows a marker. The three left out are tables and an extension (§B.1.1.3).
+pub(crate) const fn is_frame(marker: u8) -> bool {
+    matches!(marker, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf)
 }
 
 /// Reads up to the next marker. What lies before it is passed over, as decoders do.

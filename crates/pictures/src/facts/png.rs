@@ -28,7 +28,7 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
             b"tRNS" => facts.alpha = true,
             b"eXIf" if length <= EXIF_BYTES_MAX => {
                 let exif = head.block(length.into())?;
-                facts.orientation = exif_orientation(&exif).unwrap_or(1);
+                facts.orientation = exif_orientation(&exif).unwrap_or(facts.orientation);
                 head.skip(4)?;
                 continue;
             }

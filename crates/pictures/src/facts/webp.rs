@@ -9,8 +9,10 @@ use crate::fault::Fault;
 const EXIF_BYTES_MAX: u32 = 1024 * 1024;
 
 pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
-    head.skip(12)?;
-    let (kind, _length) = (head.array::<4>()?, head.le32()?);
+    head.skip(4)?;
+    let end = u64::from(head.le32()?) + 8;
+    head.skip(4)?;
+    let (kind, length) = (head.array::<4>()?, head.le32()?);
     match &kind {
         b"VP8 " => {
             let [_, _, _, a, b, c] = head.array()?;
@@ -28,14 +30,14 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
             let (width, height) = ((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1);
             Ok(Facts { alpha: bits >> 28 & 1 == 1, ..Facts::plain(Format::WebP, width, height) })
         }
-        b"VP8X" => {
+        b"VP8X" if length == 10 => {
             let [flags, _, _, _] = head.array()?;
             let (width, height) = (head.le24()? + 1, head.le24()? + 1);
             let mut facts = Facts::plain(Format::WebP, width, height);
             (facts.animated, facts.alpha) = (flags & 0x02 != 0, flags & 0x10 != 0);
             if flags & 0x08 != 0 {
                 // It stands behind the pixels. A file that is cut off has a size all the same.
-                facts.orientation = orientation(head).ok().flatten().unwrap_or(1);
+                facts.orientation = orientation(head, end).ok().flatten().unwrap_or(1);
             }
             Ok(facts)
         }
@@ -43,13 +45,18 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
     }
 }
 
-fn orientation<R: Read + Seek>(head: &mut Head<R>) -> Result<Option<u8>, Fault> {
-    loop {
+/// Looks for the orientation in the chunks up to `end`.
+fn orientation<R: Read + Seek>(head: &mut Head<R>, end: u64) -> Result<Option<u8>, Fault> {
+    while head.at() + 8 <= end {
         head.piece()?;
         let (kind, length) = (head.array::<4>()?, head.le32()?);
         if &kind == b"EXIF" && length <= EXIF_BYTES_MAX {
+            if head.at() + u64::from(length) > end {
+                return Ok(None);
+            }
             return Ok(exif_orientation(&head.block(length.into())?));
         }
         head.skip(u64::from(length) + u64::from(length & 1))?;
     }
+    Ok(None)
 }
