@@ -36,6 +36,9 @@ pub struct BlogOptions {
     pub footer: Option<String>,
     /// The number of posts on each index page, 1 to 100. Default: 10.
     pub posts_per_page: Option<usize>,
+    /// Whether pages show pictures in sizes and forms made for them, and pictures are sent without their metadata, such as where a photograph was
+    /// taken. Default: yes.
+    pub pictures: Option<bool>,
     /// Whether drafts and posts whose time has not come are published with the others, marked as what they are. Default: no.
     pub drafts: bool,
     /// How the blog looks.
@@ -85,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) language: String,
     pub(crate) footer: Option<String>,
     pub(crate) posts_per_page: usize,
+    /// Whether there are variants of pictures, and pictures are sent without their metadata.
+    pub(crate) pictures: bool,
     /// Whether drafts are published.
     pub(crate) drafts: bool,
     pub(crate) look: LookSettings,
@@ -159,6 +164,7 @@ impl Settings {
             language,
             footer: options.footer.clone().or(file.footer),
             posts_per_page,
+            pictures: options.pictures.or(file.pictures).unwrap_or(true),
             drafts: options.drafts || file.drafts,
             look,
             navigation,

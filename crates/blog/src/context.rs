@@ -12,6 +12,7 @@ use crate::{
     markdown::Heading,
     head::Head,
     model::{Group, Model, author_path},
+    picture::Picture,
     post::{Post, Standing},
     slug::{encode_path, tag_slug},
     theme::{Link, Tag, tag_path},
@@ -208,6 +209,7 @@ pub(crate) struct Item<'m> {
     /// How long the text takes to read, in words.
     reading: String,
     summary: &'m str,
+    cover: Option<&'m Picture>,
     tags: Vec<Tag>,
     /// The authors, if the blog has several.
     authors: Vec<Byline<'m>>,
@@ -296,6 +298,7 @@ impl<'m> Item<'m> {
             year: post.date.day.year(),
             reading: words.minutes(post.minutes),
             summary: &post.summary,
+            cover: post.cover.as_ref(),
             tags: post.tags.iter().map(|tag| Tag::new(tag, &tag_path(tag))).collect(),
             authors: authors_of(model, post).map(|(path, group)| Person::new(model, path, group).byline()).collect(),
             language: Some(language).filter(|language| *language != model.settings.language),

@@ -147,8 +147,10 @@ pub(crate) struct Cover<'p> {
 
 /// Returns the picture at the head of `post`, if it can be shown where the post is shared. An SVG cannot: hardly any preview draws one.
 pub(crate) fn cover(post: &Post) -> Option<Cover<'_>> {
-    let url = markup::resolve(post.front.cover.as_ref()?, &format!("/{}", post.name));
-    let cover = Cover { url: Cow::Owned(url), width: None, height: None, alt: post.front.cover_alt.as_deref().unwrap_or_default() };
+    let picture = post.cover.as_ref()?;
+    let known = |side: u32| Some(side).filter(|&side| side > 0);
+    let url = Cow::Owned(markup::resolve(&picture.src, &post.path));
+    let cover = Cover { url, width: known(picture.src_width), height: known(picture.src_height), alt: &picture.alt };
     Some(cover).filter(|cover| cover.media_type() != Some("image/svg+xml"))
 }
 

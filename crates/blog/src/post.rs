@@ -14,6 +14,7 @@ use crate::{
     front_matter::{self, FrontMatter, Moment, Split},
     markup,
     markdown::{self, Heading, OutLink, Rendered, Text},
+    picture::Picture,
     slug,
     targets::Targets,
 };
@@ -76,6 +77,8 @@ pub(crate) struct Post {
     pub(crate) html: String,
     pub(crate) feed_html: String,
     pub(crate) minutes: usize,
+    /// The picture at the head of the post.
+    pub(crate) cover: Option<Picture>,
     /// The headings of the text.
     pub(crate) toc: Vec<Heading>,
     /// The anchors of the text, to which links may lead.
@@ -132,8 +135,8 @@ impl Post {
 
     fn fingerprinted(mut self) -> Self {
         let Self { path, title, date, updated, tags, summary, html, feed_html, minutes, toc, anchors, links, .. } = &self;
-        let Self { markdown, name, is_page, standing, lang, translation, front, .. } = &self;
-        let text = (title, summary, html, feed_html, minutes, toc, anchors, links, markdown);
+        let Self { markdown, cover, name, is_page, standing, lang, translation, front, .. } = &self;
+        let text = (title, summary, html, feed_html, minutes, toc, anchors, links, markdown, cover);
         self.fingerprint = fingerprint(&(text, (path, date, updated, tags, name, is_page, standing, lang, translation, front)));
         self
     }
@@ -251,9 +254,16 @@ impl Head {
             title: title.as_deref(),
             has_math: self.front.math.unwrap_or(true),
             has_toc: self.front.toc,
+            has_cover: self.front.cover.is_some(),
         };
         let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } =
             markdown::render(&text, targets)?;
+        let cover = self.front.cover.as_ref().map(|src| {
+            let alt = self.front.cover_alt.as_deref().unwrap_or_default();
+            let missing = || format!("cover {src:?}: there is no such file to show; paths are relative to this file");
+            Picture::cover(src, alt, text.folder, targets).ok_or_else(|| vec![Problem::new(file, 1, missing())])
+        });
+        let cover = cover.transpose()?;
         let title = title.clone().or(heading).ok_or_else(|| {
             vec![Problem::new(file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`")]
         })?;
@@ -271,6 +281,7 @@ impl Head {
             html,
             feed_html,
             minutes,
+            cover,
             toc,
             anchors,
             links,
