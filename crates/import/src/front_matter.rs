@@ -223,6 +223,6 @@ mod tests {
             assert_eq!((list(&split.front, &["tags"], &[]), split.body.trim()), (vec!["a".to_owned(), "b".to_owned()], "Text"));
         }
         assert!(split("# Hi\n").expect("fine").is_none());
-        assert_eq!(split("---\na: [\n---\n").expect_err("broken").0, 3);
+        assert_eq!(split("---\na: 1\nb: [\n---\n").expect_err("broken").0, 3);
     }
 }

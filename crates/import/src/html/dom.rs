@@ -13,8 +13,15 @@ pub(super) const VOID: [&str; 14] =
 /// Elements whose end is implied by what follows them: unclosed ones are ordinary, and do not nest.
 const IMPLIED: [&str; 13] = ["p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "colgroup", "rt"];
 
+/// A parsed fragment.
+pub(super) struct Fragment {
+    pub(super) root: Handle,
+    /// A document that is dropped takes its elements apart, whoever holds them.
+    _document: Handle,
+}
+
 /// Parses a fragment. Returns `None` if its elements are nested too deeply.
-pub(super) fn parse(html: &str) -> Option<Handle> {
+pub(super) fn parse(html: &str) -> Option<Fragment> {
     // The parser looks through all open elements at each tag, so that depth costs time with its square: the bound comes before it.
     if nesting(html) > 4 * DEPTH_MAX {
         return None;
@@ -22,7 +29,7 @@ pub(super) fn parse(html: &str) -> Option<Handle> {
     let body = QualName::new(None, ns!(html), local_name!("body"));
     let dom = parse_fragment(RcDom::default(), ParseOpts::default(), body, Vec::new(), false).one(html);
     let root = dom.document.children.borrow().first().cloned()?;
-    (depth(&root) <= DEPTH_MAX).then_some(root)
+    (depth(&root) <= DEPTH_MAX).then_some(Fragment { root, _document: dom.document })
 }
 
 /// Returns how deeply tags are nested in the text, seen without a parser.

@@ -7,6 +7,8 @@ mod cards;
 mod dom;
 mod raw;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use markup5ever_rcdom::{Handle, NodeData};
 
@@ -30,11 +32,11 @@ pub(crate) trait Targets {
 
 /// Turns an HTML fragment into Markdown.
 pub(crate) fn markdown(html: &str, targets: &dyn Targets) -> String {
-    let Some(root) = dom::parse(html) else {
+    let Some(fragment) = dom::parse(html) else {
         targets.note("its HTML is nested too deeply to become Markdown, and is kept as it was".to_owned());
         return format!("<div>\n{}\n</div>\n", without_blank_lines(html));
     };
-    let blocks = Writer { targets }.blocks(&children(&root));
+    let blocks = Writer { targets }.blocks(&children(&fragment.root));
     if blocks.is_empty() { String::new() } else { blocks.join("\n\n") + "\n" }
 }
 
@@ -550,7 +552,7 @@ fn push_text(out: &mut String, text: &str, around: Around) {
 }
 
 fn push_space(out: &mut String, is_wanted: bool) {
-    if is_wanted && !out.is_empty() && !out.ends_with([' ', '\n']) {
+    if is_wanted && !out.ends_with([' ', '\n']) {
         out.push(' ');
     }
 }

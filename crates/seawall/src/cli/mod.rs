@@ -11,6 +11,7 @@ mod completions;
 mod explain;
 mod health;
 mod help;
+mod import;
 mod manual;
 mod mistyped;
 mod new;
@@ -64,7 +65,7 @@ impl Entry {
 
 /// Every command, in groups, in the order in which they are needed.
 const GROUPS: [(&str, &[Entry]); 5] = [
-    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<tune::Tune>()]),
+    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<import::Import>(), entry::<tune::Tune>()]),
     (
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],
