@@ -38,6 +38,8 @@ struct Site {
     permalinks: BTreeMap<String, String>,
     posts: BTreeSet<String>,
     is_ugly: bool,
+    /// Whether texts have formulas unless they say otherwise.
+    has_math: bool,
     base: String,
 }
 
@@ -173,7 +175,8 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
     let posts = list(&params, &["mainSections", "mainsections"], &[]);
     let posts = if posts.is_empty() { list(&table, &["mainsections"], &[]) } else { posts };
     let is_ugly = flag(&table, "uglyurls") == Some(true);
-    Ok(Site { config: table, language, languages, permalinks, posts: posts.into_iter().collect(), is_ugly, base })
+    let has_math = ["math", "katex", "mathjax"].iter().any(|key| flag(&params, key) == Some(true));
+    Ok(Site { config: table, language, languages, permalinks, posts: posts.into_iter().collect(), is_ugly, has_math, base })
 }
 
 fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) -> Result<Vec<Text>, ImportError> {
@@ -499,7 +502,10 @@ fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<
         links.note("has a date on which it expires, which the blog does not know".to_owned());
     }
     let body = body.replace("<!--more-->", "");
-    let (front, body, entry) = converted(source, place, &body, is_html, &links);
+    let (mut front, body, entry) = converted(source, place, &body, is_html, &links);
+    if front.math.is_none() && body.contains('$') && !site.has_math {
+        front.math = Some(false);
+    }
     note_authors(&source.front, job);
     job.write(place, front, &body, entry)
 }

@@ -459,7 +459,10 @@ fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &m
     links.source = Some(folder);
     notes.into_iter().for_each(|note| links.note(note));
     let (mut front, body, entry) = converted(source, place, &body, html, &links);
-    front.math |= body.contains("$$");
+    // kramdown has formulas between two dollars alone.
+    if front.math.is_none() && body.contains('$') {
+        front.math = Some(body.contains("$$"));
+    }
     note_authors(&source.front, job);
     job.write(place, front, &body, entry)
 }

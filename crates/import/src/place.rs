@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use crate::{
     slug::{RESERVED, decoded, slugify},
     text::{Front, Kind},
@@ -44,7 +46,15 @@ impl Place {
     pub(crate) fn set(&self, front: &mut Front) {
         front.slug.clone_from(&self.slug);
         front.permalink.clone_from(&self.permalink);
-        if let Some(old) = self.old.as_ref().filter(|old| **old != self.address && **old != "/" && !old.contains(['?', '#'])) {
+        let is_moved = |old: &&String| {
+            let is_same = old.trim_end_matches('/') == self.address.trim_end_matches('/');
+            !is_same
+                && old.len() > 1
+                && !old.contains(['?', '#', '\\', '%'])
+                && !old.contains("//")
+                && !old.split('/').any(|name| name == "..")
+        };
+        if let Some(old) = self.old.as_ref().filter(is_moved) {
             front.aliases.insert(0, old.clone());
         }
         let mut seen = HashSet::from([self.address.clone()]);
@@ -107,12 +117,18 @@ impl Places {
     }
 }
 
-/// Returns an old address in the form in which the blog can keep it.
+/// Returns an old address in the form in which the blog can keep it: that of a folder, or of a file with its extension.
 fn keepable(old: &str) -> Option<String> {
-    let inner = old.strip_prefix('/')?.strip_suffix('/')?;
-    let mut names = inner.split('/');
-    let is_free = names.next().is_some_and(|first| !RESERVED.contains(&first));
-    (is_free && inner.split('/').all(|name| !name.is_empty() && slugify(name) == name)).then(|| old.to_owned())
+    let path: String = old.nfc().collect();
+    let inner = path.strip_prefix('/')?;
+    let inner = inner.strip_suffix('/').unwrap_or(inner);
+    let is_name = |name: &str| {
+        !matches!(name, "" | "." | "..") && !name.chars().any(|c| c.is_control() || c.is_whitespace() || "?#%\\:*".contains(c))
+    };
+    let first = inner.split('/').next().unwrap_or_default();
+    let is_whole = path.ends_with('/') || inner.rsplit('/').next().is_some_and(|leaf| leaf.contains('.'));
+    let is_ours = inner.split('/').all(is_name) && !RESERVED.contains(&first) && path.len() <= 512;
+    is_ours.then(|| if is_whole { path } else { path + "/" })
 }
 
 fn is_dated(stem: &str) -> bool {
@@ -151,17 +167,25 @@ mod tests {
             ("hello", "/hello/", "/hello/", None, None),
             ("hello", "/2019/05/hello/", "/2019/05/hello/", None, Some("/2019/05/hello/")),
             ("%e6%b9%96", "/%e6%b9%96/", "/湖/", None, None),
-            ("hello", "/2019/05/hello.html", "/hello/", None, None),
-            ("My_Post", "/My_Post/", "/my-post/", None, None),
+            ("hello", "/2019/05/hello.html", "/2019/05/hello.html", None, Some("/2019/05/hello.html")),
+            ("My_Post", "/My_Post/", "/My_Post/", None, Some("/My_Post/")),
+            ("about", "/about", "/about/", None, None),
+            ("a b", "/a b/", "/a-b/", None, None),
+            ("index", "/", "/index/", Some("index"), None),
             ("tags", "/tags/", "/tags-post/", None, None),
-            ("../../etc/passwd", "/../../etc/passwd/", "/etc-passwd/", None, None),
+            ("../../etc/passwd", "/etc/../passwd\\/", "/etc-passwd/", None, None),
         ];
         for (slug, old, address, own, permalink) in cases {
             let place = of(slug, old);
             assert_eq!((place.address.as_str(), place.slug.as_deref(), place.permalink.as_deref()), (address, own, permalink), "{old}");
             let mut front = Front::default();
             place.set(&mut front);
-            assert_eq!(front.aliases.is_empty(), decoded(old) == address, "{old}: {:?}", front.aliases);
+            assert_eq!(
+                front.aliases.is_empty(),
+                decoded(old) == address || old == "/" || old.contains("..") || old == "/about",
+                "{old}: {:?}",
+                front.aliases
+            );
         }
     }
 

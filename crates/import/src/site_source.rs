@@ -118,7 +118,7 @@ pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: boo
         noindex: flag(front, "noindex") == Some(true) || text(front, &["robots"]).is_some_and(|robots| robots.contains("noindex")),
         lang: source.lang.clone(),
         translation: source.translation.clone(),
-        math: ["math", "mathjax", "katex", "use_math"].iter().any(|key| flag(front, key) == Some(true)),
+        math: ["math", "mathjax", "katex", "use_math"].iter().find_map(|key| flag(front, key)),
         ..Front::default()
     };
     let entry = TextEntry {

@@ -3,7 +3,25 @@
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// First segments of addresses that the blog needs for itself.
-pub(crate) const RESERVED: [&str; 10] = ["page", "tags", "theme", "archive", "authors", "series", "search", "pictures", "cards", "preview"];
+pub(crate) const RESERVED: [&str; 17] = [
+    "archive",
+    "authors",
+    "cards",
+    "feed.json",
+    "feed.xml",
+    "llms.txt",
+    "page",
+    "pictures",
+    "preview",
+    "robots.txt",
+    "rss.xml",
+    "search",
+    "search.json",
+    "series",
+    "sitemap.xml",
+    "tags",
+    "theme",
+];
 
 /// Makes an address from a title: words of any script in lower case, with one hyphen between them.
 pub(crate) fn slugify(text: &str) -> String {

@@ -38,7 +38,8 @@ pub(crate) struct Front {
     pub(crate) noindex: bool,
     pub(crate) lang: Option<String>,
     pub(crate) translation: Option<String>,
-    pub(crate) math: bool,
+    /// Whether `$…$` may be a formula; the blog takes it for one if nothing is said.
+    pub(crate) math: Option<bool>,
     pub(crate) page: bool,
 }
 
@@ -80,10 +81,13 @@ impl Front {
                 line(key, format!("[{}]", values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ")));
             }
         }
-        for (key, value) in [("page", self.page), ("draft", self.draft), ("noindex", self.noindex), ("math", self.math)] {
+        for (key, value) in [("page", self.page), ("draft", self.draft), ("noindex", self.noindex)] {
             if value {
                 line(key, "true".to_owned());
             }
+        }
+        if let Some(math) = self.math {
+            line("math", math.to_string());
         }
         file + "+++\n\n" + body.trim_matches('\n') + "\n"
     }

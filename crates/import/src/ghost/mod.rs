@@ -306,7 +306,8 @@ fn write_settings(index: &Index, job: &mut Job) {
         ("/tag/:tag/rss/", "/tags/:tag/feed.xml"),
         ("/tag/:tag/*", "/tags/:tag/"),
         ("/author/:author/rss/", "/feed.xml"),
-        ("/author/:author/*", "/authors/:author/"),
+        // One author alone has no page: it would be the front page again.
+        ("/author/:author/*", if job.settings.authors.len() > 1 { "/authors/:author/" } else { "/" }),
         ("/content/images/size/:size/format/:format/*", "/content/images/:splat"),
         ("/content/images/size/:size/*", "/content/images/:splat"),
         ("/:slug/amp/", "/:slug/"),
@@ -414,6 +415,8 @@ fn write_text(row: &Row, index: &Index, place: &Place, options: &Options, job: &
         cover_alt: of_meta("feature_image_alt").filter(|_| feature.is_some()),
         cover: feature.map(|url| links.picture(&url)),
         lang: some(row, "locale"),
+        // HTML has no formulas between dollars, but prices.
+        math: body.contains('$').then_some(false),
         ..Front::default()
     };
     notes.extend(links.notes.take());

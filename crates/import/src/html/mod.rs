@@ -561,7 +561,6 @@ fn push_space(out: &mut String, is_wanted: bool) {
 fn escaped(text: &str, around: Around) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let all: Vec<char> = text.chars().collect();
-    let has_formula = all.iter().filter(|&&c| c == '$').count() > 1;
     for (at, &c) in all.iter().enumerate() {
         let (before, after) = (at.checked_sub(1).map(|at| all[at]), all.get(at + 1).copied());
         let is_mark = match c {
@@ -573,7 +572,6 @@ fn escaped(text: &str, around: Around) -> String {
             '<' => after.is_some_and(|c| c.is_ascii_alphabetic() || "/!?".contains(c)),
             '&' => begins_entity(&all[at + 1..]),
             '|' => around.is_cell,
-            '$' => has_formula,
             _ => false,
         };
         if is_mark {

@@ -41,7 +41,10 @@ fn the_ordinary_becomes_markdown() {
         ("<p><a href=\"https://x.test/\">https://x.test/</a></p>", "<https://x.test/>"),
         ("<p><img src=\"a.png\" alt=\"x\"></p><hr>", "![x](a.png)\n\n---"),
         ("a<div>b</div>c", "a\n\nb\n\nc"),
-        ("<table><thead><tr><th>A</th><th>B|</th></tr></thead><tbody><tr><td>1</td><td style=\"text-align:right\">2<br>3</td></tr></tbody></table>", "| A | B\\| |\n| --- | --: |\n| 1 | 2<br>3 |"),
+        (
+            "<table><thead><tr><th>A</th><th>B|</th></tr></thead><tbody><tr><td>1</td><td style=\"text-align:right\">2<br>3</td></tr></tbody></table>",
+            "| A | B\\| |\n| --- | --: |\n| 1 | 2<br>3 |",
+        ),
     ]);
 }
 
@@ -49,9 +52,11 @@ fn the_ordinary_becomes_markdown() {
 fn what_is_text_stays_text() {
     assert_all(&[
         ("<p>1. a</p><p># b</p><p>- c</p><p>+++</p><p>&gt; d</p>", "1\\. a\n\n\\# b\n\n\\- c\n\n\\+++\n\n\\> d"),
-        ("<p>*a* _b_ c_d [e] `f` &lt;g&gt; &amp;amp; 2 * 3 ~~x~~</p>", "\\*a\\* \\_b\\_ c_d \\[e\\] \\`f\\` \\<g> \\&amp; 2 * 3 \\~\\~x\\~\\~"),
+        (
+            "<p>*a* _b_ c_d [e] `f` &lt;g&gt; &amp;amp; 2 * 3 ~~x~~</p>",
+            "\\*a\\* \\_b\\_ c_d \\[e\\] \\`f\\` \\<g> \\&amp; 2 * 3 \\~\\~x\\~\\~",
+        ),
         ("<p>a<br>2. b<br>- c</p>", "a\\\n2\\. b\\\n\\- c"),
-        ("<p>It costs $5 or $6</p>", "It costs \\$5 or \\$6"),
     ]);
 }
 
@@ -93,8 +98,14 @@ fn cards_of_ghost() {
             "> **[X](https://x.test/)**\\\n> About x",
         ),
         ("<div class=\"kg-card kg-button-card\"><a href=\"/go/\" class=\"kg-btn\">Go</a></div>", "**[Go](/go/)**"),
-        ("<figure class=\"kg-card kg-code-card\"><pre><code class=\"language-toml\">a = 1</code></pre><figcaption>a.toml</figcaption></figure>", "```toml title=\"a.toml\"\na = 1\n```"),
-        ("<!--kg-card-begin: html--><marquee>x</marquee>\n\n<b>y</b><!--kg-card-end: html-->", "<div>\n<marquee>x</marquee>\n<b>y</b>\n</div>"),
+        (
+            "<figure class=\"kg-card kg-code-card\"><pre><code class=\"language-toml\">a = 1</code></pre><figcaption>a.toml</figcaption></figure>",
+            "```toml title=\"a.toml\"\na = 1\n```",
+        ),
+        (
+            "<!--kg-card-begin: html--><marquee>x</marquee>\n\n<b>y</b><!--kg-card-end: html-->",
+            "<div>\n<marquee>x</marquee>\n<b>y</b>\n</div>",
+        ),
         (
             "<figure class=\"kg-card kg-gallery-card\"><div class=\"kg-gallery-container\"><div class=\"kg-gallery-row\"><div class=\"kg-gallery-image\"><img src=\"a.jpg\"></div><div class=\"kg-gallery-image\"><img src=\"b.jpg\"></div></div></div></figure>",
             "![](a.jpg)\n![](b.jpg)",
@@ -113,7 +124,10 @@ fn what_has_no_markdown_stays_html() {
         ("<dl><dt>a</dt>\n\n<dd>b</dd></dl>", "<dl><dt>a</dt>\n<dd>b</dd></dl>"),
         ("<iframe src=\"https://maps.test/\" width=\"5\"></iframe>", "<iframe src=\"https://maps.test/\" width=\"5\"></iframe>"),
         ("<p>H<sub>2</sub>O</p>", "H<sub>2</sub>O"),
-        ("<div><pre>a\n\nb</pre><table><tr><td><pre>c\n\nd</pre></td></tr></table></div>", "```\na\n\nb\n```\n\n<table><tbody><tr><td><pre>c\n&#10;\nd</pre></td></tr></tbody></table>"),
+        (
+            "<div><pre>a\n\nb</pre><table><tr><td><pre>c\n\nd</pre></td></tr></table></div>",
+            "```\na\n\nb\n```\n\n<table><tbody><tr><td><pre>c\n&#10;\nd</pre></td></tr></tbody></table>",
+        ),
     ]);
 }
 

@@ -319,6 +319,11 @@ fn write_settings(index: &Index, job: &mut Job) {
         job.report.authors.push(Entry { name: name.clone(), new: is_used.then(|| new.clone()), outcome, why });
         if is_used {
             job.addresses.insert(&format!("{base}/author/{key}/"), &new);
+            // The name in addresses is not in the export; it is the login or the name as a rule.
+            let of_name = crate::slug::slugify(name);
+            if of_name != key && !of_name.is_empty() && index.used_authors.len() > 1 {
+                job.redirect(&format!("{base}/author/{of_name}/"), &new);
+            }
             job.settings.authors.insert(key, Author { name: name.clone(), ..Author::default() });
         }
     }
@@ -362,7 +367,8 @@ fn write_settings(index: &Index, job: &mut Job) {
         ("/tag/:tag/feed/", "/tags/:tag/feed.xml"),
         ("/category/:tag/*", "/tags/:tag/"),
         ("/tag/:tag/*", "/tags/:tag/"),
-        ("/author/:author/*", "/authors/:author/"),
+        // One author alone has no page: it would be the front page again.
+        ("/author/:author/*", if job.settings.authors.len() > 1 { "/authors/:author/" } else { "/" }),
     ] {
         job.redirect_pattern(&format!("{base}{from}"), to);
     }
@@ -375,6 +381,7 @@ fn author_key(login: &str) -> String {
 
 fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
     let mut places = HashMap::new();
+    let form = permalinks(index, job);
     let mut order: Vec<&Known> = index.items.iter().filter(|item| item.is_text() && !item.is_left_out()).collect();
     order.sort_by_key(|item| (!item.is_public(), item.kind != "page"));
     for item in order {
@@ -408,6 +415,34 @@ fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
         }
     }
     places
+}
+
+/// Returns the form that the addresses of most posts have, such as `/:year/:month/:slug/`.
+fn permalinks(index: &Index, job: &Job) -> Option<String> {
+    let mut forms: BTreeMap<String, usize> = BTreeMap::new();
+    for item in index.items.iter().filter(|item| item.kind == "post" && item.status == "publish" && !item.link.contains('?')) {
+        let (Some(path), Some(day)) = (job.addresses.path_of(&item.link), item.day.as_deref()) else { continue };
+        let slug = decoded(&item.slug);
+        let name = |part: &str| match part {
+            part if part == slug => ":slug".to_owned(),
+            part if part == &day[..4] => ":year".to_owned(),
+            part if part == &day[5..7] => ":month".to_owned(),
+            part if part == &day[8..10] => ":day".to_owned(),
+            part => part.to_owned(),
+        };
+        *forms.entry(path.split('/').map(name).collect::<Vec<_>>().join("/")).or_default() += 1;
+    }
+    let (form, count) = forms.into_iter().max_by_key(|(_, count)| *count)?;
+    (count > 1 && form.contains(":slug")).then_some(form)
+}
+
+fn filled(form: &str, item: &Known) -> Option<String> {
+    let day = item.day.as_deref()?;
+    let slug = Some(crate::slug::slugify(&decoded(&item.slug)))
+        .filter(|slug| !slug.is_empty())
+        .or_else(|| Some(crate::slug::slugify(&item.title)))?;
+    let form = form.replace(":slug", &slug).replace(":year", &day[..4]).replace(":month", &day[5..7]).replace(":day", &day[8..10]);
+    (!slug.is_empty()).then_some(form)
 }
 
 /// Writes the first menu as the blog's navigation.
@@ -559,6 +594,8 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
             .filter(|alt| !alt.is_empty() && cover.is_some()),
         cover,
         noindex: item.meta("_yoast_wpseo_meta-robots-noindex") == Some("1"),
+        // HTML has no formulas between dollars, but prices.
+        math: body.contains('$').then_some(false),
         ..Front::default()
     };
     if known.is_public()
