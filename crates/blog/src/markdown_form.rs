@@ -33,7 +33,8 @@ fn address(to: &str, post: &Post, model: &Model) -> Option<String> {
     let end = to.find(['?', '#']).unwrap_or(to.len());
     let (path, suffix) = to.split_at(end);
     let name = join(post.name.rsplit_once('/').map_or("", |(folder, _)| folder), &decode_path(path)?)?;
-    let texts = || model.posts.iter().chain(&model.pages);
+    // A text that is still to come is where it will be, as in the page.
+    let texts = || model.posts.iter().chain(&model.pages).chain(&model.drafts);
     let path = texts().find(|text| text.name == name).map_or_else(|| format!("/{name}"), |text| text.path.clone());
     Some(format!("{BASE}{}{suffix}", encode_path(&path)))
 }

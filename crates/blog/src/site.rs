@@ -36,6 +36,10 @@ use crate::{
 const HTML: &str = "text/html; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
+/// The number of pages that a rebuild draws to see whether they are other pages than before. If more may differ, all of them count as changed:
+/// drawing them would take longer than drawing those for which somebody asks.
+const COMPARED_MAX: usize = 256;
+
 /// Kinds of pages. Callers decide by them how long a page is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageKind {
@@ -151,6 +155,13 @@ struct Address {
     fingerprint: u128,
 }
 
+impl Address {
+    /// Returns what differs if the answer may differ.
+    const fn version(&self) -> (PageKind, u128) {
+        (self.kind, self.fingerprint)
+    }
+}
+
 /// Contents of addresses. Whatever can be made of the model is made when it is asked for: the cache in front keeps it.
 #[derive(Debug)]
 enum Content {
@@ -257,7 +268,9 @@ impl Site {
     pub(crate) fn end_of<'s>(&'s self, path: &'s str) -> Option<&'s str> {
         Some(match &self.addresses.get(path)?.content {
             Content::Moved(to) => to,
-            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) | Content::Picture(_) => path,
+            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) | Content::Picture(_) => {
+                path
+            }
         })
     }
 
@@ -270,7 +283,11 @@ impl Site {
     /// Returns the Markdown of the post or page at `path`, if there is one.
     #[must_use]
     pub fn markdown(&self, path: &str, base: &str) -> Option<Page> {
-        let Address { kind, content: Content::View(view), .. } = self.addresses.get(path)? else { return None };
+        self.markdown_of(self.addresses.get(path)?, base)
+    }
+
+    fn markdown_of(&self, address: &Address, base: &str) -> Option<Page> {
+        let Address { kind, content: Content::View(view), .. } = address else { return None };
         let post = match *view {
             View::Post(index) => self.model.posts.get(index)?,
             View::Page(index) => self.model.pages.get(index)?,
@@ -322,14 +339,44 @@ impl Site {
     /// A page that came or went is named without its slash as well: that address redirects to it, or did.
     #[must_use]
     pub fn changed_paths(&self, other: &Self) -> Vec<String> {
-        changed(&self.addresses, &other.addresses)
+        self.changed(other, |site| &site.addresses)
+    }
+
+    fn changed(&self, new: &Self, table: fn(&Self) -> &BTreeMap<String, Address>) -> Vec<String> {
+        let (olds, news) = (table(self), table(new));
+        let differs = |path: &&String| olds.get(*path).map(Address::version) != news.get(*path).map(Address::version);
+        let suspects: BTreeSet<&String> = olds.keys().chain(news.keys()).filter(differs).collect();
+        let is_compared = suspects.len() <= COMPARED_MAX;
+        let mut paths = BTreeSet::new();
+        for path in suspects {
+            if let (Some(old), Some(other)) = (olds.get(path), news.get(path)) {
+                if is_compared && self.is_drawn_alike(old, new, other) {
+                    continue;
+                }
+            } else if let Some(bare) = path.strip_suffix('/').filter(|bare| !bare.is_empty()) {
+                paths.insert(bare.to_owned());
+            }
+            paths.insert(path.clone());
+        }
+        paths.into_iter().collect()
+    }
+
+    /// Tells whether `old` of this site and `other` of the site `new` are the same page after all: a template need not show all that it is
+    /// given.
+    fn is_drawn_alike(&self, old: &Address, new: &Self, other: &Address) -> bool {
+        let drawn = |site: &Self, address: &Address| {
+            let is_drawn = matches!(address.content, Content::View(_) | Content::Machine(_));
+            let Found::Page(page) = is_drawn.then(|| site.found(address, ""))? else { return None };
+            Some((page, site.markdown_of(address, "")))
+        };
+        drawn(self, old).is_some_and(|page| drawn(new, other).is_some_and(|other| page == other))
     }
 
     /// Returns what differs in `new`.
     pub(crate) fn difference(&self, new: &Self) -> Rebuilt {
         Rebuilt {
             paths: self.changed_paths(new),
-            drafts: changed(&self.drafts, &new.drafts),
+            drafts: self.changed(new, |site| &site.drafts),
             not_found: self.not_found != new.not_found,
             problems: not_among(&new.problems, &self.problems),
             mended: not_among(&self.problems, &new.problems),
@@ -347,20 +394,6 @@ impl Site {
         let base = self.model.settings.base_url.as_deref().unwrap_or(base);
         Page::new(kind, content_type, text.replace(BASE, base))
     }
-}
-
-fn changed(old: &BTreeMap<String, Address>, new: &BTreeMap<String, Address>) -> Vec<String> {
-    let differs = |path: &String| old.get(path).map(|a| (a.kind, a.fingerprint)) != new.get(path).map(|a| (a.kind, a.fingerprint));
-    let mut paths = BTreeSet::new();
-    for path in old.keys().chain(new.keys()).filter(|path| differs(path)) {
-        if let Some(bare) = path.strip_suffix('/').filter(|bare| !bare.is_empty())
-            && old.contains_key(path) != new.contains_key(path)
-        {
-            paths.insert(bare.to_owned());
-        }
-        paths.insert(path.clone());
-    }
-    paths.into_iter().collect()
 }
 
 /// Returns those of `some` that are not among `others`. One that has only moved to another line is.

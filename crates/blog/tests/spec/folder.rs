@@ -62,7 +62,9 @@ impl Folder {
 pub(crate) fn answers(site: &Site) -> BTreeMap<String, String> {
     let mut answers = BTreeMap::new();
     for (path, _) in site.addresses() {
-        answers.insert(path.to_owned(), text_of(site.find(path, BASE).expect("an answer at each address")));
+        let markdown = site.markdown(path, BASE).map_or_else(String::new, |page| String::from_utf8_lossy(&page.body).into_owned());
+        let found = site.find(path, BASE).expect("an answer at each address");
+        answers.insert(path.to_owned(), text_of(found) + &markdown);
         if let Some(bare) = path.strip_suffix('/').filter(|bare| !bare.is_empty() && !site.contains(bare)) {
             answers.insert(bare.to_owned(), format!("moved to {path}"));
         }
