@@ -33,7 +33,7 @@ use pulldown_cmark::Options;
 use serde::Serialize;
 
 pub(crate) use self::links::{is_markdown, join, scheme};
-use self::{links::Links, survey::Survey, writer::Writer};
+use self::{lines::Lines, links::Links, survey::Survey, writer::Writer};
 use crate::{error::Problem, slug, targets::Targets};
 
 /// The length at which a summary is cut, at the end of a word.
@@ -110,15 +110,17 @@ pub(crate) struct Text<'a> {
 
 /// Renders `text`. A link to a file that does not exist is a problem, and so is a text that nobody could read.
 pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec<Problem>> {
-    if let Some(line) = nesting::too_deep(text.body) {
-        let message = format!("more than {} quotes and lists lie in each other; part them", nesting::NESTING_MAX);
-        return Err(vec![Problem::new(text.file, text.body_line + line - 1, message)]);
-    }
+    // As an editor counts: a carriage return alone is no line to most of them.
+    let lines = Lines::new(text.body, text.body_line);
     // The parser does not know carriage returns alone as ends of lines, which CommonMark does.
     let body = with_line_feeds(text.body);
     let text = &Text { body: &body, ..*text };
+    if let Some(at) = nesting::too_deep(&body) {
+        let message = format!("more than {} quotes and lists lie in each other; part them", nesting::NESTING_MAX);
+        return Err(vec![Problem::new(text.file, lines.at(at), message)]);
+    }
     let survey = Survey::new(text);
-    let mut writer = Writer::new(text, &survey, targets);
+    let mut writer = Writer::new(text, &survey, targets, lines);
     let (html, feed_html) = writer.write();
     let Links { out: links, errors, warnings, .. } = writer.links;
     if !errors.is_empty() {

@@ -51,7 +51,7 @@ pub fn blog_text(data: &[u8]) {
                     assert!(!lower.contains("=\"javascript:") && !lower.contains("=\"vbscript:"), "{path}: {body}");
                 }
             }
-            PageKind::Page | PageKind::Robots | PageKind::Asset | PageKind::File => {}
+            _ => {}
         }
     }
 }

@@ -38,8 +38,7 @@ pub(super) struct Links<'t> {
 }
 
 impl<'t> Links<'t> {
-    pub(super) fn new(text: &'t Text<'t>, targets: &'t Targets) -> Self {
-        let lines = Lines::new(text.body, text.body_line);
+    pub(super) const fn new(text: &'t Text<'t>, targets: &'t Targets, lines: Lines<'t>) -> Self {
         Self { text, targets, lines, own: Vec::new(), out: Vec::new(), errors: Vec::new(), warnings: Vec::new() }
     }
 

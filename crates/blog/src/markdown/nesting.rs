@@ -6,20 +6,20 @@
 /// The largest number of quotes and lists around a line.
 pub(super) const NESTING_MAX: usize = 100;
 
-/// Returns the first line of `body`, counted from 1, that lies deeper than [`NESTING_MAX`].
+/// Returns where the first line of `body` begins that lies deeper than [`NESTING_MAX`].
 ///
 /// It is an upper bound, found without parsing: a line lies in as many lists as its indentation leaves room for, and in what its own marks open.
 pub(super) fn too_deep(body: &str) -> Option<usize> {
-    let mut depth = 0;
-    for (index, line) in body.split('\n').enumerate() {
-        let (room, marks) = measure(line);
-        if line.trim().is_empty() {
-            continue;
+    let (mut depth, mut at) = (0, 0);
+    for line in body.split_inclusive('\n') {
+        if !line.trim().is_empty() {
+            let (room, marks) = measure(line);
+            depth = depth.min(room / 2) + marks;
+            if depth > NESTING_MAX {
+                return Some(at);
+            }
         }
-        depth = depth.min(room / 2) + marks;
-        if depth > NESTING_MAX {
-            return Some(index + 1);
-        }
+        at += line.len();
     }
     None
 }
@@ -86,7 +86,8 @@ mod tests {
             ("2026. x\n".repeat(1000), None),
         ];
         for (body, expected) in cases {
-            assert_eq!(too_deep(&body), expected, "{}…", body.chars().take(20).collect::<String>());
+            let line = too_deep(&body).map(|at| crate::slug::line_at(&body, at));
+            assert_eq!(line, expected, "{}…", body.chars().take(20).collect::<String>());
         }
     }
 }

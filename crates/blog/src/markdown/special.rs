@@ -12,8 +12,8 @@ pub(super) enum Special<'a> {
     Contents,
     /// The address of something elsewhere, on a line of its own.
     Card(Card<'a>),
-    /// Perhaps a picture alone: it begins like one.
-    Image,
+    /// Perhaps a picture or a link alone: it begins like one.
+    Reference,
     /// Perhaps a formula alone: it begins and ends like one.
     Formula,
     Nothing,
@@ -33,8 +33,8 @@ impl<'a> Special<'a> {
         if let Some(card) = Card::of(url) {
             return Self::Card(card);
         }
-        if source.starts_with("![") {
-            Self::Image
+        if source.starts_with("![") || source.starts_with('[') {
+            Self::Reference
         } else if source.len() > 4 && source.starts_with("$$") && source.ends_with("$$") {
             Self::Formula
         } else {

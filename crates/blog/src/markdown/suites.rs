@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, process::Command, sync::Arc};
 
-use super::{survey::Survey, writer::Writer, *};
+use super::{lines::Lines, survey::Survey, writer::Writer, *};
 use crate::targets::{Known, Targets};
 
 const AUTOLINK: &str = "an address without marks is a link (GitHub Flavored Markdown 6.9)";
@@ -54,7 +54,7 @@ fn render_example(body: &str) -> String {
     };
     let targets = Targets::new(Arc::new(Known::default()));
     let survey = Survey::new(&text);
-    Writer::new(&text, &survey, &targets).write().0
+    Writer::new(&text, &survey, &targets, Lines::new(body, 1)).write().0
 }
 
 /// Takes away what a blog puts around the elements: anchors, frames, classes, attributes for browsers. White space between blocks, and how

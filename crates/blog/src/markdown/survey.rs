@@ -79,10 +79,10 @@ impl Survey {
                         Tag::Paragraph if depth == 0 => match Special::of(&text.body[range]) {
                             Special::Contents => survey.has_contents_mark = true,
                             Special::Card(_) => {}
-                            Special::Image | Special::Formula | Special::Nothing if survey.summary.is_empty() => {
+                            Special::Reference | Special::Formula | Special::Nothing if survey.summary.is_empty() => {
                                 paragraph = Some(String::new())
                             }
-                            Special::Image | Special::Formula | Special::Nothing => {}
+                            Special::Reference | Special::Formula | Special::Nothing => {}
                         },
                         Tag::FootnoteDefinition(label) => {
                             survey.notes.define(&label);

@@ -247,7 +247,10 @@ fn an_address_alone_becomes_a_card_without_anything_from_there() {
             assert!(!html.contains(part) && !feed_html.contains(part), "{html}");
         }
     }
-    assert!(page("![Talk](https://youtu.be/abc)").contains("<span class=\"embed-title\">Talk</span>"));
+    for body in ["![Talk](https://youtu.be/abc)", "[Talk](https://youtu.be/abc)", "[*Talk*][t]\n\n[t]: https://youtu.be/abc"] {
+        assert!(page(body).contains("<span class=\"embed-title\">Talk</span>"), "{body}");
+    }
+    assert!(!page("[a](https://youtu.be/abc) and [b](https://youtu.be/abc)").contains("embed"));
     // Within a sentence it is a link like others.
     assert!(!page("See https://youtu.be/abc there").contains("embed"));
     assert!(!page("https://youtu.be/abc\nhttps://youtu.be/def").contains("embed"));
@@ -498,6 +501,9 @@ fn what_nobody_could_read_is_refused_with_its_line() {
     let deep = "x\n\n".to_owned() + &"> ".repeat(10_000) + "x";
     let problems = render(&text(&deep), &targets()).expect_err("too deep");
     assert_eq!((problems.len(), problems[0].line), (1, Some(7)));
+    // Whichever way lines end; editors count line feeds.
+    let problems = render(&text(&("x\r".to_owned() + &"> ".repeat(10_000) + "x")), &targets()).expect_err("too deep");
+    assert_eq!((problems.len(), problems[0].line), (1, Some(5)));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use super::{
     Text, autolinks, code, contents,
     embeds::Card,
     fence::Fence,
+    lines::Lines,
     links::{self, Links},
     math, options,
     quotes::{Marks, Typesetter},
@@ -144,13 +145,13 @@ pub(super) struct Writer<'t> {
 }
 
 impl<'t> Writer<'t> {
-    pub(super) fn new(text: &'t Text<'t>, survey: &'t Survey, targets: &'t Targets) -> Self {
+    pub(super) fn new(text: &'t Text<'t>, survey: &'t Survey, targets: &'t Targets, lines: Lines<'t>) -> Self {
         let room = || String::with_capacity(text.body.len() * 5 / 4);
         Self {
             text,
             survey,
             words: Words::of(text.language),
-            links: Links::new(text, targets),
+            links: Links::new(text, targets, lines),
             out: Html { page: room(), feed: room() },
             around: Vec::new(),
             notes: (0..survey.notes.count()).map(|_| Note::default()).collect(),
@@ -444,9 +445,9 @@ impl<'t> Writer<'t> {
                 events.plain();
                 return self.card(&card, "");
             }
-            Special::Image => {
+            Special::Reference => {
                 let inner = events.inner();
-                if self.picture_alone(&inner) {
+                if self.card_alone(&inner) || self.picture_alone(&inner) {
                     return;
                 }
                 events.ahead.push_front((Event::End(TagEnd::Paragraph), range));
@@ -466,7 +467,21 @@ impl<'t> Writer<'t> {
         self.out.both("<p>");
     }
 
-    /// Writes a paragraph with nothing but a picture: as a card, or with its title as caption. Returns whether it is one.
+    /// Writes a paragraph with nothing but a link or a picture of something that has a card. Returns whether it is one.
+    fn card_alone(&mut self, inner: &[Spanned<'_>]) -> bool {
+        let [(Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }), _), between @ .., (Event::End(_), _)] = inner else {
+            return false;
+        };
+        if between.iter().any(|(event, _)| matches!(event, Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Link | TagEnd::Image))) {
+            return false;
+        }
+        let Some(card) = Card::of(dest_url) else { return false };
+        let title: String = between.iter().map(|(event, _)| said(event)).collect();
+        self.card(&card, &title);
+        true
+    }
+
+    /// Writes a paragraph with nothing but a picture, with its title as caption. Returns whether it is one.
     fn picture_alone(&mut self, inner: &[Spanned<'_>]) -> bool {
         let [(Event::Start(Tag::Image { dest_url, title, .. }), range), between @ .., (Event::End(TagEnd::Image), _)] = inner else {
             return false;
@@ -475,10 +490,6 @@ impl<'t> Writer<'t> {
             return false;
         }
         let alt: String = between.iter().map(|(event, _)| said(event)).collect();
-        if let Some(card) = Card::of(dest_url) {
-            self.card(&card, &alt);
-            return true;
-        }
         if title.is_empty() {
             return false;
         }
