@@ -71,7 +71,12 @@ impl Card {
 
     pub(crate) fn of_site(model: &Model) -> Self {
         let settings = &model.settings;
-        Self { title: settings.title.clone(), site: String::new(), line: settings.description.clone().unwrap_or_default(), accent: accent(model) }
+        Self {
+            title: settings.title.clone(),
+            site: String::new(),
+            line: settings.description.clone().unwrap_or_default(),
+            accent: accent(model),
+        }
     }
 
     /// Returns the title.
@@ -262,7 +267,9 @@ fn is_mark(c: char) -> bool {
 }
 
 fn is_right_to_left(text: &str) -> bool {
-    text.chars().find(|c| c.is_alphabetic()).is_some_and(|c| matches!(c, '\u{0590}'..='\u{08ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}'))
+    text.chars()
+        .find(|c| c.is_alphabetic())
+        .is_some_and(|c| matches!(c, '\u{0590}'..='\u{08ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}'))
 }
 
 /// Measures the pieces at a size of 100 pixels. Returns the signs for which there is no font.
@@ -351,12 +358,21 @@ fn broken(piece: &Piece, size: f32) -> Vec<Piece> {
         return vec![piece.clone()];
     }
     let chars: Vec<char> = piece.text.chars().collect();
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a title has at most 181 characters")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a title has at most 181 characters"
+    )]
     let step = ((chars.len() as f32 / lines * 0.9) as usize).max(1);
     let parts = chars.chunks(step);
     #[expect(clippy::cast_precision_loss, reason = "as above")]
     let width = |part: &[char]| piece.width * part.len() as f32 / chars.len() as f32;
-    let part = |(index, part): (usize, &[char])| Piece { text: part.iter().collect(), is_spaced: piece.is_spaced && index == 0, width: width(part) };
+    let part = |(index, part): (usize, &[char])| Piece {
+        text: part.iter().collect(),
+        is_spaced: piece.is_spaced && index == 0,
+        width: width(part),
+    };
     parts.enumerate().map(part).collect()
 }
 
@@ -455,7 +471,12 @@ mod tests {
     fn texts(card: &Card) -> Vec<String> {
         let (svg, _) = card.svg(|text| written(text, &[Fonts::Ours]));
         let document = roxmltree::Document::parse(&svg).expect("well-formed");
-        document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text"))).filter_map(|node| node.text()).map(str::to_owned).collect()
+        document
+            .descendants()
+            .filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")))
+            .filter_map(|node| node.text())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// PNG (W3C), §5.2 and §11.2.1: the signature, then IHDR with width and height.
@@ -469,7 +490,9 @@ mod tests {
 
     #[test]
     fn a_title_is_there_whole_and_within_the_picture() {
-        for title in ["Tides", "A title of a middling length that takes a few lines", "Ærø, Łódź, Çeşme, Αθήνα, Київ, Việt Nam", &"word ".repeat(16)] {
+        for title in
+            ["Tides", "A title of a middling length that takes a few lines", "Ærø, Łódź, Çeşme, Αθήνα, Київ, Việt Nam", &"word ".repeat(16)]
+        {
             let found = texts(&card(title));
             let lines = &found[2..];
             assert_eq!(lines.join(" "), title.trim(), "{found:?}");

@@ -127,8 +127,14 @@ impl Settings {
             wrong("posts_per_page", format!("`posts_per_page` is {posts_per_page}; write a number from 1 to 100"));
         }
         let webmention = options.webmention.clone().or(file.webmention);
-        if let Some(url) = webmention.as_ref().filter(|url| !(url.starts_with("https://") || url.starts_with("http://")) || !is_target(url)) {
-            wrong("webmention", format!("`webmention` is {url:?}; write the address that receives them, such as \"https://webmention.io/example.org/webmention\""));
+        if let Some(url) = webmention.as_ref().filter(|url| !(url.starts_with("https://") || url.starts_with("http://")) || !is_target(url))
+        {
+            wrong(
+                "webmention",
+                format!(
+                    "`webmention` is {url:?}; write the address that receives them, such as \"https://webmention.io/example.org/webmention\""
+                ),
+            );
         }
         let activitypub = options.activitypub.clone().or(file.activitypub);
         if let Some(handle) = activitypub.as_ref().filter(|handle| !is_handle(handle)) {
@@ -190,7 +196,10 @@ impl Settings {
             return None;
         }
         let known = Words::languages().collect::<Vec<_>>().join(", ");
-        let message = format!("there are no words for the `language` {:?}, so those of the theme are English; there are words for {known}", self.language);
+        let message = format!(
+            "there are no words for the `language` {:?}, so those of the theme are English; there are words for {known}",
+            self.language
+        );
         Some(Problem::warning(Path::new(FILE_NAME), slug::line_of_key(text.unwrap_or_default(), "language"), message))
     }
 
@@ -214,7 +223,6 @@ impl Settings {
         }
         problems
     }
-
 }
 
 /// Tells whether a link can lead to `url`: an address of the blog, or one with a scheme that does not run a script.
@@ -226,7 +234,9 @@ pub(crate) fn is_target(url: &str) -> bool {
 /// Tells whether `text` names a profile in the fediverse: `@ann@social.example`.
 fn is_handle(text: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
-    text.strip_prefix('@').and_then(|rest| rest.split_once('@')).is_some_and(|(name, host)| is_name(name) && host.contains('.') && slug::is_authority(host))
+    text.strip_prefix('@')
+        .and_then(|rest| rest.split_once('@'))
+        .is_some_and(|(name, host)| is_name(name) && host.contains('.') && slug::is_authority(host))
 }
 
 /// Returns the line of `text` that sets the value at `path`, or of the deepest table on the way that is there.

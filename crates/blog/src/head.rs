@@ -318,9 +318,7 @@ impl<'m> Facts<'m> {
         }
         let mut graph = vec![Value::Object(thing)];
         if self.trail.len() > 1 {
-            let item = |(index, Step { title, path }): (usize, &Step)| {
-                json!({ "@type": "ListItem", "position": index + 1, "name": clean(title), "item": format!("{BASE}{path}") })
-            };
+            let item = |(index, Step { title, path }): (usize, &Step)| json!({ "@type": "ListItem", "position": index + 1, "name": clean(title), "item": format!("{BASE}{path}") });
             let items: Vec<Value> = self.trail.iter().enumerate().map(item).collect();
             graph.push(json!({ "@type": "BreadcrumbList", "itemListElement": items }));
         }

@@ -73,9 +73,8 @@ pub(crate) fn pictures(html: &str, path: &str) -> Vec<String> {
 /// Resolves `url` against the address `path` of this site (RFC 3986 §5.2). The result begins with [`BASE`] unless it leads elsewhere.
 pub(crate) fn resolve(url: &str, path: &str) -> String {
     let url = url.trim_matches([' ', '\t', '\n', '\r', '\u{c}']);
-    let is_scheme = |s: &str| {
-        s.starts_with(|c: char| c.is_ascii_alphabetic()) && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
-    };
+    let is_scheme =
+        |s: &str| s.starts_with(|c: char| c.is_ascii_alphabetic()) && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     if url.starts_with(BASE) || url.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) {
         return url.to_owned();
     }
@@ -170,8 +169,29 @@ fn is_hidden(name: &[u8]) -> bool {
 fn is_inline(name: &[u8]) -> bool {
     matches!(
         name,
-        b"a" | b"abbr" | b"b" | b"bdi" | b"bdo" | b"cite" | b"code" | b"del" | b"dfn" | b"em" | b"i" | b"ins" | b"kbd" | b"mark" | b"q" | b"s"
-            | b"small" | b"span" | b"strong" | b"sub" | b"sup" | b"u" | b"var" | b"wbr"
+        b"a" | b"abbr"
+            | b"b"
+            | b"bdi"
+            | b"bdo"
+            | b"cite"
+            | b"code"
+            | b"del"
+            | b"dfn"
+            | b"em"
+            | b"i"
+            | b"ins"
+            | b"kbd"
+            | b"mark"
+            | b"q"
+            | b"s"
+            | b"small"
+            | b"span"
+            | b"strong"
+            | b"sub"
+            | b"sup"
+            | b"u"
+            | b"var"
+            | b"wbr"
     )
 }
 
@@ -183,10 +203,32 @@ mod tests {
     #[test]
     fn references_resolve_as_in_rfc_3986() {
         let cases = [
-            ("g:h", "g:h"), ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"), ("g?y", "/b/c/g?y"),
-            ("#s", "/b/c/d;p#s"), ("g#s", "/b/c/g#s"), ("g?y#s", "/b/c/g?y#s"), (";x", "/b/c/;x"), ("g;x?y#s", "/b/c/g;x?y#s"),
-            ("", "/b/c/d;p"), (".", "/b/c/"), ("./", "/b/c/"), ("..", "/b/"), ("../", "/b/"), ("../g", "/b/g"), ("../..", "/"), ("../../", "/"),
-            ("../../g", "/g"), ("../../../g", "/g"), ("/./g", "/g"), ("/../g", "/g"), ("g.", "/b/c/g."), ("..g", "/b/c/..g"),
+            ("g:h", "g:h"),
+            ("g", "/b/c/g"),
+            ("./g", "/b/c/g"),
+            ("g/", "/b/c/g/"),
+            ("/g", "/g"),
+            ("?y", "/b/c/d;p?y"),
+            ("g?y", "/b/c/g?y"),
+            ("#s", "/b/c/d;p#s"),
+            ("g#s", "/b/c/g#s"),
+            ("g?y#s", "/b/c/g?y#s"),
+            (";x", "/b/c/;x"),
+            ("g;x?y#s", "/b/c/g;x?y#s"),
+            ("", "/b/c/d;p"),
+            (".", "/b/c/"),
+            ("./", "/b/c/"),
+            ("..", "/b/"),
+            ("../", "/b/"),
+            ("../g", "/b/g"),
+            ("../..", "/"),
+            ("../../", "/"),
+            ("../../g", "/g"),
+            ("../../../g", "/g"),
+            ("/./g", "/g"),
+            ("/../g", "/g"),
+            ("g.", "/b/c/g."),
+            ("..g", "/b/c/..g"),
         ];
         for (reference, expected) in cases {
             let expected = if expected.starts_with('/') { format!("{BASE}{expected}") } else { expected.to_owned() };
@@ -206,7 +248,10 @@ mod tests {
                 "<img srcset=\"/a-1.webp 1x, b.webp 2x,https://x.test/c,d.webp 3x\">",
                 "<img srcset=\"§/a-1.webp 1x, §/a/b.webp 2x, https://x.test/c,d.webp 3x\">",
             ),
-            ("<video poster=p.jpg src=\"v.mp4?a=1&amp;b=2\"></video>", "<video poster=\"§/a/p.jpg\" src=\"§/a/v.mp4?a=1&amp;b=2\"></video>"),
+            (
+                "<video poster=p.jpg src=\"v.mp4?a=1&amp;b=2\"></video>",
+                "<video poster=\"§/a/p.jpg\" src=\"§/a/v.mp4?a=1&amp;b=2\"></video>",
+            ),
             ("<a href=\"#fn-1\">1</a>", "<a href=\"§/a/#fn-1\">1</a>"),
             ("<a href=\"§/b/\">x</a><a href=\"mailto:a@x.test\">y</a>", "<a href=\"§/b/\">x</a><a href=\"mailto:a@x.test\">y</a>"),
             ("a<script>x = '<a href=\"b\">'</script>b<script src=\"x.js\"></script>", "ab"),
@@ -227,7 +272,8 @@ mod tests {
 
     #[test]
     fn pictures_are_named_once() {
-        let html = "<img src=\"/a.png\"><p><img src='b.png'><img src=\"/a.png\"><img src=\"data:image/png;base64,AA\"><a href=\"/c.png\">c</a>";
+        let html =
+            "<img src=\"/a.png\"><p><img src='b.png'><img src=\"/a.png\"><img src=\"data:image/png;base64,AA\"><a href=\"/c.png\">c</a>";
         assert_eq!(pictures(html, "/x/"), [format!("{BASE}/a.png"), format!("{BASE}/x/b.png")]);
     }
 }

@@ -68,9 +68,10 @@ impl Picture {
     /// others when a reader gets near them.
     pub(crate) fn html(&self, title: &str, is_first: bool) -> String {
         let loading = if is_first { " fetchpriority=\"high\"" } else { " loading=\"lazy\"" };
-        let placeholder = self.placeholder.as_ref().map_or_else(String::new, |data| {
-            format!(" style=\"background:url({}) center/100% 100% no-repeat\"", escape(data))
-        });
+        let placeholder = self
+            .placeholder
+            .as_ref()
+            .map_or_else(String::new, |data| format!(" style=\"background:url({}) center/100% 100% no-repeat\"", escape(data)));
         let choice = if self.srcset.is_empty() {
             String::new()
         } else {

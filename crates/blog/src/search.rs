@@ -136,7 +136,8 @@ impl<'m> Entry<'m> {
 
     fn bytes(&self) -> usize {
         let Self(title, url, iso, text, summary, tags) = self;
-        [title, url, iso, text, summary].iter().map(|text| text.len() + 3).sum::<usize>() + tags.iter().map(|tag| tag.len() + 3).sum::<usize>()
+        [title, url, iso, text, summary].iter().map(|text| text.len() + 3).sum::<usize>()
+            + tags.iter().map(|tag| tag.len() + 3).sum::<usize>()
     }
 }
 

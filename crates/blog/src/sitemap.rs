@@ -65,9 +65,8 @@ pub(crate) fn write(model: &Model) -> String {
     if let [part] = &parts[..] {
         return urls(model, part);
     }
-    let mut xml = String::from(
-        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
-    );
+    let mut xml =
+        String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n");
     for (index, part) in parts.iter().enumerate() {
         xml += &format!("<sitemap><loc>{BASE}{}</loc>", part_path(index + 1));
         if let Some(changed) = part.iter().filter_map(Listed::changed).max() {
@@ -115,10 +114,8 @@ fn listed(model: &Model) -> Vec<Listed<'_>> {
         if let Some(path) = list.filter(|_| !groups.is_empty()) {
             listed.push(Listed::List { path: path.to_owned(), changed: None });
         }
-        let group = |(path, group): (&String, &Group)| Listed::List {
-            path: path.clone(),
-            changed: newest(&mut group.posts.iter().copied()),
-        };
+        let group =
+            |(path, group): (&String, &Group)| Listed::List { path: path.clone(), changed: newest(&mut group.posts.iter().copied()) };
         listed.extend(groups.iter().map(group));
     }
     let texts = model.posts.iter().chain(&model.pages).filter(|post| !post.front.noindex);

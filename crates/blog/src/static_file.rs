@@ -109,7 +109,9 @@ fn read(file: Listed, content_type: &'static str, is_held: bool, is_cleaned: boo
         let mut content = Vec::new();
         // It may have grown since it was looked at.
         File::open(&path)?.take(HELD_FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
-        body = Some(content).filter(|content| content.len() as u64 <= HELD_FILE_BYTES_MAX).map(|content| if is_cleaned { cleaned(content) } else { Ok(content) })
+        body = Some(content)
+            .filter(|content| content.len() as u64 <= HELD_FILE_BYTES_MAX)
+            .map(|content| if is_cleaned { cleaned(content) } else { Ok(content) })
             .transpose()?
             .map(Bytes::from);
     }

@@ -275,7 +275,9 @@ mod tests {
     /// Every page of a blog that has everything: several authors, a series, notes, tasks, code, enough posts for several pages, and none.
     fn pages(language: &str) -> Vec<(String, String)> {
         let mut texts: Vec<(String, String)> = (1..=23)
-            .map(|day| (format!("2026-03-{day:02}-{day}.md"), format!("---\ntitle: Q{day}\ntags: [q]\nseries: Q\nauthor: Q{}\n---\nq", day % 2)))
+            .map(|day| {
+                (format!("2026-03-{day:02}-{day}.md"), format!("---\ntitle: Q{day}\ntags: [q]\nseries: Q\nauthor: Q{}\n---\nq", day % 2))
+            })
             .collect();
         let whole = "---\ntitle: Q\ndate: 2026-04-01\nupdated: 2026-05-21\ntags: [q]\ntoc: true\n---\n## Q1\n\nq[^1]\n\n[^1]: q\n\n## Q2\n\n## Q3\n\n\
                      > [!NOTE]\n> q\n\n> [!TIP]\n> q\n\n> [!IMPORTANT]\n> q\n\n> [!WARNING]\n> q\n\n> [!CAUTION]\n> q\n\n\
@@ -301,8 +303,22 @@ mod tests {
     /// Returns the texts and the attributes that people hear or read, with a space around each.
     fn read_by_people(page: &str) -> String {
         let mut read = crate::markup::text(page);
-        let attributes = ["aria-label=\"", "title=\"", "alt=\"", "placeholder=\"", "content=\"", "\"name\":\"", "data-searching=\"", "data-nothing=\"", "data-failed=\"",
-            "data-partial=\"", "data-one=\"", "data-few=\"", "data-many=\"", "data-other=\""];
+        let attributes = [
+            "aria-label=\"",
+            "title=\"",
+            "alt=\"",
+            "placeholder=\"",
+            "content=\"",
+            "\"name\":\"",
+            "data-searching=\"",
+            "data-nothing=\"",
+            "data-failed=\"",
+            "data-partial=\"",
+            "data-one=\"",
+            "data-few=\"",
+            "data-many=\"",
+            "data-other=\"",
+        ];
         for mark in attributes {
             for rest in page.split(mark).skip(1) {
                 read.push_str(" | ");

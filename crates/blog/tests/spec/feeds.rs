@@ -23,7 +23,10 @@ fn blog() -> (Folder, blog::Blog) {
              <img src=\"cat.png\" srcset=\"cat.png 1x, /big.png 2x\"><video poster='/p.jpg'></video><a href=\"#part\">p</a>\
              <script>alert(1)</script>\n\n```\n<&\u{1}>\n```\n",
         ),
-        ("posts/b.md", "+++\ntitle = \"Beh\"\ndate = 2026-01-01\nlang = \"de\"\nauthor = \"Ben\"\nsummary = \"Kurz\"\ntags = [\"sea\"]\n+++\n<p>roh</p>"),
+        (
+            "posts/b.md",
+            "+++\ntitle = \"Beh\"\ndate = 2026-01-01\nlang = \"de\"\nauthor = \"Ben\"\nsummary = \"Kurz\"\ntags = [\"sea\"]\n+++\n<p>roh</p>",
+        ),
         ("posts/cat.png", "png"),
         ("posts/wave.jpg", "jpg"),
         ("big.png", "png"),
@@ -73,12 +76,23 @@ fn the_atom_feed_has_what_rfc_4287_asks() {
     assert_eq!(texts(feed, ATOM, "updated"), ["2026-04-01T00:00:00Z"]);
     let links = |node: Node<'_>, rel: &str| -> Vec<String> {
         let links = named(node, ATOM, "link");
-        links.iter().filter(|link| link.attribute("rel") == Some(rel)).filter_map(|link| link.attribute("href")).map(str::to_owned).collect()
+        links
+            .iter()
+            .filter(|link| link.attribute("rel") == Some(rel))
+            .filter_map(|link| link.attribute("href"))
+            .map(str::to_owned)
+            .collect()
     };
-    assert_eq!((links(feed, "self"), links(feed, "alternate")), (vec!["https://blog.test/feed.xml".to_owned()], vec!["https://blog.test/".to_owned()]));
+    assert_eq!(
+        (links(feed, "self"), links(feed, "alternate")),
+        (vec!["https://blog.test/feed.xml".to_owned()], vec!["https://blog.test/".to_owned()])
+    );
 
     let entries = named(feed, ATOM, "entry");
-    assert_eq!(entries.iter().map(|entry| texts(*entry, ATOM, "id")[0]).collect::<Vec<_>>(), ["https://blog.test/tides/", "https://blog.test/b/"]);
+    assert_eq!(
+        entries.iter().map(|entry| texts(*entry, ATOM, "id")[0]).collect::<Vec<_>>(),
+        ["https://blog.test/tides/", "https://blog.test/b/"]
+    );
     for entry in &entries {
         for name in ["id", "title", "updated", "published", "content", "summary", "author"] {
             assert_eq!(named(*entry, ATOM, name).len(), 1, "{name}");
@@ -130,12 +144,18 @@ fn the_json_feed_has_what_its_specification_asks() {
     let feed: Value = serde_json::from_str(&page(&blog, "/feed.json")).expect("JSON");
     assert_eq!(feed["version"], "https://jsonfeed.org/version/1.1");
     assert_eq!(feed["title"], "By <the> sea & more");
-    assert_eq!((&feed["home_page_url"], &feed["feed_url"]), (&Value::from("https://blog.test/"), &Value::from("https://blog.test/feed.json")));
+    assert_eq!(
+        (&feed["home_page_url"], &feed["feed_url"]),
+        (&Value::from("https://blog.test/"), &Value::from("https://blog.test/feed.json"))
+    );
     assert_eq!((&feed["language"], &feed["authors"][0]["name"]), (&Value::from("en"), &Value::from("Ann")));
     let tides = &feed["items"][0];
     assert_eq!((&tides["id"], &tides["url"]), (&Value::from("https://blog.test/tides/"), &Value::from("https://blog.test/tides/")));
     assert_eq!(tides["title"], "Tides <b> & \"more\" ");
-    assert_eq!((&tides["date_published"], &tides["date_modified"]), (&Value::from("2026-03-01T09:00:00Z"), &Value::from("2026-04-01T00:00:00Z")));
+    assert_eq!(
+        (&tides["date_published"], &tides["date_modified"]),
+        (&Value::from("2026-03-01T09:00:00Z"), &Value::from("2026-04-01T00:00:00Z"))
+    );
     assert_eq!((&tides["image"], &tides["tags"]), (&Value::from("https://blog.test/posts/wave.jpg"), &serde_json::json!(["x<y", "sea"])));
     assert_eq!(feed["items"][1]["language"], "de");
     assert_absolute(tides["content_html"].as_str().expect("text"));
@@ -145,9 +165,14 @@ fn the_json_feed_has_what_its_specification_asks() {
 fn each_tag_has_its_own_feeds_and_its_page_names_them() {
     let (_folder, blog) = blog();
     let html = page(&blog, "/tags/sea/");
-    for (name, media_type) in [("feed.xml", "application/atom+xml"), ("rss.xml", "application/rss+xml"), ("feed.json", "application/feed+json")] {
+    for (name, media_type) in
+        [("feed.xml", "application/atom+xml"), ("rss.xml", "application/rss+xml"), ("feed.json", "application/feed+json")]
+    {
         let of_sea = page(&blog, &format!("/tags/sea/{name}"));
-        assert!(of_sea.contains("sea · By") && of_sea.contains("https://blog.test/tides/") && of_sea.contains("https://blog.test/b/"), "{of_sea}");
+        assert!(
+            of_sea.contains("sea · By") && of_sea.contains("https://blog.test/tides/") && of_sea.contains("https://blog.test/b/"),
+            "{of_sea}"
+        );
         let other = page(&blog, &format!("/tags/x-y/{name}"));
         assert!(other.contains("https://blog.test/tides/") && !other.contains("Beh"), "{other}");
         for path in ["/", "/tags/sea/"] {

@@ -20,7 +20,10 @@ fn elements(html: &str, name: &str) -> Vec<BTreeMap<String, String>> {
         let mut attributes = BTreeMap::new();
         while let Some((key, value)) = rest.split_once("=\"") {
             let (value, more) = value.split_once('"').expect("quoted");
-            attributes.insert(key.trim().to_owned(), value.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'").replace("&amp;", "&"));
+            attributes.insert(
+                key.trim().to_owned(),
+                value.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'").replace("&amp;", "&"),
+            );
             rest = more;
         }
         found.push(attributes);
@@ -81,7 +84,8 @@ fn a_post_tells_open_graph_what_it_is() {
 /// The picture that a post names is there, is a PNG file, and has another address for another title.
 #[test]
 fn a_post_without_a_picture_is_given_one() {
-    let folder = Folder::of(&[("a.md", "# One\n\nText."), ("b.md", "---\ncover: cat.png\ncover_alt: A cat\n---\n# Two"), ("cat.png", "png")]);
+    let folder =
+        Folder::of(&[("a.md", "# One\n\nText."), ("b.md", "---\ncover: cat.png\ncover_alt: A cat\n---\n# Two"), ("cat.png", "png")]);
     let blog = folder.blog_with(options());
     let image = |path: &str| metas(&page(&blog, path), "og:image").concat();
     let card = image("/a/");
@@ -92,7 +96,10 @@ fn a_post_without_a_picture_is_given_one() {
     assert_eq!(metas(&page(&blog, "/a/"), "og:image:alt"), ["One"]);
     assert!(image("/").contains("/cards/") && image("/") != card);
 
-    assert_eq!((image("/b/").as_str(), metas(&page(&blog, "/b/"), "og:image:alt").concat().as_str()), ("https://blog.test/cat.png", "A cat"));
+    assert_eq!(
+        (image("/b/").as_str(), metas(&page(&blog, "/b/"), "og:image:alt").concat().as_str()),
+        ("https://blog.test/cat.png", "A cat")
+    );
 
     folder.write("a.md", "# Another title\n\nText.");
     let changed = crate::folder::rebuilt(&blog).paths;
@@ -108,17 +115,22 @@ fn json_ld_describes_the_page_and_cannot_be_left() {
     let nodes = json_ld(&html);
     let post = &nodes["BlogPosting"];
     assert_eq!(post["headline"], "</script><script>alert(1)</script> & \"quotes\"");
-    assert_eq!((&post["url"], &post["datePublished"], &post["dateModified"]), (&"https://blog.test/a/".into(), &"2026-03-01T09:00:00Z".into(), &"2026-04-01T00:00:00Z".into()));
+    assert_eq!(
+        (&post["url"], &post["datePublished"], &post["dateModified"]),
+        (&"https://blog.test/a/".into(), &"2026-03-01T09:00:00Z".into(), &"2026-04-01T00:00:00Z".into())
+    );
     assert_eq!((&post["author"]["@type"], &post["author"]["name"]), (&"Person".into(), &"Ann".into()));
     assert_eq!((&post["isPartOf"]["@type"], &post["isPartOf"]["name"]), (&"Blog".into(), &"By the sea".into()));
     assert_eq!(post["image"].as_str().map(str::to_owned), metas(&html, "og:image").pop());
-    let steps: Vec<_> = nodes["BreadcrumbList"]["itemListElement"].as_array().expect("steps").iter().map(|step| step["item"].to_string()).collect();
+    let steps: Vec<_> =
+        nodes["BreadcrumbList"]["itemListElement"].as_array().expect("steps").iter().map(|step| step["item"].to_string()).collect();
     assert_eq!(steps, ["\"https://blog.test/\"", "\"https://blog.test/a/\""]);
     for (path, kind) in [("/", "Blog"), ("/about/", "WebPage"), ("/tags/sea/", "CollectionPage"), ("/archive/", "CollectionPage")] {
         assert!(json_ld(&page(&blog, path)).contains_key(kind), "{path}");
     }
     let tag = json_ld(&page(&blog, "/tags/sea/"));
-    let steps: Vec<_> = tag["BreadcrumbList"]["itemListElement"].as_array().expect("steps").iter().map(|step| step["name"].to_string()).collect();
+    let steps: Vec<_> =
+        tag["BreadcrumbList"]["itemListElement"].as_array().expect("steps").iter().map(|step| step["name"].to_string()).collect();
     assert_eq!(steps, ["\"Home\"", "\"Tags\"", "\"sea\""]);
 }
 
@@ -183,14 +195,18 @@ fn a_draft_names_no_address() {
 /// W3C Webmention §3.1.2, IndieAuth's `rel=me`, and what fediverse servers look for.
 #[test]
 fn webmention_and_the_fediverse_are_named_if_the_author_wants() {
-    let folder = Folder::of(&[("blog.toml", "webmention = \"https://mentions.test/blog\"\nactivitypub = \"@ann@social.test\"\n"), ("a.md", "# A")]);
+    let folder =
+        Folder::of(&[("blog.toml", "webmention = \"https://mentions.test/blog\"\nactivitypub = \"@ann@social.test\"\n"), ("a.md", "# A")]);
     let blog = folder.blog_with(options());
     let html = page(&blog, "/a/");
     assert_eq!(links(&html, "webmention")[0]["href"], "https://mentions.test/blog");
     assert_eq!(links(&html, "me")[0]["href"], "https://social.test/@ann");
     assert_eq!(metas(&html, "fediverse:creator"), ["@ann@social.test"]);
     let front = links(&page(&blog, "/"), "alternate");
-    assert!(front.iter().any(|link| link["type"] == "application/activity+json" && link["href"] == "https://social.test/@ann"), "{front:?}");
+    assert!(
+        front.iter().any(|link| link["type"] == "application/activity+json" && link["href"] == "https://social.test/@ann"),
+        "{front:?}"
+    );
 
     let without = Folder::of(&[("a.md", "# A")]);
     let html = page(&without.blog(), "/a/");

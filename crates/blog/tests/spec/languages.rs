@@ -7,7 +7,10 @@ use crate::folder::{Folder, lines, page};
 fn folder(language: &str) -> Folder {
     Folder::of(&[
         ("blog.toml", &format!("title = \"Q\"\nauthor = \"Q\"\nlanguage = \"{language}\"\n")),
-        ("2026-03-01-a.md", "---\ntags: [q]\nseries: Q\ntoc: true\nupdated: 2026-05-21\n---\n# Q1\n\n## Q2\n\nq[^1]\n\n[^1]: q\n\n> [!NOTE]\n> q\n\n> [!TIP]\n> q\n\n> [!WARNING]\n> q\n\n|q|q|\n|-|-|\n|q|q|\n\n- [ ] q\n- [x] q\n\n```\nq\n```"),
+        (
+            "2026-03-01-a.md",
+            "---\ntags: [q]\nseries: Q\ntoc: true\nupdated: 2026-05-21\n---\n# Q1\n\n## Q2\n\nq[^1]\n\n[^1]: q\n\n> [!NOTE]\n> q\n\n> [!TIP]\n> q\n\n> [!WARNING]\n> q\n\n|q|q|\n|-|-|\n|q|q|\n\n- [ ] q\n- [x] q\n\n```\nq\n```",
+        ),
         ("2026-02-01-b.md", "---\ntags: [q]\nseries: Q\nauthor: R\n---\n# Q3"),
         ("pages/p.md", "# Q4"),
     ])

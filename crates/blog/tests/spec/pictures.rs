@@ -20,9 +20,7 @@ fn photo(width: u32, height: u32, is_turned: bool) -> Vec<u8> {
         Rgb([(x % 200) as u8 + noise, (y % 200) as u8 + noise, 120])
     });
     let mut jpeg = Vec::new();
-    JpegEncoder::new_with_quality(&mut jpeg, 92)
-        .encode(picture.as_raw(), width, height, ExtendedColorType::Rgb8)
-        .expect("encoded");
+    JpegEncoder::new_with_quality(&mut jpeg, 92).encode(picture.as_raw(), width, height, ExtendedColorType::Rgb8).expect("encoded");
     let orientation = if is_turned { 6 } else { 1 };
     // TIFF 6.0: one directory with the orientation and the place.
     let mut exif = b"Exif\0\0II\x2a\0\x08\0\0\0\x02\0\x12\x01\x03\0\x01\0\0\0".to_vec();
@@ -145,14 +143,17 @@ fn nobody_can_have_pictures_made_that_no_page_shows() {
     let html = article(&blog, "/cat/");
     let (path, _) = choices(values(&html, "srcset")[0]).remove(0);
     assert_eq!(ask(&blog, &path, &[]).0, StatusCode::OK);
-    for (from, to) in [("-480.", "-481."), ("-480.", "-2400."), (".webp", ".png"), (".webp", ".avif"), ("/cat-", "/dog-"), ("-480.webp", "")] {
+    for (from, to) in
+        [("-480.", "-481."), ("-480.", "-2400."), (".webp", ".png"), (".webp", ".avif"), ("/cat-", "/dog-"), ("-480.webp", "")]
+    {
         let path = path.replace(from, to);
         assert_eq!(ask(&blog, &path, &[]).0, StatusCode::NOT_FOUND, "{path}");
     }
     let digest = path.split('/').nth(2).expect("an address");
     let other = path.replace(digest, "0123456789abcdef");
     assert_eq!(ask(&blog, &other, &[]).0, StatusCode::NOT_FOUND);
-    let of_pictures: Vec<_> = blog.site().addresses().filter(|(path, _)| path.starts_with("/pictures/")).map(|(path, _)| path.to_owned()).collect();
+    let of_pictures: Vec<_> =
+        blog.site().addresses().filter(|(path, _)| path.starts_with("/pictures/")).map(|(path, _)| path.to_owned()).collect();
     assert!(!of_pictures.is_empty() && of_pictures.iter().all(|path| path.contains("/cat-")), "{of_pictures:?}");
 }
 

@@ -12,7 +12,10 @@ fn options() -> BlogOptions {
 
 fn blog() -> (Folder, blog::Blog) {
     let folder = Folder::of(&[
-        ("2026-03-01-sea.md", "---\nupdated: 2026-05-02\ntags: [sea & wall]\ncover: wave.jpg\n---\n# Sea\n\nFirst.\n\n![cat](cat.png) ![](https://x.test/a.png?b=1&c=2)"),
+        (
+            "2026-03-01-sea.md",
+            "---\nupdated: 2026-05-02\ntags: [sea & wall]\ncover: wave.jpg\n---\n# Sea\n\nFirst.\n\n![cat](cat.png) ![](https://x.test/a.png?b=1&c=2)",
+        ),
         ("2026-03-01-sea.de.md", "# Meer\n\nErster."),
         ("hidden.md", "---\nnoindex: true\ndate: 2026-01-01\n---\n# Hidden"),
         ("draft.md", "---\ndraft: true\n---\n# Draft"),
@@ -50,9 +53,15 @@ fn the_sitemap_tells_changes_pictures_and_translations() {
     let document = roxmltree::Document::parse(&xml).expect("well-formed");
     let url = |loc: &str| document.descendants().find(|node| node.text() == Some(loc)).and_then(|node| node.parent()).expect("listed");
     let sea = url("https://blog.test/sea/");
-    let texts = |name: &str| -> Vec<_> { sea.descendants().filter(|node| node.tag_name().name() == name && node.text().is_some()).filter_map(|node| node.text()).collect() };
+    let texts = |name: &str| -> Vec<_> {
+        sea.descendants().filter(|node| node.tag_name().name() == name && node.text().is_some()).filter_map(|node| node.text()).collect()
+    };
     assert_eq!(texts("lastmod"), ["2026-05-02T00:00:00Z"]);
-    let pictures: Vec<_> = sea.descendants().filter(|node| node.has_tag_name(("http://www.google.com/schemas/sitemap-image/1.1", "loc"))).filter_map(|node| node.text()).collect();
+    let pictures: Vec<_> = sea
+        .descendants()
+        .filter(|node| node.has_tag_name(("http://www.google.com/schemas/sitemap-image/1.1", "loc")))
+        .filter_map(|node| node.text())
+        .collect();
     assert_eq!(pictures, ["https://blog.test/wave.jpg", "https://blog.test/cat.png", "https://x.test/a.png?b=1&c=2"]);
     let links: Vec<_> = sea
         .children()
