@@ -1,7 +1,7 @@
 //! What templates are given: the site, the page, and the posts and people on it.
 //!
-//! Everything here is [`Hash`]: the fingerprint of a [`Context`] tells whether a page would differ. Lists of posts are given [`Item`]s, which
-//! have no text, so that an edit of a text changes the page of its post and no list.
+//! Everything here is [`Hash`]: the fingerprint of a [`Context`] tells whether a page would differ. Whatever a page is
+//! given and does not show would make it anew for nothing, so lists are given [`Item`]s without texts, or [`Line`]s with little but the title.
 
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub(crate) enum Content<'m> {
     },
     /// The posts of a year, a tag, an author or a series.
     List {
-        entries: Vec<Item<'m>>,
+        entries: Vec<Line<'m>>,
         pages: Pages,
         count: usize,
         /// The number of the first post on the page, counted from 1.
@@ -111,7 +111,7 @@ pub(crate) struct PostContent<'m> {
     pub(crate) is_page: bool,
     pub(crate) newer: Option<Link>,
     pub(crate) older: Option<Link>,
-    pub(crate) related: Vec<Item<'m>>,
+    pub(crate) related: Vec<Relative<'m>>,
     pub(crate) series: Option<SeriesBox>,
     pub(crate) translations: Vec<Translation>,
 }
@@ -135,7 +135,7 @@ pub(crate) struct YearList<'m> {
     pub(crate) url: String,
     /// The number of posts of the year, of which `entries` may be only the newest.
     pub(crate) count: usize,
-    pub(crate) entries: Vec<Item<'m>>,
+    pub(crate) entries: Vec<Line<'m>>,
 }
 
 /// Somebody who writes posts.
@@ -216,6 +216,25 @@ pub(crate) struct Item<'m> {
     /// BCP 47 language tag, if it is another than that of the blog.
     language: Option<&'m str>,
     is_draft: bool,
+}
+
+/// A post in a list of titles.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Line<'m> {
+    title: &'m str,
+    url: String,
+    date: Day,
+    /// BCP 47 language tag, if it is another than that of the blog.
+    language: Option<&'m str>,
+    is_draft: bool,
+}
+
+/// A post below another one that has to do with it.
+#[derive(Debug, Hash, Serialize)]
+pub(crate) struct Relative<'m> {
+    #[serde(flatten)]
+    line: Line<'m>,
+    cover: Option<&'m Picture>,
 }
 
 /// A post on its own page: what a list shows, and the text.
@@ -304,6 +323,25 @@ impl<'m> Item<'m> {
             language: Some(language).filter(|language| *language != model.settings.language),
             is_draft: post.standing != Standing::Published,
         }
+    }
+}
+
+impl<'m> Line<'m> {
+    pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
+        let language = post.language(&model.settings.language);
+        Self {
+            title: &post.title,
+            url: encode_path(&post.path),
+            date: Day { text: Words::of(language).long_date(post.date.day), iso: post.date.day.to_string() },
+            language: Some(language).filter(|language| *language != model.settings.language),
+            is_draft: post.standing != Standing::Published,
+        }
+    }
+}
+
+impl<'m> Relative<'m> {
+    pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
+        Self { line: Line::new(model, post), cover: post.cover.as_ref() }
     }
 }
 

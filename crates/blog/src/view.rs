@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use crate::{
-    context::{Content, Context, Entry, Frame, Item, Pages, Part, Person, PostContent, SeriesBox, Translation, YearList, page_path},
+    context::{
+        Content, Context, Entry, Frame, Item, Line, Pages, Part, Person, PostContent, Relative, SeriesBox, Translation, YearList, page_path,
+    },
     digest::fingerprint,
     error::Problem,
     head::{About, Head},
@@ -232,7 +234,7 @@ impl<'m> Context<'m> {
             is_page: post.is_page,
             newer: neighbour(index.and_then(|index| index.checked_sub(1))),
             older: neighbour(index.map(|index| index + 1)),
-            related: index.map_or_else(Vec::new, |index| model.related(index).map(|post| Item::new(model, post)).collect()),
+            related: index.map_or_else(Vec::new, |index| model.related(index).map(|post| Relative::new(model, post)).collect()),
             series: series_box(model, post),
             translations: translations(model, post),
         }));
@@ -241,7 +243,7 @@ impl<'m> Context<'m> {
     /// Lists the posts with these indexes: the page `number` of a list whose first page is at `path`.
     fn list(&mut self, model: &'m Model, (path, number): (&str, usize), title: String, posts: &[usize]) {
         let pages = Pages::new(path, number, posts.len(), LIST_LINES);
-        let entries = posts.iter().skip((number - 1) * LIST_LINES).take(LIST_LINES).map(|&post| Item::new(model, &model.posts[post]));
+        let entries = posts.iter().skip((number - 1) * LIST_LINES).take(LIST_LINES).map(|&post| Line::new(model, &model.posts[post]));
         let feed = (self.kind == "tag").then(|| encode_path(&format!("{path}feed.xml")));
         self.title = Some(title);
         self.content = Content::List {
@@ -295,7 +297,7 @@ fn link(post: &Post) -> Link {
 fn archive(model: &Model) -> Vec<YearList<'_>> {
     let mut left = ARCHIVE_LINES;
     let list = |(&year, posts): (&i16, &Vec<usize>)| {
-        let entries: Vec<_> = posts.iter().take(left).map(|&post| Item::new(model, &model.posts[post])).collect();
+        let entries: Vec<_> = posts.iter().take(left).map(|&post| Line::new(model, &model.posts[post])).collect();
         left -= entries.len();
         YearList { year, url: year_path(year), count: posts.len(), entries }
     };

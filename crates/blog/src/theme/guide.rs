@@ -6,7 +6,7 @@ use super::{LOOKS, LookName, STYLE, embedded_templates};
 
 /// What templates are given, by the kind of thing: the name of the kind, where it stands, and its fields. A test compares it with what they are
 /// really given.
-const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
+const GUIDE: [(&str, &str, &[(&str, &str)]); 19] = [
     (
         "page",
         "Every page",
@@ -45,7 +45,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("has_authors", "whether the blog has several authors"),
         ],
     ),
-    ("index", "`index.html`, besides", &[("entries", "the posts, as in lists"), ("pages", "where the page stands among the others")]),
+    ("index", "`index.html`, besides", &[("entries", "the posts, see below"), ("pages", "where the page stands among the others")]),
     (
         "post page",
         "`post.html`, besides",
@@ -54,7 +54,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("is_page", "whether it is a page, which has no date"),
             ("newer", "the next post in time: a link, or none"),
             ("older", "the one before: a link, or none"),
-            ("related", "posts with the same tags, as in lists"),
+            ("related", "posts with the same tags, each as in lists of titles, with `cover`"),
             ("series", "the series of the post, or none"),
             ("translations", "the same text in other languages"),
         ],
@@ -66,7 +66,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
         "list",
         "`list.html` (a year, a tag, an author, a series), besides",
         &[
-            ("entries", "the posts, as in lists"),
+            ("entries", "the posts, as in lists of titles"),
             ("pages", "as above"),
             ("count", "the number of posts on all pages"),
             ("first", "the number of the first post on this page"),
@@ -77,7 +77,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
     ("404", "`404.html`, besides", &[("recent", "the newest posts: a list of links")]),
     (
         "item",
-        "A post in lists",
+        "A post on the index",
         &[
             ("title", "its title"),
             ("url", "its address"),
@@ -86,6 +86,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("year", "the year of `date`"),
             ("reading", "how long it takes to read, in words"),
             ("summary", "its summary"),
+            ("cover", "its picture, or none: `{% with picture = post.cover %}{% include \"picture.html\" %}{% endwith %}` shows it"),
             ("tags", "its tags"),
             ("authors", "its authors with `name` and `url`, if the blog has several"),
             ("language", "its language, if it is another than that of the blog"),
@@ -101,6 +102,11 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("toc", "its headings"),
             ("people", "its authors, with what is known of them"),
         ],
+    ),
+    (
+        "line",
+        "A post in lists of titles",
+        &[("title", "as above"), ("url", "as above"), ("date", "as above"), ("language", "as above"), ("is_draft", "as above")],
     ),
     ("date", "A date", &[("text", "for people: 1 March 2026"), ("iso", "for machines: 2026-03-01")]),
     (
@@ -153,7 +159,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("year", "the year"),
             ("url", "the address of its page"),
             ("count", "the number of its posts"),
-            ("entries", "its newest posts, as in lists; fewer than `count` if one page cannot hold them"),
+            ("entries", "its newest posts, as in lists of titles; fewer than `count` if one page cannot hold them"),
         ],
     ),
     (
@@ -213,10 +219,11 @@ mod tests {
     use crate::{BlogOptions, build_texts, view::View};
 
     /// Which kind of thing has its fields under a name.
-    fn kind_of(key: &str) -> Option<&'static str> {
+    fn kind_of(key: &str, of: &str) -> Option<&'static str> {
         Some(match key {
             "site" => "site",
-            "entries" | "related" => "item",
+            "entries" if of == "index" => "item",
+            "entries" => "line",
             "post" => "entry",
             "date" | "updated" => "date",
             "pages" => "pages",
@@ -235,7 +242,7 @@ mod tests {
                 for (key, value) in fields {
                     all.insert((kind.to_owned(), key.clone()));
                     let is_own_person = key == "author" && kind == "site";
-                    if let Some(inner) = kind_of(key).filter(|_| !is_own_person && key != "words") {
+                    if let Some(inner) = kind_of(key, kind).filter(|_| !is_own_person && key != "words") {
                         seen(value, inner, all);
                     } else if key == "authors" && kind == "authors page" {
                         seen(value, "person", all);
