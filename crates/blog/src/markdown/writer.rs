@@ -149,7 +149,7 @@ impl<'t> Writer<'t> {
         Self {
             text,
             survey,
-            words: Words::of(text.language),
+            words: text.words,
             links: Links::new(text, targets),
             out: Html { page: room(), feed: room() },
             around: Vec::new(),
