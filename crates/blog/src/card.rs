@@ -20,7 +20,7 @@ use resvg::{
 };
 use tokio::sync::Semaphore;
 
-use crate::{digest::digest, escape::escape, model::Model, post::Post, theme::Colour, words::Words};
+use crate::{digest::digest, escape::escape, model::Model, post::Post, theme::Colour};
 
 pub(crate) const MEDIA_TYPE: &str = "image/png";
 pub(crate) const WIDTH: u32 = 1200;
@@ -65,7 +65,7 @@ pub struct Card {
 impl Card {
     pub(crate) fn of_post(model: &Model, post: &Post) -> Self {
         let settings = &model.settings;
-        let line = if post.is_page { String::new() } else { Words::of(post.language(&settings.language)).long_date(post.date.day) };
+        let line = if post.is_page { String::new() } else { post.words(settings).long_date(post.date.day) };
         Self { title: post.title.clone(), site: settings.title.clone(), line, accent: accent(model) }
     }
 

@@ -89,6 +89,8 @@ pub(crate) enum Content<'m> {
         entries: Vec<Line<'m>>,
         pages: Pages,
         count: usize,
+        /// That number in words: `12 posts`.
+        posts: String,
         /// The number of the first post on the page, counted from 1.
         first: usize,
         author: Option<Person<'m>>,
@@ -168,6 +170,8 @@ pub(crate) struct SeriesBox {
     /// Which part the post is, counted from 1, and of how many.
     pub(crate) number: usize,
     pub(crate) count: usize,
+    /// Both in words: `Part 2 of 5`.
+    pub(crate) part: String,
     pub(crate) parts: Vec<Part>,
 }
 
@@ -307,7 +311,7 @@ impl<'m> Frame<'m> {
 impl<'m> Item<'m> {
     pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
         let language = post.language(&model.settings.language);
-        let words = Words::of(language);
+        let words = post.words(&model.settings);
         let day = |moment: Moment| Day { text: words.long_date(moment.day), iso: moment.day.to_string() };
         Self {
             title: &post.title,
@@ -350,7 +354,7 @@ impl<'m> Entry<'m> {
         Self {
             item: Item::new(model, post),
             html: Html { html: &post.html, fingerprint: post.html_fingerprint },
-            words: Words::of(post.language(&model.settings.language)),
+            words: post.words(&model.settings),
             toc: &post.toc,
             people: authors_of(model, post).map(|(path, group)| Person::new(model, path, group)).collect(),
         }

@@ -34,7 +34,7 @@ use serde::Serialize;
 
 pub(crate) use self::links::{is_markdown, join, scheme};
 use self::{lines::Lines, links::Links, survey::Survey, writer::Writer};
-use crate::{error::Problem, slug, targets::Targets};
+use crate::{error::Problem, slug, targets::Targets, words::Words};
 
 /// The length at which a summary is cut, at the end of a word.
 const SUMMARY_CHARS_MAX: usize = 240;
@@ -96,8 +96,10 @@ pub(crate) struct Text<'a> {
     pub(crate) body: &'a str,
     /// The line of the file on which `body` begins.
     pub(crate) body_line: usize,
-    /// BCP 47 language tag of the text. It decides about quotation marks, and about the names of alerts, tables and footnotes.
+    /// BCP 47 language tag of the text. It decides about quotation marks.
     pub(crate) language: &'a str,
+    /// The words for what is in the text: the names of alerts, tables and footnotes.
+    pub(crate) words: &'static Words,
     /// The title in the front matter. If there is none, a heading at the beginning becomes the title and leaves the text.
     pub(crate) title: Option<&'a str>,
     /// Whether `$…$` may be a formula.

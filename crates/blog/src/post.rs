@@ -17,6 +17,7 @@ use crate::{
     picture::Picture,
     slug,
     targets::Targets,
+    words::Words,
 };
 
 /// First segments of addresses that the site needs for itself.
@@ -123,6 +124,11 @@ impl Post {
     /// Returns the language of the text in a blog whose language is `default`.
     pub(crate) fn language<'p>(&'p self, default: &'p str) -> &'p str {
         self.lang.as_deref().unwrap_or(default)
+    }
+
+    /// Returns the words of the theme for what belongs to the post.
+    pub(crate) fn words(&self, settings: &Settings) -> &'static Words {
+        Words::of_text(self.language(&settings.language), &settings.language)
     }
 
     /// Returns the post as it is at this address, with this standing and date. It is the same one if nothing differs.
@@ -251,6 +257,7 @@ impl Head {
             body: &self.body,
             body_line: self.body_line,
             language,
+            words: Words::of_text(language, &manner.language),
             title: title.as_deref(),
             has_math: self.front.math.unwrap_or(true),
             has_toc: self.front.toc,

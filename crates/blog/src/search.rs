@@ -22,7 +22,6 @@ use crate::{
     model::Model,
     post::Post,
     slug::encode_path,
-    words::Words,
 };
 
 /// The address of the index.
@@ -128,7 +127,7 @@ impl<'m> Entry<'m> {
             Some((at, _)) => format!("{}…", post.summary[..at].trim_end()),
             None => post.summary.clone(),
         };
-        let words = Words::of(post.language(&model.settings.language));
+        let words = post.words(&model.settings);
         let (iso, text) = if post.is_page { Default::default() } else { (post.date.day.to_string(), words.long_date(post.date.day)) };
         let tags = post.tags.iter().map(String::as_str).collect();
         Self(clean(&post.title).into_owned(), encode_path(&post.path), iso, text, clean(&summary).into_owned(), tags)

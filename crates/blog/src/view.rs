@@ -250,6 +250,7 @@ impl<'m> Context<'m> {
             entries: entries.collect(),
             pages,
             count: posts.len(),
+            posts: self.words.posts_count(posts.len()),
             first: (number - 1) * LIST_LINES + 1,
             author: None,
             feed,
@@ -315,7 +316,8 @@ fn series_box(model: &Model, post: &Post) -> Option<SeriesBox> {
         is_this: at == place,
     };
     let parts = model.posts_of(group).enumerate().skip(first).take(SERIES_PARTS).map(part).collect();
-    Some(SeriesBox { title: group.title.clone(), url: encode_path(path), number: place + 1, count, parts })
+    let part = post.words(&model.settings).part_of(place + 1, count);
+    Some(SeriesBox { title: group.title.clone(), url: encode_path(path), number: place + 1, count, part, parts })
 }
 
 /// Lists the other languages in which there is this text.

@@ -47,6 +47,7 @@ fn render_example(body: &str) -> String {
         body,
         body_line: 1,
         language: "",
+        words: Words::of("en"),
         title: Some("\u{1}"),
         has_math: true,
         has_toc: false,

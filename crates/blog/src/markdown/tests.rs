@@ -7,6 +7,7 @@ use crate::{
     error::Severity,
     feed::BASE,
     targets::{Known, Target},
+    words::Words,
 };
 
 fn text(body: &str) -> Text<'_> {
@@ -16,6 +17,7 @@ fn text(body: &str) -> Text<'_> {
         body,
         body_line: 5,
         language: "en",
+        words: Words::of("en"),
         title: Some("T"),
         has_math: true,
         has_toc: false,

@@ -150,7 +150,7 @@ impl<'t> Writer<'t> {
         Self {
             text,
             survey,
-            words: Words::of(text.language),
+            words: text.words,
             links: Links::new(text, targets, lines),
             out: Html { page: room(), feed: room() },
             around: Vec::new(),

@@ -70,3 +70,11 @@ pub(super) const WORDS: Words = Words {
     message: "Beitrag",
     search_partial: "Von den ältesten Beiträgen wird nicht alles durchsucht.",
 };
+
+/// German of Austria, where January has another name.
+pub(super) const AUSTRIAN: Words = Words {
+    language: "de-AT",
+    locale: "de_AT",
+    months: ["Jänner", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November", "Dezember"],
+    ..WORDS
+};

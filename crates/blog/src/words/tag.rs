@@ -47,8 +47,9 @@ pub(super) fn canonical(tag: &str) -> String {
     match language {
         // Macrolanguages and codes of ISO 639-2 whose words we have under another name.
         "no" | "nn" | "nor" | "nob" | "nno" => "nb".to_owned(),
-        "zh" | "zho" | "cmn" | "yue" if !has("hans") && ["hant", "tw", "hk", "mo"].into_iter().any(has) => "zh-hant".to_owned(),
-        "zh" | "zho" | "cmn" => "zh".to_owned(),
+        "zh" | "zho" | "cmn" if !has("hans") && ["hant", "tw", "hk", "mo"].into_iter().any(has) => "zh-hant".to_owned(),
+        "yue" if !has("hans") => "zh-hant".to_owned(),
+        "zh" | "zho" | "cmn" | "yue" => "zh".to_owned(),
         _ => tag,
     }
 }

@@ -3,13 +3,13 @@
 use std::{
     env,
     io::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use serde_json::Value;
 
-fn installed() -> PathBuf {
+pub(crate) fn installed() -> PathBuf {
     let variable = |name: &str| env::var_os(name).map(PathBuf::from);
     let cache = || variable("XDG_CACHE_HOME").unwrap_or_else(|| variable("HOME").expect("a home").join(".cache"));
     let folder = variable("SEAWALL_BLOG_DIR").unwrap_or_else(|| cache().join("seawall-blog"));
@@ -18,12 +18,17 @@ fn installed() -> PathBuf {
 }
 
 /// Looks at the pages in `facts`, and returns what is wrong.
-pub(crate) fn judged(mut facts: Value) -> Vec<String> {
+pub(crate) fn judged(facts: Value) -> Vec<String> {
+    judged_by("browser.mjs", facts)
+}
+
+/// Runs a script beside this file with `facts`, and returns what is wrong.
+pub(crate) fn judged_by(script: &str, mut facts: Value) -> Vec<String> {
     let installed = installed();
     facts["modules"] = installed.display().to_string().into();
     facts["chromium"] = "/usr/bin/chromium".into();
     let mut script = Command::new(installed.join("node"))
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/blog_looks/browser.mjs"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/blog_looks").join(script))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

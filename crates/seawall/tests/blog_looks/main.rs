@@ -7,6 +7,7 @@
 
 mod browser;
 mod demo;
+mod machines;
 mod server;
 
 use std::{env, fs, path::Path};
