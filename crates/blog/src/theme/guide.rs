@@ -86,6 +86,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("year", "the year of `date`"),
             ("reading", "how long it takes to read, in words"),
             ("summary", "its summary"),
+            ("cover", "the picture at its head, for `picture.html`, or none"),
             ("tags", "its tags"),
             ("authors", "its authors with `name` and `url`, if the blog has several"),
             ("language", "its language, if it is another than that of the blog"),
