@@ -117,8 +117,9 @@ impl Gallery {
             files.into_iter().partition(|file| before.get(&file.name).is_some_and(|seen| seen.stamp == file.stamp));
         let read = parallel::map(&new, |file| Source::read(&file.path));
         for (file, source) in new.iter().zip(read) {
-            if matches!(source, Err(Fault::Unknown)) {
-                tracing::warn!("{} {}", file.name, Fault::Unknown);
+            // A drawing need not say how large it is.
+            if let Err(fault @ (Fault::Unknown | Fault::NoSize)) = &source {
+                tracing::debug!(file = file.name, "{fault}");
             }
             let found = source.map(|source| Arc::new(self.shown(file, source)));
             before.insert(file.name.clone(), Seen { stamp: file.stamp, found, placeholder: None, fault: None });
@@ -130,7 +131,7 @@ impl Gallery {
                 Err(fault) => Some(fault.clone()),
                 Ok(shown) => shown.source.fault(),
             };
-            if let Some(fault) = fault.filter(|fault| *fault != Fault::Unknown) {
+            if let Some(fault) = fault.filter(|fault| !matches!(fault, Fault::Unknown | Fault::NoSize)) {
                 problems.push(Problem::warning(Path::new(&file.name), None, format!("{fault}; it is shown as it is")));
                 found.fault = Some(fault);
             }

@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
@@ -32,6 +32,8 @@ pub struct Shelf {
     bytes_max: u64,
     index: Mutex<Index>,
     written: AtomicU64,
+    /// Whether the last attempt to write failed.
+    is_broken: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -55,18 +57,22 @@ impl Shelf {
     /// Makes a shelf in memory.
     #[must_use]
     pub fn in_memory(bytes_max: u64) -> Self {
-        Self { folder: None, bytes_max, index: Mutex::default(), written: AtomicU64::new(0) }
+        Self { folder: None, bytes_max, index: Mutex::default(), written: AtomicU64::new(0), is_broken: AtomicBool::new(false) }
     }
 
-    /// Opens a shelf in a folder, which is made if it is not there. Only files with names of this shelf are ever touched.
+    /// Opens a shelf in a folder, which is made when there is something to keep. Only files with names of this shelf are ever touched.
     ///
     /// # Errors
-    /// When the folder cannot be made or read.
+    /// When there is a folder that cannot be read.
     pub fn open(folder: impl Into<PathBuf>, bytes_max: u64) -> io::Result<Self> {
         let folder = folder.into();
-        fs::create_dir_all(&folder)?;
         let mut found = Vec::new();
-        for entry in fs::read_dir(&folder)? {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => Some(entries),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        for entry in entries.into_iter().flatten() {
             let entry = entry?;
             let Ok(name) = entry.file_name().into_string() else { continue };
             let Ok(metadata) = entry.metadata() else { continue };
@@ -82,7 +88,7 @@ impl Shelf {
         for (_, name, bytes) in found {
             index.put(name, bytes, None);
         }
-        let shelf = Self { folder: Some(folder), bytes_max, index: Mutex::new(index), written: AtomicU64::new(0) };
+        let shelf = Self { folder: Some(folder), bytes_max, index: Mutex::new(index), written: AtomicU64::new(0), is_broken: AtomicBool::new(false) };
         shelf.make_room(&mut shelf.index.lock(), 0);
         Ok(shelf)
     }
@@ -103,7 +109,7 @@ impl Shelf {
     #[must_use]
     pub fn has_room(&self, bytes: u64) -> bool {
         let index = self.index.lock();
-        index.bytes + bytes <= self.bytes_max && index.pieces.len() < PIECES_MAX
+        !self.is_broken.load(Ordering::Relaxed) && index.bytes + bytes <= self.bytes_max && index.pieces.len() < PIECES_MAX
     }
 
     /// Returns what has this name. A file that is damaged is removed.
@@ -128,11 +134,15 @@ impl Shelf {
         if bytes > self.bytes_max {
             return;
         }
-        if let Some(folder) = &self.folder
-            && let Err(error) = self.write(folder, name, &content)
-        {
-            tracing::warn!(folder = %folder.display(), %error, "a picture that was made cannot be kept");
-            return;
+        if let Some(folder) = &self.folder {
+            let written = self.write(folder, name, &content);
+            let was_broken = self.is_broken.swap(written.is_err(), Ordering::Relaxed);
+            if let Err(error) = written {
+                if !was_broken {
+                    tracing::warn!(folder = %folder.display(), %error, "pictures that were made cannot be kept");
+                }
+                return;
+            }
         }
         let mut index = self.index.lock();
         index.remove(name);
@@ -144,7 +154,10 @@ impl Shelf {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let unfinished = folder.join(format!("{UNFINISHED}{}-{number}", std::process::id()));
         let write = || {
-            let mut file = fs::File::create(&unfinished)?;
+            let mut file = match fs::File::create(&unfinished) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(folder).and_then(|()| fs::File::create(&unfinished)),
+                created => created,
+            }?;
             file.write_all(&MARK)?;
             file.write_all(&checksum(content).to_le_bytes())?;
             file.write_all(content)?;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use admin::Token;
-use blog::{Blog, BlogOptions, Change, Problem, Rebuilt, Severity, Watcher};
+use blog::{Blog, BlogOptions, Change, Problem, Rebuilt, Severity, Watcher, Workshop};
 use edge::Socket;
 use policy::purge::What;
 
@@ -33,15 +33,16 @@ pub(crate) fn options(site: &Site) -> BlogOptions {
 }
 
 impl Served {
-    /// Opens the blog in `folder` and watches it. `purge` is called with what was made of changed files.
+    /// Opens the blog in `folder`, has its pictures made by `workshop`, and watches it. `purge` is called with what was made of changed files.
     #[expect(clippy::disallowed_methods, reason = "a post that lies ahead waits for the machine's time")]
     pub(crate) fn open(
         folder: &Path,
         (site, settings): (&Site, &Settings),
         listening: &[Socket],
+        workshop: &Arc<Workshop>,
         purge: impl Fn(Vec<What>) + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let blog = Blog::open(folder, options(site), std::time::SystemTime::now().into())?;
+        let blog = Blog::open_in(folder, options(site), workshop, std::time::SystemTime::now().into())?;
         tell(folder, &blog.problems());
         let secret_file = secret_file(settings);
         keep_previews(&blog, &secret_file);

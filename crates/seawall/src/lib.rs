@@ -19,6 +19,7 @@ mod own_process;
 mod page;
 mod passed;
 mod php_server;
+mod pictures;
 mod plan;
 mod process;
 pub mod recognition;

@@ -32,6 +32,7 @@ use crate::{
     blogs, companions,
     config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
     fingerprint::fingerprint,
+    pictures::Pictures,
     recognition::{Software, schedule::core_path, software},
     wordpress::{self, Secrets},
 };
@@ -42,6 +43,7 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     pub(crate) sites: Vec<SitePlan>,
     secrets: Secrets,
+    pictures: Pictures,
 }
 
 /// One site of a plan.
@@ -113,15 +115,16 @@ impl Plan {
         before: Option<&Self>,
     ) -> anyhow::Result<Self> {
         let secrets = wordpress::secrets(&settings, shared, before.map(|before| &before.secrets))?;
+        let pictures = Pictures::of(&settings, before.map(|before| &before.pictures));
         let sites = settings
             .sites
             .iter()
             .map(|site| {
-                SitePlan::new((site, &settings), numbers, shared, (&secrets, listening), before)
+                SitePlan::new((site, &settings), numbers, shared, (&secrets, &pictures, listening), before)
                     .with_context(|| format!("site {}", site.name))
             })
             .collect::<anyhow::Result<_>>()?;
-        Ok(Self { settings, sites, secrets })
+        Ok(Self { settings, sites, secrets, pictures })
     }
 
     /// Makes the sites for one worker.
@@ -170,7 +173,7 @@ impl SitePlan {
         (site, settings): (&Site, &Settings),
         numbers: &mut SiteNumbers,
         shared: &Arc<Shared>,
-        (secrets, listening): (&Secrets, &[Socket]),
+        (secrets, pictures, listening): (&Secrets, &Pictures, &[Socket]),
         before: Option<&Plan>,
     ) -> anyhow::Result<Self> {
         let secret = signing_secret(site, secrets);
@@ -190,7 +193,10 @@ impl SitePlan {
                 let same = before.and_then(|before| before.sites.iter().find(|old| old.id == id && old.site == *site));
                 match same.map(|old| &old.whole.source) {
                     Some(SharedSource::Blog(served)) if served.is_for((site, settings), listening) => SharedSource::Blog(served.clone()),
-                    _ => SharedSource::Blog(blogs::Served::open(folder, (site, settings), listening, purge_for_folder(site, shared))?),
+                    _ => {
+                        let purge = purge_for_folder(site, shared);
+                        SharedSource::Blog(blogs::Served::open(folder, (site, settings), listening, &pictures.workshop(), purge)?)
+                    }
                 }
             }
             Source::Php(folder) => open_php(folder, site, wordpress::params(site, secret, listening))?,

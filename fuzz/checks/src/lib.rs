@@ -25,6 +25,7 @@ mod http2_connection;
 mod http_date;
 mod input;
 mod origin_response;
+mod picture_file;
 mod protected_path;
 mod query_filter;
 mod range;
@@ -54,6 +55,7 @@ pub use h3_streams::h3_streams;
 pub use hpack::hpack;
 pub use http_date::http_date;
 pub use origin_response::origin_response;
+pub use picture_file::picture_file;
 pub use protected_path::protected_path;
 pub use query_filter::query_filter;
 pub use range::range;
@@ -69,7 +71,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 28] = [
+pub const CHECKS: [(&str, Check); 29] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
@@ -88,6 +90,7 @@ pub const CHECKS: [(&str, Check); 28] = [
     ("hpack", hpack),
     ("http_date", http_date),
     ("origin_response", origin_response),
+    ("picture_file", picture_file),
     ("protected_path", protected_path),
     ("query_filter", query_filter),
     ("range", range),

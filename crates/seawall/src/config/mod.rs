@@ -37,6 +37,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(crate) use self::resolve::cache_dir;
 pub use self::{
     error::{ConfigError, ConfigErrors},
     settings::Settings,

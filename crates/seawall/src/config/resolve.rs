@@ -129,7 +129,7 @@ impl<'a> Resolver<'a> {
                 None
             }
             Some(Said { value, place }) => Some(self.folder_of(&place).join(value)),
-            None => xdg(env, "XDG_CACHE_HOME", ".cache").map(|folder| folder.join("seawall")),
+            None => own_cache_dir(env),
         };
         (size_max > 0).then_some(Disk { dir, size_max })
     }
@@ -366,6 +366,16 @@ impl Resolver<'_> {
 }
 
 /// Returns the folder in an XDG variable, or its default in the user's home. The XDG rules say to ignore a relative path.
+fn own_cache_dir(env: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    xdg(env, "XDG_CACHE_HOME", ".cache").map(|folder| folder.join("seawall"))
+}
+
+/// Returns the folder for what is kept by commands that have no settings.
+pub(crate) fn cache_dir(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let named = env("SEAWALL_CACHE_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    named.or_else(|| own_cache_dir(&env))
+}
+
 pub(super) fn xdg(env: &impl Fn(&str) -> Option<String>, variable: &str, at_home: &str) -> Option<PathBuf> {
     let folder = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     folder(variable).or_else(|| folder("HOME").map(|home| home.join(at_home)))
