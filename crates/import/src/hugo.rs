@@ -509,6 +509,3 @@ fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<
     note_authors(&source.front, job);
     job.write(place, front, &body, entry)
 }
-
-#[cfg(test)]
-mod tests;
