@@ -110,7 +110,9 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
             }
         }
     }
-    let permalink = text(&table, &["permalink"]).unwrap_or_else(|| "date".to_owned());
+    let of_posts = table.get("collections").and_then(|all| all.get("posts")).and_then(Value::as_object);
+    let of_posts = of_posts.and_then(|posts| text(posts, &["permalink"]));
+    let permalink = of_posts.or_else(|| text(&table, &["permalink"])).unwrap_or_else(|| "date".to_owned());
     Ok(Site { config: table, base, permalink, collections })
 }
 

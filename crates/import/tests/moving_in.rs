@@ -277,7 +277,7 @@ fn a_jekyll_site_moves_in() {
     let site = folder(&[
         ("_config.yml", b"title: Notes\nurl: https://notes.example\nbaseurl: /n\nauthor:\n  name: Ann Lee\ncollections:\n  recipes:\n    output: true\n"),
         ("_posts/2019-05-01-hello.md", b"---\ntitle: Hello\ncategories: [life]\ntags: a b\ndate: 2019-05-01 12:00:00 +0200\nimage: /assets/a.png\n---\nSee [two]({% post_url 2019-05-02-two %}), [about]({{ site.baseurl }}/about.html) and ![x]({{ '/assets/a.png' | relative_url }}){: .big}\n{: .lead}\n\n{% highlight ruby %}\nputs 1\n{% endhighlight %}\n\n{% include form.html %}\n"),
-        ("_posts/2019-05-02-two.markdown", b"---\ntitle: Two\npermalink: /two.html\nredirect_from: /zwei/\n---\n* TOC\n{:toc}\n\nText $$x$$ [gone](missing.md) ![gone](gone.png)\n"),
+        ("_posts/2019-05-02-two.markdown", b"---\ntitle: Two\npermalink: /two.html\nredirect_from: /zwei/\n---\n* TOC\n{:toc}\n\n## Part\n{: #own .x}\n\nText $$x$$ [gone](missing.md) ![gone](gone.png)\n"),
         ("_drafts/later.md", b"---\ntitle: Later\n---\nx\n"),
         ("_recipes/soup.md", b"---\ntitle: Soup\n---\nx\n"),
         ("about.md", b"---\ntitle: About\n---\nSee [hello](_posts/2019-05-01-hello.md)\n"),
@@ -306,7 +306,10 @@ fn a_jekyll_site_moves_in() {
     }
     assert!(hello.notes.iter().any(|note| note.starts_with("_posts/2019-05-01-hello.md:")), "{:?}", hello.notes);
     let two = moved.file(moved.text("Two"));
-    assert!(two.contains("aliases = [\"/zwei/\"]") && two.contains("math = true") && !two.contains("TOC"), "{two}");
+    assert!(
+        two.contains("aliases = [\"/zwei/\"]") && two.contains("math = true") && two.contains("## Part {#own}") && !two.contains("TOC"),
+        "{two}"
+    );
     assert_eq!(moved.text("Later").outcome, Outcome::Draft);
     assert_eq!(moved.text("Soup").new.as_deref(), Some("/n/recipes/soup.html"));
     let left: Vec<&str> = moved.report.texts.iter().filter(|text| text.outcome == Outcome::LeftOut).map(|text| text.id.as_str()).collect();
