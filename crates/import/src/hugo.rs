@@ -66,6 +66,14 @@ pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportErr
             folders.insert(folder.clone(), language.clone());
         }
     }
+    for mount in site.config.get("module").and_then(|module| module.get("mounts")).and_then(Value::as_array).into_iter().flatten() {
+        let Some(mount) = mount.as_object() else { continue };
+        if text(mount, &["target"]).is_some_and(|target| target == "content")
+            && let Some(source) = text(mount, &["source"])
+        {
+            folders.insert(source, text(mount, &["lang"]).unwrap_or_else(|| site.language.clone()));
+        }
+    }
     if folders.is_empty() {
         folders.insert(text(&site.config, &["contentDir", "contentdir"]).unwrap_or_else(|| "content".to_owned()), site.language.clone());
     }
@@ -509,6 +517,3 @@ fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<
     note_authors(&source.front, job);
     job.write(place, front, &body, entry)
 }
-
-#[cfg(test)]
-mod tests;

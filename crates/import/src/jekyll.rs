@@ -66,7 +66,7 @@ pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportErr
     for (folder, why) in MACHINERY {
         job.report.left_out(format!("files in {folder}"), machinery.get(folder).copied().unwrap_or_default(), why);
     }
-    copy_files(&files, job)?;
+    copy_files(&files, &site.base, job)?;
     let places = place_all(&texts, &site, job);
     for (at, (source, file)) in texts.iter().enumerate() {
         write_text(source, file, &places[at], &site, job)?;
@@ -110,7 +110,9 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
             }
         }
     }
-    let permalink = text(&table, &["permalink"]).unwrap_or_else(|| "date".to_owned());
+    let of_posts = table.get("collections").and_then(|all| all.get("posts")).and_then(Value::as_object);
+    let of_posts = of_posts.and_then(|posts| text(posts, &["permalink"]));
+    let permalink = of_posts.or_else(|| text(&table, &["permalink"])).unwrap_or_else(|| "date".to_owned());
     Ok(Site { config: table, base, permalink, collections })
 }
 
@@ -246,7 +248,7 @@ pub(crate) fn titled(stem: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn copy_files(files: &[Found], job: &mut Job) -> Result<(), ImportError> {
+fn copy_files(files: &[Found], base: &str, job: &mut Job) -> Result<(), ImportError> {
     let mut media = std::mem::take(&mut job.addresses.media);
     for file in files {
         let is_own = ["_config.yml", "_config.yaml", "_config.toml", "Gemfile", "Gemfile.lock", "Rakefile", "LICENSE", "README.md"]
@@ -267,8 +269,10 @@ fn copy_files(files: &[Found], job: &mut Job) -> Result<(), ImportError> {
                 job.report.files.push(Entry { name: file.name.clone(), new: None, outcome: Outcome::LeftOut, why });
             }
             None => {
-                media.copy(&file.path, &file.name, &file.name, &mut job.folder, &mut job.report)?;
-                media.insert_source(&file.name, &file.name);
+                let name = format!("{base}/{}", file.name).trim_start_matches('/').to_owned();
+                media.copy(&file.path, &name, &name, &mut job.folder, &mut job.report)?;
+                media.insert(&file.name, &name);
+                media.insert_source(&file.name, &name);
             }
         }
     }
@@ -466,6 +470,3 @@ fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &m
     note_authors(&source.front, job);
     job.write(place, front, &body, entry)
 }
-
-#[cfg(test)]
-mod tests;

@@ -134,7 +134,13 @@ impl Addresses {
         };
         let end = rest.find(['?', '#']).unwrap_or(rest.len());
         let (path, suffix) = rest.split_at(end);
-        Some(Local { path: if path.is_empty() { "/".to_owned() } else { decoded(path) }, suffix: suffix.to_owned() })
+        let path = if path.is_empty() { "/".to_owned() } else { decoded(path) };
+        let path = if path.split('/').any(|name| matches!(name, "." | "..")) {
+            format!("/{}", join("", path.trim_start_matches('/')).unwrap_or_default())
+        } else {
+            path
+        };
+        Some(Local { path, suffix: suffix.to_owned() })
     }
 
     /// Returns the new address of a local one.
@@ -199,7 +205,13 @@ enum Lead {
 
 impl<'a> Links<'a> {
     pub(crate) fn new(addresses: &'a Addresses, folder: &'a str, old: Option<&'a str>) -> Self {
-        Self { addresses, folder, old: old.unwrap_or("/"), source: None, notes: RefCell::default() }
+        Self {
+            addresses,
+            folder,
+            old: old.filter(|old| !old.split('/').any(|name| name == "..")).unwrap_or("/"),
+            source: None,
+            notes: RefCell::default(),
+        }
     }
 
     fn lead(&self, url: &str) -> Lead {

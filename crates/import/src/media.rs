@@ -181,6 +181,11 @@ impl Media {
         Ok(())
     }
 
+    /// Notes another address that a file had.
+    pub(crate) fn insert(&mut self, old: &str, name: &str) {
+        self.names.entry(old.to_owned()).or_insert_with(|| name.to_owned());
+    }
+
     /// Notes where a file of a site's source is now.
     pub(crate) fn insert_source(&mut self, source: &str, name: &str) {
         self.sources.insert(source.to_owned(), name.to_owned());

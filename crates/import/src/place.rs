@@ -39,24 +39,21 @@ pub(crate) struct Place {
     pub(crate) old: Option<String>,
     slug: Option<String>,
     permalink: Option<String>,
+    /// The old address, if it leads here now.
+    alias: Option<String>,
 }
 
 impl Place {
+    /// Forgets the old address: nobody has ever seen it.
+    pub(crate) fn forget_old(&mut self) {
+        (self.old, self.alias) = (None, None);
+    }
+
     /// Sets what the front matter has to say of the address.
     pub(crate) fn set(&self, front: &mut Front) {
         front.slug.clone_from(&self.slug);
         front.permalink.clone_from(&self.permalink);
-        let is_moved = |old: &&String| {
-            let is_same = old.trim_end_matches('/') == self.address.trim_end_matches('/');
-            !is_same
-                && old.len() > 1
-                && !old.contains(['?', '#', '\\', '%'])
-                && !old.contains("//")
-                && !old.split('/').any(|name| name == "..")
-        };
-        if let Some(old) = self.old.as_ref().filter(is_moved) {
-            front.aliases.insert(0, old.clone());
-        }
+        front.aliases.splice(0..0, self.alias.clone());
         let mut seen = HashSet::from([self.address.clone()]);
         front.aliases.retain(|alias| seen.insert(alias.clone()));
     }
@@ -84,7 +81,8 @@ impl Places {
         let kept = old.as_deref().and_then(keepable).filter(|address| !self.addresses.contains(address));
         let (address, slug) = match kept {
             Some(address) => {
-                let own = slugify(address.trim_matches('/').rsplit('/').next().unwrap_or_default());
+                let leaf = address.trim_matches('/').rsplit('/').next().unwrap_or_default();
+                let own = slugify(if address.ends_with('/') { leaf } else { leaf.rsplit_once('.').map_or(leaf, |(stem, _)| stem) });
                 (address, own)
             }
             None => {
@@ -93,14 +91,20 @@ impl Places {
             }
         };
         self.addresses.insert(address.clone());
+        let alias = old.clone().filter(|old| is_alias(old, &address) && self.addresses.insert(old.clone()));
 
         let short = shortened(&slug);
+        let short = match wish.day {
+            Some(_) if wish.kind == Kind::Post && is_dated(&short) => short[11..].to_owned(),
+            _ => short,
+        };
         let prefix = match wish.kind {
             Kind::Page => "pages/".to_owned(),
             Kind::Post => wish.day.map_or_else(|| "posts/".to_owned(), |day| format!("posts/{day}-")),
         };
         let suffix = if wish.is_folder { "/index.md" } else { ".md" };
         // `index.md` is named after its folder.
+        let short = if short.is_empty() { wish.kind.name().to_owned() } else { short };
         let stem = if short == "index" || wish.is_folder && is_dated(&short) { format!("{short}-{}", wish.kind.name()) } else { short };
         let stem = numbered(&stem, |stem| !self.files.contains(&format!("{prefix}{stem}")));
         self.files.insert(format!("{prefix}{stem}"));
@@ -113,6 +117,7 @@ impl Places {
             permalink: (!is_plain).then(|| address.clone()),
             address,
             old,
+            alias,
         }
     }
 }
@@ -126,9 +131,25 @@ fn keepable(old: &str) -> Option<String> {
         !matches!(name, "" | "." | "..") && !name.chars().any(|c| c.is_control() || c.is_whitespace() || "?#%\\:*".contains(c))
     };
     let first = inner.split('/').next().unwrap_or_default();
+    // A folder with a dot in its name would be taken for a file.
+    let has_dot = inner.rsplit('/').next().is_some_and(|leaf| leaf.contains('.'));
+    if has_dot && path.ends_with('/') {
+        return None;
+    }
     let is_whole = path.ends_with('/') || inner.rsplit('/').next().is_some_and(|leaf| leaf.contains('.'));
     let is_ours = inner.split('/').all(is_name) && !RESERVED.contains(&first) && path.len() <= 512;
     is_ours.then(|| if is_whole { path } else { path + "/" })
+}
+
+/// Tells whether an old address can lead to a new one.
+fn is_alias(old: &str, new: &str) -> bool {
+    let is_same = old.trim_end_matches('/') == new.trim_end_matches('/');
+    let inner = old.strip_prefix('/').unwrap_or(old);
+    let inner = inner.strip_suffix('/').unwrap_or(inner);
+    let is_path = old.starts_with('/') && !old.contains(['?', '#', '\\', '%']) && !old.chars().any(char::is_control);
+    let is_ours =
+        inner.split('/').all(|name| !matches!(name, "" | "." | "..")) && !RESERVED.contains(&inner.split('/').next().unwrap_or_default());
+    !is_same && is_path && is_ours
 }
 
 fn is_dated(stem: &str) -> bool {
@@ -171,6 +192,7 @@ mod tests {
             ("My_Post", "/My_Post/", "/My_Post/", None, Some("/My_Post/")),
             ("about", "/about", "/about/", None, None),
             ("a b", "/a b/", "/a-b/", None, None),
+            ("v3.0", "/v3.0/", "/v3-0/", None, None),
             ("index", "/", "/index/", Some("index"), None),
             ("tags", "/tags/", "/tags-post/", None, None),
             ("../../etc/passwd", "/etc/../passwd\\/", "/etc-passwd/", None, None),
@@ -180,12 +202,7 @@ mod tests {
             assert_eq!((place.address.as_str(), place.slug.as_deref(), place.permalink.as_deref()), (address, own, permalink), "{old}");
             let mut front = Front::default();
             place.set(&mut front);
-            assert_eq!(
-                front.aliases.is_empty(),
-                decoded(old) == address || old == "/" || old.contains("..") || old == "/about",
-                "{old}: {:?}",
-                front.aliases
-            );
+            assert_eq!(!front.aliases.is_empty(), matches!(old, "/a b/" | "/v3.0/"), "{old}: {:?}", front.aliases);
         }
     }
 

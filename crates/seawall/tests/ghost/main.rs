@@ -19,6 +19,8 @@ mod editor;
 mod editors;
 mod load;
 mod members;
+mod moved;
+mod moving;
 mod negotiation;
 mod poison;
 mod private;

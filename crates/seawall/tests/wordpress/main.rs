@@ -20,6 +20,9 @@ mod cron;
 mod crowd;
 mod database;
 mod editor;
+#[path = "../ghost/moved.rs"]
+mod moved;
+mod moving;
 mod people;
 mod plugins;
 mod poison;
