@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{
-        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HOST, LOCATION, REFERRER_POLICY, RETRY_AFTER, VARY,
+        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, LOCATION, REFERRER_POLICY, RETRY_AFTER, VARY,
         X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
@@ -30,17 +30,25 @@ use crate::{
     blog::{Rebuilt, Shared},
     card::{self, Card},
     digest::entity_tag,
+    gallery::Wanted,
+    large_file::blocking,
     preview, reload,
     site::{Found, Page, PageKind, Site},
     slug,
 };
 
 const HTML: &str = "text/html; charset=utf-8";
+const SVG: &str = "image/svg+xml";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const VALIDATED: HeaderValue = HeaderValue::from_static("public, max-age=0, must-revalidate");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-store");
+
+/// What a drawing may do that is opened by itself: nothing but be looked at, and lead elsewhere. It often comes from somebody else than the author, and a script
+/// in it would be one of the blog. In a page it may do no more anyway.
+const DRAWING: HeaderValue = HeaderValue::from_static("script-src 'none'; object-src 'none'; sandbox allow-popups");
 
 /// How long the cache in front keeps an answer: until a rebuild purges it.
 const UNTIL_CHANGED: HeaderValue = HeaderValue::from_static("max-age=31536000");
@@ -192,9 +200,11 @@ impl Answer<'_> {
                     return Ok(Some(answered));
                 }
                 let Some(opened) = file.open().await? else { return Ok(None) };
+                describe(response.headers_mut(), file.content_type, opened.bytes);
                 *response.body_mut() = file.body(opened);
                 response
             }
+            Some(Found::Picture(wanted)) => return self.picture(wanted, status).await,
             Some(Found::Moved(to)) => {
                 self.depends_on(to);
                 self.moved(to)
@@ -221,6 +231,35 @@ impl Answer<'_> {
             return response;
         };
         self.whole(Page { status: StatusCode::OK, content_type: card::MEDIA_TYPE, body, etag, kind: PageKind::Asset }, status)
+    }
+
+    /// Answers with a variant of a picture. While it is being made for too long, and if it cannot be made, the author's own file stands for it,
+    /// which nobody keeps.
+    async fn picture(&self, wanted: &Wanted, status: StatusCode) -> Result<Option<Response<Body>>, OriginError> {
+        let mut response = Response::new(Body::Empty);
+        *response.status_mut() = status;
+        self.finish(response.headers_mut(), PageKind::Picture, Some(&wanted.etag()));
+        if let Some(answered) = self.precondition(&response) {
+            return Ok(Some(answered));
+        }
+        let content = match wanted.content().await {
+            Ok(made) => {
+                describe(response.headers_mut(), wanted.content_type(), made.len() as u64);
+                made
+            }
+            Err(why) => {
+                tracing::debug!(path = self.head.uri.path(), %why, "the author's own picture is sent");
+                let wanted = wanted.clone();
+                let Ok((own, content_type)) = blocking(move || wanted.instead()).await? else { return Ok(None) };
+                let fields = response.headers_mut();
+                describe(fields, content_type, own.len() as u64);
+                fields.remove(ETAG);
+                fields.insert(CACHE_CONTROL, NO_STORE);
+                own
+            }
+        };
+        *response.body_mut() = Body::from(content);
+        Ok(Some(response))
     }
 
     /// Answers as a rule of `_redirects` says.
@@ -297,13 +336,14 @@ impl Answer<'_> {
             Some(Found::Page(page)) => self.whole(Page { etag: String::new(), ..page }, StatusCode::OK),
             Some(Found::File(file)) => match file.open().await? {
                 Some(opened) => {
+                    let bytes = opened.bytes;
                     let mut response = Response::new(file.body(opened));
-                    describe(response.headers_mut(), file.content_type, file.bytes);
+                    describe(response.headers_mut(), file.content_type, bytes);
                     response
                 }
                 None => self.not_found(),
             },
-            Some(Found::Moved(_) | Found::Card(_)) | None => self.not_found(),
+            Some(Found::Moved(_) | Found::Card(_) | Found::Picture(_)) | None => self.not_found(),
         };
         let is_found = response.status() == StatusCode::OK;
         let fields = response.headers_mut();
@@ -401,6 +441,9 @@ fn describe(fields: &mut HeaderMap, content_type: &'static str, bytes: u64) {
     fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     fields.insert(CONTENT_LENGTH, bytes.into());
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if content_type.starts_with(SVG) {
+        fields.insert(CONTENT_SECURITY_POLICY, DRAWING);
+    }
 }
 
 fn short(status: StatusCode, text: &'static str) -> Response<Body> {

@@ -11,6 +11,7 @@ use origins::{
     Arrival, Body, LocalFuture, OnInterim, Origin, OriginError,
     files::{REDIRECTS, Rules},
 };
+use pictures::Workshop;
 use semantics::Timestamp;
 
 use crate::{
@@ -18,7 +19,9 @@ use crate::{
     card::Studio,
     config::BlogOptions,
     error::{BuildError, Problem},
+    gallery::Gallery,
     memory::{Memory, Work},
+    parallel,
     preview::Previews,
     reload::Reload,
     site::{Draft, Site, not_among},
@@ -40,6 +43,7 @@ pub(crate) struct Shared {
     rules: ArcSwap<Rules>,
     /// Held by whoever builds. Readers never wait for it.
     memory: Mutex<Memory>,
+    gallery: Arc<Gallery>,
     previews: OnceLock<Previews>,
     pub(crate) reload: Reload,
     pub(crate) studio: Studio,
@@ -113,8 +117,20 @@ impl Blog {
     /// # Errors
     /// When the folder cannot be listed, or `blog.toml` is wrong.
     pub fn open(folder: impl Into<PathBuf>, options: BlogOptions, now: Timestamp) -> Result<Self, BuildError> {
-        let folder = folder.into();
-        let mut memory = Memory::new(folder.clone(), options);
+        Self::open_with(folder, options, Gallery::default(), now)
+    }
+
+    /// Builds the site as [`open`](Self::open) does, and has its pictures made by this workshop. All blogs of a process share one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(folder: impl Into<PathBuf>, options: BlogOptions, workshop: &Arc<Workshop>, now: Timestamp) -> Result<Self, BuildError> {
+        Self::open_with(folder, options, Gallery::new(workshop), now)
+    }
+
+    fn open_with(folder: impl Into<PathBuf>, options: BlogOptions, gallery: Gallery, now: Timestamp) -> Result<Self, BuildError> {
+        let (folder, gallery) = (folder.into(), Arc::new(gallery));
+        let mut memory = Memory::new(folder.clone(), options).with_gallery(Arc::clone(&gallery));
         let (site, Work { read, rendered }) = memory.build(now)?;
         tracing::debug!(read, rendered, "the blog was built");
         let shared = Shared {
@@ -122,6 +138,7 @@ impl Blog {
             folder,
             site: ArcSwap::from_pointee(site),
             memory: Mutex::new(memory),
+            gallery,
             previews: OnceLock::new(),
             reload: Reload::default(),
             studio: Studio::default(),
@@ -165,6 +182,22 @@ impl Blog {
         site.problems().iter().cloned().chain(mistakes(&self.shared.rules(), &site)).collect()
     }
 
+    /// Makes every variant of every picture that texts show, as far as they are not kept already, and returns how many pictures there are. It takes
+    /// as long as it takes: do not call it on a worker's loop. A [rebuild](Self::rebuild) then knows what the pictures look like.
+    pub fn make_pictures(&self) -> usize {
+        let site = self.site();
+        let made = parallel::map(site.pictures(), |shown| shown.make_all());
+        for (shown, fault) in site.pictures().iter().zip(&made).filter_map(|(shown, made)| Some((shown, made.as_ref().err()?))) {
+            tracing::warn!("{} {fault}; it is shown as it is", shown.path().display());
+        }
+        made.len()
+    }
+
+    /// Sets what is called when something became known of pictures that pages should show.
+    pub(crate) fn on_pictures(&self, call: impl Fn() + Send + Sync + 'static) {
+        self.shared.gallery.on_news(call);
+    }
+
     /// Returns the current site.
     #[must_use]
     pub fn site(&self) -> Arc<Site> {
@@ -200,7 +233,9 @@ impl Blog {
             rebuilt.rules = true;
             self.shared.rules.store(Arc::new(rules));
         }
-        self.shared.site.store(Arc::new(new));
+        let new = Arc::new(new);
+        self.shared.site.store(Arc::clone(&new));
+        self.shared.gallery.make_ahead(new.pictures());
         Ok(rebuilt)
     }
 }
@@ -422,7 +457,7 @@ mod tests {
     fn theme_assets_are_immutable() {
         let Fixture { blog, folder: _folder } = fixture();
         let site = blog.site();
-        let (path, _) = site.addresses().find(|(_, kind)| *kind == PageKind::Asset).expect("one");
+        let (path, _) = site.addresses().find(|(_, kind)| *kind == crate::PageKind::Asset).expect("one");
         assert_eq!(ask(&blog, "GET", path, &[]).1[CACHE_CONTROL], "public, max-age=31536000, immutable");
     }
 

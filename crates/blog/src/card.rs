@@ -20,7 +20,7 @@ use resvg::{
 };
 use tokio::sync::Semaphore;
 
-use crate::{digest::digest, escape::escape, model::Model, post::Post, words::Words};
+use crate::{digest::digest, escape::escape, model::Model, post::Post, theme::Colour, words::Words};
 
 pub(crate) const MEDIA_TYPE: &str = "image/png";
 pub(crate) const WIDTH: u32 = 1200;
@@ -145,9 +145,9 @@ impl Card {
     }
 }
 
-/// The accent of the blog, if SVG can read it as a colour.
-fn accent(_model: &Model) -> String {
-    ACCENT.to_owned()
+/// Returns the accent of the blog.
+fn accent(model: &Model) -> String {
+    model.settings.look.accent.map_or_else(|| ACCENT.to_owned(), Colour::css)
 }
 
 /// The fonts with which a text is written. Those of the system are looked for when a text needs them.

@@ -36,6 +36,9 @@ pub struct BlogOptions {
     pub footer: Option<String>,
     /// The number of posts on each index page, 1 to 100. Default: 10.
     pub posts_per_page: Option<usize>,
+    /// Whether pages show pictures in sizes and forms made for them, and pictures are sent without their metadata, such as where a photograph was
+    /// taken. Default: yes.
+    pub pictures: Option<bool>,
     /// Whether drafts and posts whose time has not come are published with the others, marked as what they are. Default: no.
     pub drafts: bool,
     /// How the blog looks.
@@ -85,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) language: String,
     pub(crate) footer: Option<String>,
     pub(crate) posts_per_page: usize,
+    /// Whether there are variants of pictures, and pictures are sent without their metadata.
+    pub(crate) pictures: bool,
     /// Whether drafts are published.
     pub(crate) drafts: bool,
     pub(crate) look: LookSettings,
@@ -159,6 +164,7 @@ impl Settings {
             language,
             footer: options.footer.clone().or(file.footer),
             posts_per_page,
+            pictures: options.pictures.or(file.pictures).unwrap_or(true),
             drafts: options.drafts || file.drafts,
             look,
             navigation,
@@ -166,6 +172,16 @@ impl Settings {
             webmention,
             activitypub,
         })
+    }
+
+    /// Returns what is known of the author whom posts call `name`.
+    pub(crate) fn author_named(&self, name: &str) -> Option<&AuthorOptions> {
+        self.authors.get(&slug::tag_slug(name))
+    }
+
+    /// Returns the name that readers see of the author whom posts call `name`.
+    pub(crate) fn author_name<'s>(&'s self, name: &'s str) -> &'s str {
+        self.author_named(name).and_then(|known| known.name.as_deref()).unwrap_or(name)
     }
 
     /// Returns a warning if there are no words in the language of the blog. `text` is that of `blog.toml`.
@@ -199,10 +215,6 @@ impl Settings {
         problems
     }
 
-    /// Tells whether the blog is in English. Only then are quotes curled and months named: other languages have their own rules.
-    pub(crate) fn is_english(&self) -> bool {
-        self.language == "en" || self.language.starts_with("en-")
-    }
 }
 
 /// Tells whether a link can lead to `url`: an address of the blog, or one with a scheme that does not run a script.

@@ -12,6 +12,7 @@ use crate::{
     markdown::Heading,
     head::Head,
     model::{Group, Model, author_path},
+    picture::Picture,
     post::{Post, Standing},
     slug::{encode_path, tag_slug},
     theme::{Link, Tag, tag_path},
@@ -208,6 +209,7 @@ pub(crate) struct Item<'m> {
     /// How long the text takes to read, in words.
     reading: String,
     summary: &'m str,
+    cover: Option<&'m Picture>,
     tags: Vec<Tag>,
     /// The authors, if the blog has several.
     authors: Vec<Byline<'m>>,
@@ -222,6 +224,8 @@ pub(crate) struct Entry<'m> {
     #[serde(flatten)]
     pub(crate) item: Item<'m>,
     html: Html<'m>,
+    /// The words of the theme in the language of the post.
+    words: &'static Words,
     /// The headings of the text.
     toc: &'m [Heading],
     /// What is known of the authors.
@@ -283,9 +287,9 @@ impl<'m> Frame<'m> {
 
 impl<'m> Item<'m> {
     pub(crate) fn new(model: &'m Model, post: &'m Post) -> Self {
-        let words = Words::of(&model.settings.language);
-        let day = |moment: Moment| Day { text: words.long_date(moment.day), iso: moment.day.to_string() };
         let language = post.language(&model.settings.language);
+        let words = Words::of(language);
+        let day = |moment: Moment| Day { text: words.long_date(moment.day), iso: moment.day.to_string() };
         Self {
             title: &post.title,
             url: encode_path(&post.path),
@@ -294,6 +298,7 @@ impl<'m> Item<'m> {
             year: post.date.day.year(),
             reading: words.minutes(post.minutes),
             summary: &post.summary,
+            cover: post.cover.as_ref(),
             tags: post.tags.iter().map(|tag| Tag::new(tag, &tag_path(tag))).collect(),
             authors: authors_of(model, post).map(|(path, group)| Person::new(model, path, group).byline()).collect(),
             language: Some(language).filter(|language| *language != model.settings.language),
@@ -307,6 +312,7 @@ impl<'m> Entry<'m> {
         Self {
             item: Item::new(model, post),
             html: Html { html: &post.html, fingerprint: post.html_fingerprint },
+            words: Words::of(post.language(&model.settings.language)),
             toc: &post.toc,
             people: authors_of(model, post).map(|(path, group)| Person::new(model, path, group)).collect(),
         }

@@ -19,6 +19,8 @@ use crate::{
     answer::{MARKDOWN_NAME, NOT_FOUND_PATH},
     blog::Blog,
     card::{self, Card},
+    gallery::Wanted,
+    large_file::{LargeFile, Opened},
     site::{Found, PageKind, Site},
     slug::encode_path,
 };
@@ -76,10 +78,12 @@ pub enum ExportError {
 /// The content of a file.
 enum Content {
     Held(Bytes),
-    /// It is too large to hold, and lies here.
-    At(PathBuf),
+    /// It is too large to hold.
+    At(LargeFile),
     /// It is drawn when it is written. Its address is that of what is on it, so one that is there need not be drawn again.
     Drawn(Card),
+    /// It is made when it is written.
+    Picture(Wanted),
 }
 
 impl Blog {
@@ -152,7 +156,8 @@ fn files(site: &Site, redirects: &str, headers: &str, base: &str) -> Result<BTre
         let name = name_of(path)?;
         let (content_type, content) = match site.find(path, base) {
             Some(Found::Page(page)) => (page.content_type, Content::Held(page.body)),
-            Some(Found::File(file)) => (file.content_type, Content::At(file.path.clone())),
+            Some(Found::File(file)) => (file.content_type, Content::At(file.clone())),
+            Some(Found::Picture(wanted)) => (wanted.content_type(), Content::Picture(wanted.clone())),
             Some(Found::Card(card)) => (card::MEDIA_TYPE, Content::Drawn(card)),
             Some(Found::Moved(to)) => {
                 let _ = writeln!(moved, "{} {} 301", encode_path(path), encode_path(to));
@@ -260,7 +265,8 @@ fn put(folder: &Path, name: &str, content: &Content) -> Result<bool, ExportError
     let temporary = parent.join(format!(".new-{}", std::process::id()));
     let written = match content {
         Content::Held(bytes) => fs::write(&temporary, bytes),
-        Content::At(source) => fs::copy(source, &temporary).map(drop),
+        Content::At(source) => opened(source).and_then(|mut source| io::copy(&mut source, &mut File::create(&temporary)?).map(drop)),
+        Content::Picture(wanted) => fs::write(&temporary, made(wanted).map_err(|fault| failed(io::Error::other(fault)))?),
         Content::Drawn(card) => fs::write(&temporary, card.draw()),
     };
     let put = written.and_then(|()| fs::rename(&temporary, &path));
@@ -268,6 +274,16 @@ fn put(folder: &Path, name: &str, content: &Content) -> Result<bool, ExportError
         let _ = fs::remove_file(&temporary);
     }
     put.map_err(failed).map(|()| true)
+}
+
+/// Opens a file that is too large to hold.
+fn opened(file: &LargeFile) -> io::Result<Opened> {
+    file.open_now()?.ok_or_else(|| io::Error::other("it changed meanwhile"))
+}
+
+/// Makes a variant of a picture. Where that cannot be done, the author's own file stands for it, as it does live.
+fn made(wanted: &Wanted) -> Result<Bytes, pictures::Fault> {
+    wanted.make().or_else(|_| wanted.instead().map(|(own, _)| own))
 }
 
 fn is_same(path: &Path, content: &Content) -> io::Result<bool> {
@@ -287,9 +303,11 @@ fn is_same(path: &Path, content: &Content) -> io::Result<bool> {
             file.read_to_end(&mut there)?;
             Ok(there == *own)
         }
+        // Another picture has another address.
+        Content::Picture(_) => Ok(bytes > 0),
         Content::At(source) => {
-            let mut source = File::open(source)?;
-            if source.metadata()?.len() != bytes {
+            let mut source = opened(source)?;
+            if source.bytes != bytes {
                 return Ok(false);
             }
             let (mut one, mut other) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);

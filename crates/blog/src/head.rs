@@ -118,6 +118,8 @@ struct Writer<'m> {
     name: &'m str,
     /// The address of the page with the author's posts, if there is one.
     path: Option<String>,
+    /// The author's own site.
+    website: Option<&'m str>,
 }
 
 #[derive(Debug, Hash, Serialize)]
@@ -143,10 +145,13 @@ pub(crate) struct Cover<'p> {
     alt: &'p str,
 }
 
-/// Returns the picture at the head of `post`.
+/// Returns the picture at the head of `post`, if it can be shown where the post is shared. An SVG cannot: hardly any preview draws one.
 pub(crate) fn cover(post: &Post) -> Option<Cover<'_>> {
-    let url = markup::resolve(post.front.cover.as_ref()?, &format!("/{}", post.name));
-    Some(Cover { url: Cow::Owned(url), width: None, height: None, alt: post.front.cover_alt.as_deref().unwrap_or_default() })
+    let picture = post.cover.as_ref()?;
+    let known = |side: u32| Some(side).filter(|&side| side > 0);
+    let url = Cow::Owned(markup::resolve(&picture.src, &post.path));
+    let cover = Cover { url, width: known(picture.src_width), height: known(picture.src_height), alt: &picture.alt };
+    Some(cover).filter(|cover| cover.media_type() != Some("image/svg+xml"))
 }
 
 impl Cover<'_> {
@@ -208,6 +213,7 @@ impl<'m> Head<'m> {
             About::Nothing => {
                 facts.noindex = true;
                 facts.thing = Thing::Nothing;
+                facts.authors.clear();
             }
         }
         facts.locale = locale(facts.language);
@@ -354,17 +360,31 @@ impl SharePicture {
 }
 
 impl<'m> Writer<'m> {
-    fn new(model: &Model, name: &'m str) -> Self {
+    fn new(model: &'m Model, name: &'m str) -> Self {
         let path = author_path(name);
         let has_page = model.has_authors() && model.authors.contains_key(&path);
-        Self { name, path: has_page.then(|| encode_path(&path)) }
+        let known = model.settings.author_named(name);
+        Self {
+            name: model.settings.author_name(name),
+            path: has_page.then(|| encode_path(&path)),
+            website: known.and_then(|known| known.url.as_deref()),
+        }
     }
 
     fn json_ld(&self) -> Value {
-        match &self.path {
-            Some(path) => json!({ "@type": "Person", "name": clean(self.name), "url": format!("{BASE}{path}") }),
-            None => json!({ "@type": "Person", "name": clean(self.name) }),
+        let Self { name, path, website } = self;
+        let mut person = Map::new();
+        person.insert("@type".to_owned(), "Person".into());
+        person.insert("name".to_owned(), clean(name).into());
+        match (path, website) {
+            (Some(path), _) => drop(person.insert("url".to_owned(), format!("{BASE}{path}").into())),
+            (None, Some(website)) => drop(person.insert("url".to_owned(), markup::resolve(website, "/").into())),
+            (None, None) => {}
         }
+        if let (Some(_), Some(website)) = (path, website) {
+            person.insert("sameAs".to_owned(), markup::resolve(website, "/").into());
+        }
+        person.into()
     }
 }
 
@@ -437,6 +457,23 @@ mod tests {
         for (language, expected) in cases {
             assert_eq!(locale(language).as_deref(), expected, "{language}");
         }
+    }
+
+    #[test]
+    fn a_cover_that_previews_cannot_draw_gives_way_to_a_card() {
+        let texts = [("a.md", "---\ncover: a.svg\n---\n# A\n"), ("b.md", "---\ncover: b.png\n---\n# B\n")];
+        let options = crate::BlogOptions::default();
+        let site = crate::build_texts(&texts, &options, semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
+        let shared = |path: &str| {
+            let Some(crate::Found::Page(page)) = site.find(path, "https://blog.test") else { panic!("no {path}") };
+            let html = String::from_utf8(page.body.to_vec()).expect("text");
+            let (_, rest) = html.split_once("<meta property=\"og:image\" content=\"").expect("a picture");
+            rest.split_once('"').expect("an end").0.to_owned()
+        };
+        let card = shared("/a/");
+        assert!(card.starts_with("https://blog.test/cards/"), "{card}");
+        assert!(site.contains(card.trim_start_matches("https://blog.test")), "{card}");
+        assert_eq!(shared("/b/"), "https://blog.test/b.png");
     }
 
     #[test]

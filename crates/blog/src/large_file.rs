@@ -1,8 +1,9 @@
 //! Files too large to hold: read in pieces, off the worker's loop.
 
 use std::{
+    fmt,
     fs::File,
-    io::{self, Read as _},
+    io::{self, Read},
     path::PathBuf,
 };
 
@@ -29,26 +30,58 @@ pub struct LargeFile {
     pub etag: String,
     /// The time of the file's last change.
     pub last_modified: Timestamp,
+    /// Whether it is a picture that is sent without its metadata.
+    pub is_cleaned: bool,
+}
+
+/// A file that was opened to be sent.
+pub(crate) struct Opened {
+    content: Box<dyn Read + Send>,
+    /// The length of what is sent.
+    pub(crate) bytes: u64,
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Read for Opened {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.content.read(buffer)
+    }
 }
 
 impl LargeFile {
     /// Opens the file. Returns `None` if it is gone or its length has changed since the site was built: its entity tag is then wrong.
-    pub(crate) async fn open(&self) -> Result<Option<File>, OriginError> {
-        let (path, bytes) = (self.path.clone(), self.bytes);
-        let open = move || -> io::Result<Option<File>> {
-            let file = File::open(path)?;
-            Ok((file.metadata()?.len() == bytes).then_some(file))
-        };
-        match blocking(open).await? {
+    pub(crate) async fn open(&self) -> Result<Option<Opened>, OriginError> {
+        let file = self.clone();
+        match blocking(move || file.open_now()).await? {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             result => result.map_err(|error| self.fault(error)),
         }
     }
 
+    /// Opens the file as [`open`](Self::open) does, on the calling thread. Of a picture, all is read once to find what is left out.
+    pub(crate) fn open_now(&self) -> io::Result<Option<Opened>> {
+        let file = File::open(&self.path)?;
+        if file.metadata()?.len() != self.bytes {
+            return Ok(None);
+        }
+        if !self.is_cleaned {
+            return Ok(Some(Opened { content: Box::new(file), bytes: self.bytes }));
+        }
+        let plan = pictures::clean(&file).map_err(io::Error::other)?;
+        let bytes = plan.bytes();
+        Ok(Some(Opened { content: Box::new(plan.read(file)), bytes }))
+    }
+
     /// Makes a body of the opened file. It has exactly the announced length, or ends with an error.
-    pub(crate) fn body(&self, file: File) -> Body {
+    pub(crate) fn body(&self, opened: Opened) -> Body {
         let described = self.clone();
-        let pieces = stream::try_unfold((file, self.bytes, described), |(mut file, left, described)| async move {
+        let Opened { content, bytes } = opened;
+        let pieces = stream::try_unfold((content, bytes, described), |(mut file, left, described)| async move {
             if left == 0 {
                 return Ok(None);
             }
@@ -77,7 +110,7 @@ impl LargeFile {
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, OriginError> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, OriginError> {
     let gone = |error| OriginError::new(Fault::Internal, "reading a file").because(error);
     tokio::task::spawn_blocking(work).await.map_err(gone)
 }

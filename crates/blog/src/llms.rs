@@ -20,9 +20,9 @@ pub(crate) fn write(model: &Model) -> String {
             text += &format!("\n## {title}\n\n");
         }
         for post in texts {
-            let title = line(&post.title).replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+            let title = escaped(&post.title);
             let url = encode_path(&markdown_path(&post.path)).replace('(', "%28").replace(')', "%29");
-            let summary = line(&post.summary);
+            let summary = escaped(&post.summary);
             let colon = if summary.is_empty() { "" } else { ": " };
             text += &format!("- [{title}]({BASE}{url}){colon}{summary}\n");
         }
@@ -47,6 +47,11 @@ pub(crate) fn llms_fingerprint<'m>(model: &'m Model) -> u128 {
 /// Returns the address of a text as Markdown.
 fn markdown_path(path: &str) -> String {
     if path.ends_with('/') { format!("{path}index.md") } else { path.to_owned() }
+}
+
+/// Returns a line of text in which nothing is a link or HTML.
+fn escaped(text: &str) -> String {
+    line(text).replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]").replace('<', "\\<")
 }
 
 fn line(text: &str) -> String {

@@ -57,6 +57,11 @@ impl Machine {
         }
     }
 
+    /// Tells whether the text has absolute addresses.
+    pub(crate) const fn is_absolute(&self) -> bool {
+        !matches!(self, Self::Search)
+    }
+
     /// Returns a number that differs if the text would differ.
     pub(crate) fn fingerprint(&self, model: &Model) -> u128 {
         match self {

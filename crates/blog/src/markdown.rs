@@ -32,7 +32,7 @@ use std::{borrow::Cow, path::Path};
 use pulldown_cmark::Options;
 use serde::Serialize;
 
-pub(crate) use self::links::{is_markdown, join};
+pub(crate) use self::links::{is_markdown, join, scheme};
 use self::{links::Links, survey::Survey, writer::Writer};
 use crate::{error::Problem, slug, targets::Targets};
 
@@ -104,6 +104,8 @@ pub(crate) struct Text<'a> {
     pub(crate) has_math: bool,
     /// Whether the text begins with a table of its contents.
     pub(crate) has_toc: bool,
+    /// Whether the page shows a picture before the text.
+    pub(crate) has_cover: bool,
 }
 
 /// Renders `text`. A link to a file that does not exist is a problem, and so is a text that nobody could read.

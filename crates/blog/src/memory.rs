@@ -8,10 +8,12 @@ use crate::{
     config::{BlogOptions, LookSettings, Settings},
     error::{BuildError, Problem},
     folder::{self, Folder, Listed, Stamp, Unread},
+    gallery::{Drawn, Gallery, Shown},
     model::Model,
     post::Manner,
     site::Site,
     static_file::{Files, StaticFile},
+    targets::Target,
     texts::{Published, Texts},
     theme::{self, Theme, ThemeFiles},
     view::try_theme,
@@ -27,6 +29,7 @@ pub(crate) struct Memory {
     theme: Remembered,
     texts: Texts,
     files: Files,
+    gallery: Arc<Gallery>,
 }
 
 /// The theme, and what it was made of.
@@ -49,15 +52,21 @@ pub(crate) struct Work {
 
 impl Memory {
     pub(crate) fn new(folder: PathBuf, options: BlogOptions) -> Self {
-        let (texts, files) = (Texts::default(), Files::default());
+        let (texts, files, gallery) = (Texts::default(), Files::default(), Arc::default());
         let (theme, problems) = Theme::new(&LookSettings::default(), &ThemeFiles::new(), None);
         let theme = Remembered { theme: Arc::new(theme), source: None, problems };
-        Self { folder, options, settings: None, theme, texts, files }
+        Self { folder, options, settings: None, theme, texts, files, gallery }
+    }
+
+    /// Has pictures made by the workshop of this gallery.
+    pub(crate) fn with_gallery(self, gallery: Arc<Gallery>) -> Self {
+        Self { gallery, ..self }
     }
 
     /// Forgets everything that was read.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(std::mem::take(&mut self.folder), std::mem::take(&mut self.options));
+        let gallery = Arc::clone(&self.gallery);
+        *self = Self::new(std::mem::take(&mut self.folder), std::mem::take(&mut self.options)).with_gallery(gallery);
     }
 
     /// Builds the site as it is at `now`.
@@ -97,16 +106,22 @@ impl Memory {
         let millis = i64::try_from(now.as_millis()).ok();
         let now = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).unwrap_or(jiff::Timestamp::MAX);
 
+        self.files.clean(settings.pictures);
         let files = self.files.read(std::mem::take(&mut folder.files), clock, &mut problems);
-        let targets = files.iter().map(|file| (file.name.clone(), file.target(settings.drafts))).collect();
+        let drawn = self.gallery.look(&files, settings.pictures, &mut problems);
+        let target = |file: &StaticFile| Target { picture: drawn.get(&file.name).cloned(), ..file.target(settings.drafts) };
+        let targets = files.iter().map(|file| (file.name.clone(), target(file))).collect();
         let read = self.texts.read(&folder, read, now, clock);
         let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
         let Published { library, problems: more, next_due, rendered } = published;
         problems.extend(more);
+        let mut pictures: Vec<_> = drawn.values().filter_map(Drawn::of_texts).cloned().collect();
+        // In the order in which readers come upon them, as far as that is known: what was added last is read first.
+        pictures.sort_by(Shown::newest_first);
         let look = settings.look.clone();
         let model = self.themed(&folder.theme, clock, &look, |theme| Model::new(settings, theme, library, icon(&files)));
         problems.extend(self.theme.problems.iter().cloned());
-        Ok((Site::new(model, files, problems, next_due), Work { read, rendered }))
+        Ok((Site::new(model, files, pictures, problems, next_due), Work { read, rendered }))
     }
 
     /// Makes the model with its theme. A theme whose settings and files are the same is not made again; one that was made is tried on the

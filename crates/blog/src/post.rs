@@ -14,6 +14,7 @@ use crate::{
     front_matter::{self, FrontMatter, Moment, Split},
     markup,
     markdown::{self, Heading, OutLink, Rendered, Text},
+    picture::Picture,
     slug,
     targets::Targets,
 };
@@ -76,6 +77,8 @@ pub(crate) struct Post {
     pub(crate) html: String,
     pub(crate) feed_html: String,
     pub(crate) minutes: usize,
+    /// The picture at the head of the post.
+    pub(crate) cover: Option<Picture>,
     /// The headings of the text.
     pub(crate) toc: Vec<Heading>,
     /// The anchors of the text, to which links may lead.
@@ -94,7 +97,7 @@ pub(crate) struct Post {
     pub(crate) translation: String,
     /// The pictures in the text. The addresses of those of this site begin with [`BASE`](crate::feed::BASE).
     pub(crate) pictures: Vec<String>,
-    /// A number that differs if [`Post::html`] does.
+    /// A number that differs if [`Post::html`] or [`Post::markdown`] does: both are answers at the address of the post.
     pub(crate) html_fingerprint: u128,
     /// A number that differs if [`Post::feed_html`] does.
     pub(crate) feed_fingerprint: u128,
@@ -132,8 +135,8 @@ impl Post {
 
     fn fingerprinted(mut self) -> Self {
         let Self { path, title, date, updated, tags, summary, html, feed_html, minutes, toc, anchors, links, .. } = &self;
-        let Self { markdown, name, is_page, standing, lang, translation, front, .. } = &self;
-        let text = (title, summary, html, feed_html, minutes, toc, anchors, links, markdown);
+        let Self { markdown, cover, name, is_page, standing, lang, translation, front, .. } = &self;
+        let text = (title, summary, html, feed_html, minutes, toc, anchors, links, markdown, cover);
         self.fingerprint = fingerprint(&(text, (path, date, updated, tags, name, is_page, standing, lang, translation, front)));
         self
     }
@@ -251,9 +254,16 @@ impl Head {
             title: title.as_deref(),
             has_math: self.front.math.unwrap_or(true),
             has_toc: self.front.toc,
+            has_cover: self.front.cover.is_some(),
         };
         let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } =
             markdown::render(&text, targets)?;
+        let cover = self.front.cover.as_ref().map(|src| {
+            let alt = self.front.cover_alt.as_deref().unwrap_or_default();
+            let missing = || format!("cover {src:?}: there is no such file to show; paths are relative to this file");
+            Picture::cover(src, alt, text.folder, targets).ok_or_else(|| vec![Problem::new(file, 1, missing())])
+        });
+        let cover = cover.transpose()?;
         let title = title.clone().or(heading).ok_or_else(|| {
             vec![Problem::new(file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`")]
         })?;
@@ -265,12 +275,13 @@ impl Head {
             tags: tags.clone(),
             summary: summary.clone().unwrap_or(first),
             pictures: markup::pictures(&feed_html, &self.path),
-            html_fingerprint: fingerprint(&html),
             feed_fingerprint: fingerprint(&feed_html),
             words_fingerprint: fingerprint(&markup::text(&html)),
+            html_fingerprint: fingerprint(&(&html, &self.body)),
             html,
             feed_html,
             minutes,
+            cover,
             toc,
             anchors,
             links,

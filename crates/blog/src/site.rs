@@ -19,6 +19,7 @@ use crate::{
     digest::{entity_tag, fingerprint},
     error::{BuildError, Problem},
     feed::BASE,
+    gallery::{Shown, Wanted},
     head::cover,
     large_file::LargeFile,
     links,
@@ -56,6 +57,8 @@ pub enum PageKind {
     Robots,
     /// Another text for programs: `/llms.txt`, and the index of the search.
     Text,
+    /// A picture in one of the sizes and forms in which pages show it. Its address changes with its content.
+    Picture,
     /// A part of the theme. Its address changes with its content, so what is at one address never changes.
     Asset,
     /// A file of the author.
@@ -70,7 +73,7 @@ impl PageKind {
     /// Tells whether what is at such an address never changes, as another content has another address.
     #[must_use]
     pub const fn is_immutable(self) -> bool {
-        matches!(self, Self::Asset)
+        matches!(self, Self::Asset | Self::Picture)
     }
 }
 
@@ -103,6 +106,8 @@ pub enum Found<'s> {
     Page(Page),
     /// A file that is too large to hold in memory.
     File(&'s LargeFile),
+    /// A picture that is made when it is asked for.
+    Picture(&'s Wanted),
     /// Nothing but the way to where it is now: this path.
     Moved(&'s str),
     /// A picture that is drawn when it is asked for. Its address is that of its content.
@@ -131,6 +136,7 @@ pub struct Site {
     addresses: BTreeMap<String, Address>,
     /// What answers at the paths of texts and files that only their authors see.
     drafts: BTreeMap<String, Address>,
+    pictures: Vec<Arc<Shown>>,
     /// A number that differs if the answer for addresses that do not exist would differ.
     not_found: u128,
     problems: Vec<Problem>,
@@ -156,6 +162,7 @@ enum Content {
         etag: String,
     },
     File(LargeFile),
+    Picture(Wanted),
     /// The path of where it is now.
     Moved(String),
     Card(Subject),
@@ -182,12 +189,23 @@ impl Subject {
 }
 
 impl Site {
-    pub(crate) fn new(model: Model, files: Vec<StaticFile>, mut problems: Vec<Problem>, next_due: Option<jiff::Timestamp>) -> Self {
-        let Tables { addresses, drafts, problems: more } = Tables::new(&model, files);
+    pub(crate) fn new(
+        model: Model,
+        files: Vec<StaticFile>,
+        pictures: Vec<Arc<Shown>>,
+        mut problems: Vec<Problem>,
+        next_due: Option<jiff::Timestamp>,
+    ) -> Self {
+        let Tables { addresses, drafts, problems: more } = Tables::new(&model, files, &pictures);
         problems.extend(more);
         problems.sort_by(|a, b| (&a.file, a.line, a.severity).cmp(&(&b.file, b.line, b.severity)));
-        let not_found = fingerprint(&(View::NotFound.fingerprint(&model), &model.settings.base_url));
-        Self { model, addresses, drafts, not_found, problems, next_due }
+        let site = Self { model, addresses, drafts, pictures, not_found: 0, problems, next_due };
+        Self { not_found: fingerprint(&site.not_found("").body), ..site }
+    }
+
+    /// Returns the pictures of which texts show variants.
+    pub(crate) fn pictures(&self) -> &[Arc<Shown>] {
+        &self.pictures
     }
 
     /// Returns what is at `path`, or `None` if there is nothing. `base` is the scheme and authority by which the site was asked.
@@ -222,6 +240,7 @@ impl Site {
                 Found::Page(Page { status: StatusCode::OK, content_type, body: body.clone(), etag: etag.clone(), kind: *kind })
             }
             Content::File(file) => Found::File(file),
+            Content::Picture(wanted) => Found::Picture(wanted),
             Content::Moved(path) => Found::Moved(path),
             Content::Card(subject) => Found::Card(subject.card(&self.model)),
         }
@@ -238,7 +257,7 @@ impl Site {
     pub(crate) fn end_of<'s>(&'s self, path: &'s str) -> Option<&'s str> {
         Some(match &self.addresses.get(path)?.content {
             Content::Moved(to) => to,
-            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) => path,
+            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) | Content::Picture(_) => path,
         })
     }
 
@@ -390,17 +409,22 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(model: &Model, files: Vec<StaticFile>) -> Self {
+    fn new(model: &Model, files: Vec<StaticFile>, pictures: &[Arc<Shown>]) -> Self {
         let mut tables = Self::default();
         tables.views(model);
         tables.cards(model);
         for (path, kind, machine) in Machine::all(model) {
-            let fingerprint = fingerprint(&(machine.fingerprint(model), &model.settings.base_url));
+            // Whatever has absolute addresses changes with the base.
+            let base_url = model.settings.base_url.as_ref().filter(|_| machine.is_absolute());
+            let fingerprint = fingerprint(&(machine.fingerprint(model), base_url));
             tables.addresses.insert(path, Address { kind, content: Content::Machine(machine), fingerprint });
         }
         for (path, content_type, body) in model.theme.assets() {
             let etag = entity_tag(&body);
             tables.addresses.insert(path, held(PageKind::Asset, content_type, body, etag));
+        }
+        for (path, wanted) in pictures.iter().flat_map(Shown::addresses) {
+            tables.addresses.insert(path, Address { kind: PageKind::Picture, content: Content::Picture(wanted), fingerprint: 0 });
         }
         for file in files {
             let table = if file.is_draft && !model.settings.drafts { &mut tables.drafts } else { &mut tables.addresses };
@@ -498,12 +522,12 @@ fn held(kind: PageKind, content_type: &'static str, body: Bytes, etag: String) -
 }
 
 fn of_file(file: StaticFile) -> Address {
-    let StaticFile { path, content_type, bytes, modified, etag, body, .. } = file;
+    let StaticFile { path, content_type, bytes, modified, etag, body, is_cleaned, .. } = file;
     if let Some(body) = body {
         return held(PageKind::File, content_type, body, etag);
     }
     let fingerprint = fingerprint(&(&etag, content_type));
-    let file = LargeFile { path, content_type, bytes, etag, last_modified: SystemTime::into(modified) };
+    let file = LargeFile { path, content_type, bytes, etag, last_modified: SystemTime::into(modified), is_cleaned };
     Address { kind: PageKind::File, content: Content::File(file), fingerprint }
 }
 
@@ -518,7 +542,7 @@ mod tests {
     fn pages(site: &Site) -> BTreeMap<String, Page> {
         let page = |path: &str| match site.find(path, "http://blog.test")? {
             Found::Page(page) => Some((path.to_owned(), page)),
-            Found::File(_) | Found::Moved(_) | Found::Card(_) => None,
+            Found::File(_) | Found::Moved(_) | Found::Card(_) | Found::Picture(_) => None,
         };
         site.addresses().filter_map(|(path, _)| page(path)).collect()
     }
@@ -654,7 +678,10 @@ mod tests {
             ("pages/p.md", b"---\ntitle: <script>7\n---\nx"),
         ]);
         for (path, page) in &pages(&site) {
-            assert!(!String::from_utf8_lossy(&page.body).contains("<script"), "{path}");
+            let text = String::from_utf8_lossy(&page.body);
+            // The JSON-LD and the script of the search have attributes. Where a text is no markup, it needs no escape.
+            let is_markup = page.content_type.contains("html") || page.content_type.contains("xml");
+            assert!(!is_markup || !text.contains("<script>"), "{path}");
         }
         assert!(text(&site, "/a/").contains("<h1>&lt;script&gt;4</h1>"));
     }

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fs::File,
-    io::{self, Read as _},
+    io::{self, Cursor, Read as _},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -15,6 +15,7 @@ use crate::{
     digest::{entity_tag, fingerprint},
     error::Problem,
     folder::{Listed, Stamp},
+    gallery::is_picture,
     targets::Target,
 };
 
@@ -32,7 +33,9 @@ pub(crate) struct StaticFile {
     pub(crate) body: Option<Bytes>,
     /// Whether it lies in a folder for drafts.
     pub(crate) is_draft: bool,
-    stamp: Stamp,
+    /// Whether it is sent without the metadata of its pictures.
+    pub(crate) is_cleaned: bool,
+    pub(crate) stamp: Stamp,
 }
 
 impl StaticFile {
@@ -43,7 +46,7 @@ impl StaticFile {
 
     /// Returns what a link to the file leads to. With `drafts`, files for authors alone are published, too.
     pub(crate) fn target(&self, drafts: bool) -> Target {
-        Target { address: self.address(), is_published: drafts || !self.is_draft, version: fingerprint(&self.stamp) }
+        Target { address: self.address(), is_published: drafts || !self.is_draft, version: fingerprint(&self.stamp), picture: None }
     }
 }
 
@@ -51,6 +54,8 @@ impl StaticFile {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     remembered: HashMap<String, Remembered>,
+    /// Whether pictures are sent without their metadata.
+    cleans: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +66,13 @@ struct Remembered {
 }
 
 impl Files {
+    /// Sets whether pictures are sent without their metadata.
+    pub(crate) fn clean(&mut self, cleans: bool) {
+        if self.cleans != cleans {
+            *self = Self { cleans, ..Self::default() };
+        }
+    }
+
     /// Reads those of the files that have changed and are held in memory. Tells about those that cannot be read, and leaves them out.
     pub(crate) fn read(&mut self, listed: Vec<(Listed, &'static str)>, clock: SystemTime, problems: &mut Vec<Problem>) -> Vec<StaticFile> {
         let mut before = std::mem::take(&mut self.remembered);
@@ -73,7 +85,7 @@ impl Files {
             let name = file.name.clone();
             let remembered = match before.remove(&name).filter(holds) {
                 Some(known) => known,
-                None => match read(file, content_type, is_held) {
+                None => match read(file, content_type, is_held, self.cleans && is_picture(content_type)) {
                     Ok(file) => Remembered { is_settled, file },
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => {
@@ -90,25 +102,33 @@ impl Files {
     }
 }
 
-fn read(file: Listed, content_type: &'static str, is_held: bool) -> io::Result<StaticFile> {
+fn read(file: Listed, content_type: &'static str, is_held: bool, is_cleaned: bool) -> io::Result<StaticFile> {
     let Listed { name, path, stamp, modified, is_draft } = file;
     let mut body = None;
     if is_held {
         let mut content = Vec::new();
         // It may have grown since it was looked at.
         File::open(&path)?.take(HELD_FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
-        body = Some(content).filter(|content| content.len() as u64 <= HELD_FILE_BYTES_MAX).map(Bytes::from);
+        body = Some(content).filter(|content| content.len() as u64 <= HELD_FILE_BYTES_MAX).map(|content| if is_cleaned { cleaned(content) } else { Ok(content) })
+            .transpose()?
+            .map(Bytes::from);
     }
     let etag = body.as_ref().map_or_else(
         || {
             // Hashing gigabytes at every start would cost more than it tells: nanoseconds and length change with the content.
             let nanos = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-            format!("\"{nanos:x}-{:x}\"", stamp.bytes)
+            format!("\"{nanos:x}-{:x}{}\"", stamp.bytes, if is_cleaned { "-c" } else { "" })
         },
         |body| entity_tag(body),
     );
     let bytes = body.as_ref().map_or(stamp.bytes, |body| body.len() as u64);
-    Ok(StaticFile { name, path, content_type, bytes, modified, etag, body, is_draft, stamp })
+    Ok(StaticFile { name, path, content_type, bytes, modified, etag, body, is_draft, is_cleaned, stamp })
+}
+
+/// Takes out of a picture what is not for readers. One of which that cannot be said is not published.
+fn cleaned(content: Vec<u8>) -> io::Result<Vec<u8>> {
+    let plan = pictures::clean(Cursor::new(&content)).map_err(io::Error::other)?;
+    if plan.is_whole(content.len() as u64) { Ok(content) } else { plan.of(&content).map_err(io::Error::other) }
 }
 
 #[cfg(test)]

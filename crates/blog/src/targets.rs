@@ -10,6 +10,8 @@ use std::{
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::{gallery::Drawn, picture::Picture};
+
 /// Everything in the folder to which a link can lead, by path in the folder.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
@@ -28,6 +30,8 @@ pub(crate) struct Target {
     pub(crate) is_published: bool,
     /// A number that differs if the content of a file does. A text that shows a picture is rendered again when the picture changes.
     pub(crate) version: u128,
+    /// What is known of a picture.
+    pub(crate) picture: Option<Drawn>,
 }
 
 /// The answers that a text got: whoever asks again gets the same ones, as long as nothing has changed.
@@ -84,6 +88,13 @@ impl Targets {
         self.known.texts.keys().chain(self.known.files.keys()).filter(is_similar).min().cloned()
     }
 
+    /// Returns the picture in the file with this path in the folder, to be shown with these words for those who do not see it. Returns `None` for
+    /// files that are no pictures, or that readers do not find yet.
+    pub(crate) fn picture(&self, name: &str, alt: &str) -> Option<Picture> {
+        let target = self.file(name)?;
+        Some(target.picture.filter(|_| target.is_published)?.show(alt))
+    }
+
     /// Returns the record of all questions.
     pub(crate) fn into_asked(self) -> Asked {
         self.asked.into_inner()
@@ -105,7 +116,7 @@ mod tests {
     use super::*;
 
     fn target(address: &str, is_published: bool) -> Target {
-        Target { address: address.to_owned(), is_published, version: 0 }
+        Target { address: address.to_owned(), is_published, version: 0, picture: None }
     }
 
     fn known(texts: &[(&str, Target)], files: &[(&str, Target)]) -> Arc<Known> {

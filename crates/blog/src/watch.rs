@@ -7,7 +7,10 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
     thread::{self, JoinHandle},
     time::{Duration, Instant, SystemTime},
 };
@@ -55,6 +58,7 @@ pub struct WatchError {
 pub struct Watcher {
     // Dropped first: it holds the sender, whose end is the thread's.
     notify: Option<RecommendedWatcher>,
+    sender: Option<Arc<SyncSender<()>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -93,19 +97,28 @@ fn watch_by(
     notify.watch(&root, RecursiveMode::Recursive).map_err(|error| refused(error.into()))?;
     // What changed between the first build and this line.
     mark(&sender);
-    drop(sender);
+    let sender = Arc::new(sender);
+    blog.on_pictures({
+        // The thread ends when nobody is left who could mark anything.
+        let sender = Arc::downgrade(&sender);
+        move || {
+            if let Some(sender) = sender.upgrade() {
+                mark(&sender);
+            }
+        }
+    });
 
     let blog = blog.clone();
     let thread = thread::Builder::new()
         .name("blog".to_owned())
         .spawn(move || rebuild_when_needed(&receiver, &blog, &clock, &on_change))
         .map_err(|error| refused(error.into()))?;
-    Ok(Watcher { notify: Some(notify), thread: Some(thread) })
+    Ok(Watcher { notify: Some(notify), sender: Some(sender), thread: Some(thread) })
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        drop(self.notify.take());
+        drop((self.notify.take(), self.sender.take()));
         if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id())
             && thread.join().is_err()
         {

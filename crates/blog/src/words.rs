@@ -244,3 +244,173 @@ impl Words {
 fn of(pattern: &str, number: usize, count: usize) -> String {
     pattern.replace("{n}", &number.to_string()).replace("{count}", &count.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use semantics::Timestamp;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{BlogOptions, Found, build_texts};
+
+    const NOW: Timestamp = Timestamp::from_secs(1_790_812_800);
+
+    /// All texts of a language by their keys, plural forms apart.
+    fn all(words: &Words) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for (key, value) in serde_json::to_value(words).expect("a value").as_object().expect("fields") {
+            match value {
+                Value::Object(forms) => {
+                    all.extend(forms.iter().map(|(form, text)| (format!("{key}.{form}"), text.as_str().expect("a text").to_owned())));
+                }
+                text => drop(all.insert(key.clone(), text.as_str().expect("a text").to_owned())),
+            }
+        }
+        all.retain(|key, _| !["language", "name", "dir"].contains(&key.as_str()));
+        all
+    }
+
+    /// Every page of a blog that has everything: several authors, a series, notes, tasks, code, enough posts for several pages, and none.
+    fn pages(language: &str) -> Vec<(String, String)> {
+        let mut texts: Vec<(String, String)> = (1..=23)
+            .map(|day| (format!("2026-03-{day:02}-{day}.md"), format!("---\ntitle: Q{day}\ntags: [q]\nseries: Q\nauthor: Q{}\n---\nq", day % 2)))
+            .collect();
+        let whole = "---\ntitle: Q\ndate: 2026-04-01\nupdated: 2026-05-21\ntags: [q]\ntoc: true\n---\n## Q1\n\nq[^1]\n\n[^1]: q\n\n## Q2\n\n## Q3\n\n\
+                     > [!NOTE]\n> q\n\n> [!TIP]\n> q\n\n> [!IMPORTANT]\n> q\n\n> [!WARNING]\n> q\n\n> [!CAUTION]\n> q\n\n\
+                     |q|q|\n|-|-|\n|q|q|\n\n- [ ] q\n- [x] q\n\n```\nq\n```\n\nhttps://www.youtube.com/watch?v=aaaaaaaaaaa\n";
+        texts.push(("whole.md".to_owned(), whole.to_owned()));
+        texts.push(("whole.eo.md".to_owned(), "---\ntitle: Q\ndate: 2026-04-01\n---\nq".to_owned()));
+        texts.push(("pages/p.md".to_owned(), "---\ntitle: Q\n---\nq".to_owned()));
+        let texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let options = BlogOptions { title: Some("Q".to_owned()), language: Some(language.to_owned()), ..BlogOptions::default() };
+        let mut pages = Vec::new();
+        for texts in [&texts[..], &[]] {
+            let site = build_texts(texts, &options, NOW).expect("builds");
+            for (path, _) in site.addresses() {
+                if let Some(Found::Page(page)) = site.find(path, "http://blog.test").filter(|_| !path.starts_with("/theme/")) {
+                    pages.push((path.to_owned(), String::from_utf8(page.body.to_vec()).expect("text")));
+                }
+            }
+            pages.push(("404".to_owned(), String::from_utf8(site.not_found("http://blog.test").body.to_vec()).expect("text")));
+        }
+        pages
+    }
+
+    /// Returns the texts and the attributes that people hear or read, with a space around each.
+    fn read_by_people(page: &str) -> String {
+        let mut read = crate::markup::text(page);
+        let attributes = ["aria-label=\"", "title=\"", "alt=\"", "placeholder=\"", "content=\"", "\"name\":\"", "data-searching=\"", "data-nothing=\"", "data-failed=\"",
+            "data-partial=\"", "data-one=\"", "data-few=\"", "data-many=\"", "data-other=\""];
+        for mark in attributes {
+            for rest in page.split(mark).skip(1) {
+                read.push_str(" | ");
+                read.push_str(rest.split('"').next().unwrap_or_default());
+            }
+        }
+        read
+    }
+
+    fn has_words(text: &str, words: &str) -> bool {
+        text.match_indices(words).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + words.len()..].chars().next();
+            ![before, after].into_iter().flatten().any(char::is_alphanumeric)
+        })
+    }
+
+    #[test]
+    fn a_blog_in_another_language_has_no_english_word() {
+        let english = all(&en::WORDS);
+        for words in LANGUAGES.into_iter().skip(1).chain([&zh::TRADITIONAL]) {
+            let own = all(words);
+            let foreign: BTreeMap<_, _> = english.iter().filter(|(_, text)| !own.values().any(|own| has_words(own, text))).collect();
+            for (path, page) in pages(words.language) {
+                let read = read_by_people(&page);
+                for (key, text) in &foreign {
+                    for part in text.split(['{', '}']).map(str::trim).filter(|part| part.len() > 3 && !["count", "site"].contains(part)) {
+                        assert!(!has_words(&read, part), "{}: {path} has the English {key}, {part:?}: {read}", words.language);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Words that are the same as in English are the exception, and deliberate.
+    #[test]
+    fn every_language_has_words_of_its_own() {
+        let english = all(&en::WORDS);
+        for words in LANGUAGES.into_iter().skip(1).chain([&zh::TRADITIONAL]) {
+            let own = all(words);
+            let same: Vec<_> = english.iter().filter(|(key, text)| own[*key] == **text).map(|(key, _)| key.as_str()).collect();
+            assert!(same.len() <= 10, "{}: {same:?}", words.language);
+            for (key, text) in &own {
+                assert!(!text.trim().is_empty() && text.trim() == text, "{}: {key}", words.language);
+                for place in ["{n}", "{count}", "{site}"] {
+                    assert_eq!(text.contains(place), english[key].contains(place), "{}: {key}: {text}", words.language);
+                }
+            }
+        }
+    }
+
+    /// CLDR, `dateFormats-long`, for every month, as ICU writes it. `en` without a territory is that of `en-001`.
+    #[test]
+    fn dates_are_those_of_cldr() {
+        for line in include_str!("words/cldr_dates.txt").lines().filter(|line| !line.starts_with('#')) {
+            let (tag, dates) = line.split_once('\t').expect("a language and its dates");
+            let words = Words::find(tag).expect("known");
+            for (month, expected) in (1..).zip(dates.split('|')) {
+                let day = Date::new(2026, month, 21).expect("a date");
+                assert_eq!(words.long_date(day), expected, "{tag}");
+            }
+        }
+    }
+
+    /// RFC 4647 §3.4: subtags are dropped from the end until something matches.
+    #[test]
+    fn languages_are_found_by_the_lookup_of_bcp_47() {
+        let cases = [
+            ("de", Some("de")),
+            ("DE-at", Some("de")),
+            ("de-CH-1901-x-mine", Some("de")),
+            ("en-GB", Some("en")),
+            ("en-US", Some("en-US")),
+            ("en-us-u-ca-gregory", Some("en-US")),
+            ("pt-BR", Some("pt")),
+            ("no", Some("nb")),
+            ("nn-NO", Some("nb")),
+            ("zh", Some("zh")),
+            ("zh-Hans-TW", Some("zh")),
+            ("zh-TW", Some("zh-Hant")),
+            ("zh-Hant-HK", Some("zh-Hant")),
+            ("yue", Some("zh")),
+            ("tlh", None),
+            ("d", None),
+            ("", None),
+        ];
+        for (tag, expected) in cases {
+            assert_eq!(Words::find(tag).map(|words| words.language), expected, "{tag}");
+        }
+        assert_eq!(Words::of("tlh").language, "en");
+    }
+
+    #[test]
+    fn numbers_stand_with_the_form_that_they_need() {
+        let cases = [
+            ("en", 1, "1 post"),
+            ("de", 2, "2 Beiträge"),
+            ("fr", 0, "0 article"),
+            ("cs", 3, "3 příspěvky"),
+            ("pl", 22, "22 wpisy"),
+            ("pl", 25, "25 wpisów"),
+            ("ru", 21, "21 запись"),
+            ("uk", 12, "12 дописів"),
+            ("ja", 5, "5件の記事"),
+        ];
+        for (tag, count, expected) in cases {
+            assert_eq!(Words::of(tag).posts_count(count), expected, "{tag}");
+        }
+        assert_eq!(Words::of("ja").page_of(2, 7), "7ページ中2ページ目");
+    }
+}

@@ -195,11 +195,11 @@ impl<'m> Entry<'m> {
 }
 
 impl<'m> Author<'m> {
-    fn new(model: &Model, format: Format, name: &'m str) -> Self {
+    fn new(model: &'m Model, format: Format, name: &'m str) -> Self {
         let path = author_path(name);
         // RSS has no place for it.
         let has_page = format != Format::Rss && model.has_authors() && model.authors.contains_key(&path);
-        Self { name, url: has_page.then(|| format!("{BASE}{}", encode_path(&path))) }
+        Self { name: model.settings.author_name(name), url: has_page.then(|| format!("{BASE}{}", encode_path(&path))) }
     }
 }
 

@@ -7,6 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::{OutLink, Text, lines::Lines};
 use crate::{
     error::Problem,
+    picture::Picture,
     slug,
     targets::{Target, Targets},
 };
@@ -112,6 +113,11 @@ impl<'t> Links<'t> {
         elsewhere(url)
     }
 
+    /// Returns the picture in a file that was [resolved](Self::resolve), with these words for those who do not see it.
+    pub(super) fn picture(&self, file: &str, alt: &str) -> Option<Picture> {
+        self.targets.picture(file, alt)
+    }
+
     /// Finds a file by its path in the folder, whichever way its name is written: file systems keep `ü` as one character or as two.
     fn find(&self, name: &str) -> Option<(String, Target)> {
         let known = |name: &str| {
@@ -132,7 +138,7 @@ pub(crate) fn is_markdown(name: &str) -> bool {
 }
 
 /// Returns the scheme of an address, in lower case.
-fn scheme(url: &str) -> Option<String> {
+pub(crate) fn scheme(url: &str) -> Option<String> {
     let is_scheme =
         |s: &str| s.starts_with(|c: char| c.is_ascii_alphabetic()) && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     url.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| is_scheme(scheme)).map(str::to_ascii_lowercase)

@@ -49,7 +49,7 @@ fn render_example(body: &str) -> String {
         language: "",
         title: Some("\u{1}"),
         has_math: true,
-        has_toc: false,
+        has_toc: false, has_cover: false,
     };
     let targets = Targets::new(Arc::new(Known::default()));
     let survey = Survey::new(&text);

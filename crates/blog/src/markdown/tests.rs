@@ -19,12 +19,13 @@ fn text(body: &str) -> Text<'_> {
         title: Some("T"),
         has_math: true,
         has_toc: false,
+        has_cover: false,
     }
 }
 
 fn targets() -> Targets {
     let target = |name: &str, address: &str| {
-        (name.to_owned(), Target { address: address.to_owned(), is_published: address != "/later/", version: 0 })
+        (name.to_owned(), Target { address: address.to_owned(), is_published: address != "/later/", version: 0, picture: None })
     };
     let texts = [target("posts/b.md", "/b-post/"), target("pages/über.md", "/über/"), target("posts/later.md", "/later/")];
     let files = [

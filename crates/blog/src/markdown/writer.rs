@@ -162,7 +162,7 @@ impl<'t> Writer<'t> {
             is_in_link: false,
             is_in_raw_link: false,
             has_contents: false,
-            has_picture: false,
+            has_picture: text.has_cover,
             code_left: code::TEXT_BYTES_MAX,
         }
     }
@@ -500,6 +500,9 @@ impl<'t> Writer<'t> {
         let resolved = self.links.resolve(url, offset, true);
         let is_first = !std::mem::replace(&mut self.has_picture, true);
         let Some(src) = resolved.href else { return Html { page: escape(alt), feed: escape(alt) } };
+        if let Some(picture) = resolved.file.and_then(|file| self.links.picture(&file, alt)) {
+            return Html { page: picture.html(title, is_first), feed: picture.feed_html(title) };
+        }
         let title = if title.is_empty() { String::new() } else { format!(" title=\"{}\"", escape(title)) };
         let loading = if is_first { " fetchpriority=\"high\"" } else { " loading=\"lazy\"" };
         let described = format!(" alt=\"{}\"{title}", escape(alt));

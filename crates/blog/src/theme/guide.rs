@@ -22,6 +22,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
             ("summary", "one or two sentences, or none"),
             ("language", "the language of the page: that of the post, or that of the blog"),
             ("noindex", "whether search engines are asked to leave the page out"),
+            ("head", "what programs read in the head of the page: `head.html` shows all of it"),
         ],
     ),
     (
@@ -96,6 +97,7 @@ const GUIDE: [(&str, &str, &[(&str, &str)]); 18] = [
         "`post`: a post on its own page has all that, and",
         &[
             ("html", "the text: write `{{ post.html|safe }}`"),
+            ("words", "the words of the theme in the language of the post"),
             ("toc", "its headings"),
             ("people", "its authors, with what is known of them"),
         ],

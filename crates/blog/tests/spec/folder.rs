@@ -86,6 +86,7 @@ fn text_of(found: Found<'_>) -> String {
     match found {
         Found::Page(page) => String::from_utf8_lossy(&page.body).into_owned(),
         Found::File(file) => format!("a file with {}", file.etag),
+        Found::Picture(wanted) => format!("a picture: {wanted:?}"),
         Found::Moved(path) => format!("moved to {path}"),
         Found::Card(card) => format!("a card at {}", card.path()),
     }

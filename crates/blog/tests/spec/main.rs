@@ -9,5 +9,6 @@ mod head;
 mod languages;
 mod mistakes;
 mod oracle;
+mod pictures;
 mod search;
 mod sitemap;

@@ -12,6 +12,7 @@ mod completions;
 mod explain;
 mod health;
 mod help;
+mod import;
 mod manual;
 mod mistyped;
 mod new;
@@ -72,6 +73,7 @@ const GROUPS: [(&str, &[Entry]); 5] = [
             entry::<serve::Serve>(),
             entry::<check::Check>(),
             entry::<new::New>(),
+            entry::<import::Import>(),
             entry::<build::Build>(),
             entry::<theme::Theme>(),
             entry::<tune::Tune>(),

@@ -1,0 +1,283 @@
+//! Pictures, from the folder of an author to the screen of a reader.
+
+use std::{fs, io::Cursor};
+
+use blog::{Blog, BlogOptions};
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use image::{ExtendedColorType, ImageFormat, Rgb, RgbImage, codecs::jpeg::JpegEncoder};
+use origins::{Arrival, Body, Origin as _};
+use semantics::Scheme;
+
+use crate::folder::{Folder, lines, page, rebuilt};
+
+/// A photograph as a camera writes it: it says where it was taken, and that it has to be turned by a quarter if `is_turned`.
+fn photo(width: u32, height: u32, is_turned: bool) -> Vec<u8> {
+    let mut seed = 7_u32;
+    let picture = RgbImage::from_fn(width, height, |x, y| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = (seed >> 29) as u8;
+        Rgb([(x % 200) as u8 + noise, (y % 200) as u8 + noise, 120])
+    });
+    let mut jpeg = Vec::new();
+    JpegEncoder::new_with_quality(&mut jpeg, 92)
+        .encode(picture.as_raw(), width, height, ExtendedColorType::Rgb8)
+        .expect("encoded");
+    let orientation = if is_turned { 6 } else { 1 };
+    // TIFF 6.0: one directory with the orientation and the place.
+    let mut exif = b"Exif\0\0II\x2a\0\x08\0\0\0\x02\0\x12\x01\x03\0\x01\0\0\0".to_vec();
+    exif.extend([orientation, 0, 0, 0]);
+    exif.extend(b"\x25\x88\x04\0\x01\0\0\0\x26\0\0\0\0\0\0\0SECRET PLACE");
+    let mut photo = vec![0xff, 0xd8, 0xff, 0xe1];
+    photo.extend(u16::try_from(exif.len() + 2).expect("short").to_be_bytes());
+    photo.extend(exif);
+    photo.extend(&jpeg[2..]);
+    photo
+}
+
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let picture = RgbImage::from_fn(width, height, |x, y| Rgb([(x % 256) as u8, (y % 256) as u8, (x * y % 256) as u8]));
+    picture.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png).expect("encoded");
+    bytes
+}
+
+fn ask(blog: &Blog, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
+    let mut request = Request::get(path).header(header::HOST, "blog.test");
+    for (name, value) in fields {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Body::Empty).expect("a request");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(async {
+        let arrival = Arrival::of_our_own(Scheme::Http, "");
+        let (head, body) = blog.fetch(request, &arrival, None).await.expect("answers").into_parts();
+        (head.status, head.headers, body.collect().await.expect("a whole body").to_bytes().to_vec())
+    })
+}
+
+/// The values of an attribute in `html`, in order.
+fn values<'h>(html: &'h str, attribute: &str) -> Vec<&'h str> {
+    let mark = format!(" {attribute}=\"");
+    html.split(&mark).skip(1).filter_map(|rest| rest.split_once('"').map(|(value, _)| value)).collect()
+}
+
+/// The addresses and widths of a `srcset`.
+fn choices(srcset: &str) -> Vec<(String, u32)> {
+    let one = |choice: &str| choice.split_once(' ').and_then(|(url, width)| Some((url.to_owned(), width.strip_suffix('w')?.parse().ok()?)));
+    srcset.split(", ").filter_map(one).collect()
+}
+
+fn has(content: &[u8], text: &str) -> bool {
+    content.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+fn article(blog: &Blog, path: &str) -> String {
+    let html = page(blog, path);
+    html.split_once("<main").map_or_else(|| panic!("no page at {path}"), |(_, main)| main.to_owned())
+}
+
+#[test]
+fn a_photograph_comes_in_every_useful_width_and_takes_its_place_at_once() {
+    let folder = Folder::of(&[("posts/cat.md", "# Cat\n\n![Our *cat*](<Our Cat.jpg> \"Tom\")\n\nand ![](/posts/small.png)")]);
+    folder.write("posts/Our Cat.jpg", photo(1000, 600, true));
+    folder.write("posts/small.png", png(300, 200));
+    let blog = folder.blog();
+    let html = article(&blog, "/cat/");
+
+    let sets: Vec<_> = values(&html, "srcset").into_iter().map(choices).collect();
+    let widths: Vec<Vec<u32>> = sets.iter().map(|set| set.iter().map(|(_, width)| *width).collect()).collect();
+    // Turned, the photograph is 600 pixels wide. The small one has nothing to choose but the form.
+    assert_eq!(widths, [vec![480, 600], vec![480, 600], vec![300]]);
+    assert!(html.contains("width=\"600\" height=\"1000\"") && html.contains("width=\"300\" height=\"200\""), "{html}");
+    assert!(html.contains("alt=\"Our cat\" title=\"Tom\""), "{html}");
+    assert_eq!((values(&html, "fetchpriority"), values(&html, "loading")), (vec!["high"], vec!["lazy"]));
+
+    let forms = [ImageFormat::WebP, ImageFormat::Jpeg, ImageFormat::WebP];
+    for (set, form) in sets.iter().zip(forms) {
+        for (path, width) in set {
+            let (status, fields, content) = ask(&blog, path, &[]);
+            assert_eq!((status, image::guess_format(&content).ok()), (StatusCode::OK, Some(form)), "{path}");
+            let picture = image::load_from_memory(&content).expect("decoded");
+            assert_eq!(picture.width(), *width, "{path}");
+            assert!(*width == 300 || picture.height() > picture.width(), "{path} is upright");
+            assert!(!has(&content, "SECRET"));
+            assert_eq!(fields[header::CACHE_CONTROL], "public, max-age=31536000, immutable");
+            assert_eq!(fields[header::CONTENT_TYPE], form.to_mime_type());
+            let etag = fields[header::ETAG].to_str().expect("ascii");
+            assert_eq!(ask(&blog, path, &[("if-none-match", etag)]).0, StatusCode::NOT_MODIFIED);
+        }
+    }
+    for src in values(&html, "src") {
+        assert!(src.starts_with("/pictures/") && ask(&blog, src, &[]).0 == StatusCode::OK, "{src}");
+    }
+}
+
+#[test]
+fn what_an_author_photographed_does_not_say_where() {
+    let folder = Folder::of(&[("a.md", "# A")]);
+    let (small, mut large) = (photo(300, 200, false), photo(1400, 900, true));
+    large.extend(vec![b'S'; 1024 * 1024]);
+    large.extend(b"SECRET FILM");
+    for (name, content) in [("small.jpg", &small), ("large.jpg", &large)] {
+        folder.write(name, content);
+        assert!(has(content, "SECRET"));
+    }
+    let blog = folder.blog();
+    for (path, width, height) in [("/small.jpg", 300, 200), ("/large.jpg", 1400, 900)] {
+        let (status, fields, sent) = ask(&blog, path, &[]);
+        assert_eq!((status, fields[header::CONTENT_LENGTH].to_str().ok()), (StatusCode::OK, Some(sent.len().to_string().as_str())));
+        assert!(!has(&sent, "SECRET") && !has(&sent, "SSSSSSSS"), "{path}");
+        let picture = image::load_from_memory(&sent).expect("a picture");
+        assert_eq!((picture.width(), picture.height()), (width, height));
+    }
+    // The files themselves are the author's.
+    assert!(fs::read(folder.path().join("large.jpg")).expect("read") == large);
+}
+
+#[test]
+fn nobody_can_have_pictures_made_that_no_page_shows() {
+    let folder = Folder::of(&[("cat.md", "# Cat\n\n![](cat.jpg)"), ("drafts/new.md", "# New\n\n![](new.jpg)\n\n![](../cat.jpg)")]);
+    folder.write("cat.jpg", photo(700, 500, false));
+    folder.write("other.jpg", photo(710, 500, false));
+    folder.write("drafts/new.jpg", photo(720, 500, false));
+    let blog = folder.blog();
+    let html = article(&blog, "/cat/");
+    let (path, _) = choices(values(&html, "srcset")[0]).remove(0);
+    assert_eq!(ask(&blog, &path, &[]).0, StatusCode::OK);
+    for (from, to) in [("-480.", "-481."), ("-480.", "-2400."), (".webp", ".png"), (".webp", ".avif"), ("/cat-", "/dog-"), ("-480.webp", "")] {
+        let path = path.replace(from, to);
+        assert_eq!(ask(&blog, &path, &[]).0, StatusCode::NOT_FOUND, "{path}");
+    }
+    let digest = path.split('/').nth(2).expect("an address");
+    let other = path.replace(digest, "0123456789abcdef");
+    assert_eq!(ask(&blog, &other, &[]).0, StatusCode::NOT_FOUND);
+    let of_pictures: Vec<_> = blog.site().addresses().filter(|(path, _)| path.starts_with("/pictures/")).map(|(path, _)| path.to_owned()).collect();
+    assert!(!of_pictures.is_empty() && of_pictures.iter().all(|path| path.contains("/cat-")), "{of_pictures:?}");
+}
+
+#[test]
+fn colours_stand_in_for_a_picture_once_it_was_made_and_only_its_pages_change() {
+    let folder = Folder::of(&[("cat.md", "# Cat\n\n![](cat.jpg)"), ("dog.md", "# Dog")]);
+    folder.write("cat.jpg", photo(700, 500, false));
+    let blog = folder.blog();
+    assert!(!article(&blog, "/cat/").contains("data:"));
+    assert_eq!(blog.make_pictures(), 1);
+    let changed = rebuilt(&blog).paths;
+    assert!(changed.contains(&"/cat/".to_owned()) && !changed.contains(&"/dog/".to_owned()), "{changed:?}");
+    let html = article(&blog, "/cat/");
+    let style = values(&html, "style").remove(0);
+    assert!(style.starts_with("background:url(data:image/webp;base64,") && style.len() < 280, "{style}");
+    assert!(rebuilt(&blog).is_empty());
+}
+
+#[test]
+fn another_picture_under_the_same_name_has_other_addresses() {
+    let folder = Folder::of(&[("cat.md", "# Cat\n\n![](cat.jpg)"), ("dog.md", "# Dog")]);
+    folder.write("cat.jpg", photo(700, 500, false));
+    let blog = folder.blog();
+    let before = choices(values(&article(&blog, "/cat/"), "srcset")[0]);
+    folder.write("cat.jpg", photo(700, 501, false));
+    let changed = rebuilt(&blog).paths;
+    let after = choices(values(&article(&blog, "/cat/"), "srcset")[0]);
+    for ((old, _), (new, _)) in before.iter().zip(&after) {
+        assert!(old != new && changed.contains(old), "what is stored of the old one is purged: {changed:?}");
+        assert_eq!((ask(&blog, old, &[]).0, ask(&blog, new, &[]).0), (StatusCode::NOT_FOUND, StatusCode::OK));
+    }
+    folder.remove("cat.jpg");
+    assert!(after.iter().all(|(path, _)| rebuilt(&blog).paths.contains(path) || ask(&blog, path, &[]).0 == StatusCode::NOT_FOUND));
+}
+
+#[test]
+fn what_moves_or_is_drawn_is_shown_as_it_is() {
+    let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 40 30'><script>alert(1)</script></svg>";
+    let folder = Folder::of(&[("a.md", "# A\n\n![](b.svg) ![](c.gif)\n\n<img src=\"cat.jpg\">"), ("b.svg", svg)]);
+    let mut gif = Vec::new();
+    let mut encoder = image::codecs::gif::GifEncoder::new(&mut gif);
+    for shade in [1, 200] {
+        let frame = image::RgbaImage::from_pixel(30, 20, image::Rgba([shade, 0, 0, 255]));
+        encoder.encode_frame(image::Frame::new(frame)).expect("encoded");
+    }
+    drop(encoder);
+    folder.write("c.gif", &gif);
+    folder.write("cat.jpg", photo(700, 500, false));
+    let blog = folder.blog();
+    let html = article(&blog, "/a/");
+    assert_eq!(values(&html, "src"), ["/b.svg", "/c.gif", "cat.jpg"], "raw HTML is the author's own");
+    assert_eq!((values(&html, "width"), values(&html, "height")), (vec!["40", "30"], vec!["30", "20"]));
+    assert!(!html.contains("srcset"));
+    assert!(ask(&blog, "/c.gif", &[]).2 == gif);
+    // Opened by itself, a drawing is a document of the blog: what came with it from elsewhere must not run there.
+    let (_, fields, content) = ask(&blog, "/b.svg", &[]);
+    let policy = fields[header::CONTENT_SECURITY_POLICY].to_str().expect("ascii");
+    assert!(policy.contains("script-src 'none'") && policy.contains("sandbox"), "{policy}");
+    assert!(content == svg.as_bytes());
+}
+
+#[test]
+fn covers_are_pictures_of_the_folder_or_of_elsewhere() {
+    let folder = Folder::of(&[
+        ("posts/a.md", "+++\ncover = \"cat.jpg\"\ncover_alt = \"A cat\"\n+++\n# A"),
+        ("posts/b.md", "+++\ncover = \"/posts/cat.jpg\"\n+++\n# B"),
+        ("posts/c.md", "+++\ncover = \"https://other.test/x.png\"\n+++\n# C"),
+        ("posts/d.md", "+++\ncover = \"gone.jpg\"\n+++\n# D"),
+    ]);
+    folder.write("posts/cat.jpg", photo(700, 500, false));
+    let blog = folder.blog();
+    let problems = lines(blog.site().problems());
+    assert!(problems.len() == 1 && problems[0].starts_with("posts/d.md:") && problems[0].contains("\"gone.jpg\""), "{problems:?}");
+    let pictures = blog.site().addresses().filter(|(path, _)| path.starts_with("/pictures/")).count();
+    assert_eq!(pictures, 4, "two widths in two forms");
+}
+
+#[test]
+fn a_bad_picture_is_told_with_its_name_and_the_rest_lives() {
+    let folder = Folder::of(&[("a.md", "# A\n\n![](half.png)\n\n![](wide.png)\n\n![](bomb.png)\n\n![](good.jpg)")]);
+    let half = png(600, 400);
+    folder.write("half.png", &half[..half.len() / 2]);
+    folder.write("wide.png", png(50_000, 2));
+    let mut bomb = png(20, 20);
+    bomb[16..24].copy_from_slice(&[60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
+    folder.write("bomb.png", &bomb);
+    folder.write("good.jpg", photo(500, 400, false));
+    let blog = folder.blog();
+    let html = article(&blog, "/a/");
+    assert!(html.contains("src=\"/wide.png\"") && html.contains("src=\"/bomb.png\"") && html.contains("/good-500.jpg"), "{html}");
+    let problems = lines(blog.site().problems());
+    for (name, why) in [("wide.png", "50000 × 2 pixels"), ("bomb.png", "60000 × 60000 pixels")] {
+        assert!(problems.iter().any(|line| line.starts_with(name) && line.contains(why)), "{problems:?}");
+    }
+
+    // What is wrong with the other one shows when it is made: then the author's own file stands for it.
+    let path = values(&html, "src").remove(0).to_owned();
+    assert!(path.starts_with("/pictures/"), "{path}");
+    let (status, fields, content) = ask(&blog, &path, &[]);
+    assert_eq!((status, fields[header::CACHE_CONTROL].as_bytes()), (StatusCode::OK, &b"no-store"[..]));
+    assert!(!fields.contains_key(header::ETAG) && content.starts_with(b"\x89PNG"));
+    let told = rebuilt(&blog);
+    assert!(lines(&told.problems).iter().any(|line| line.starts_with("half.png")), "{told:?}");
+    assert!(article(&blog, "/a/").contains("src=\"/half.png\" alt=\"\" width=\"600\" height=\"400\""));
+}
+
+#[test]
+fn pictures_can_be_left_as_they_are() {
+    let folder = Folder::of(&[("blog.toml", "pictures = false"), ("cat.md", "# Cat\n\n![](cat.jpg)")]);
+    let original = photo(700, 500, false);
+    folder.write("cat.jpg", &original);
+    let blog = folder.blog();
+    assert!(article(&blog, "/cat/").contains("<img src=\"/cat.jpg\" alt=\"\" width=\"700\" height=\"500\" fetchpriority=\"high\""));
+    assert!(ask(&blog, "/cat.jpg", &[]).2 == original);
+    folder.write("blog.toml", "pictures = true");
+    rebuilt(&blog);
+    assert!(article(&blog, "/cat/").contains("srcset=") && !has(&ask(&blog, "/cat.jpg", &[]).2, "SECRET"));
+}
+
+#[test]
+fn feeds_name_one_picture_by_its_whole_address() {
+    let folder = Folder::of(&[("cat.md", "# Cat\n\n![x](cat.jpg)")]);
+    folder.write("cat.jpg", photo(1700, 500, false));
+    let options = BlogOptions { base_url: Some("https://blog.test".to_owned()), ..BlogOptions::default() };
+    let feed = page(&folder.blog_with(options), "/feed.xml");
+    let img = feed.split_once("&lt;img").map(|(_, rest)| rest.split_once("&gt;").expect("whole").0).expect("a picture");
+    assert!(img.contains("https://blog.test/pictures/") && img.contains("/cat-1200.jpg") && !img.contains("srcset"), "{img}");
+}

@@ -1,0 +1,174 @@
+//! Liquid in texts: the tags and values that texts use become what they stand for; others stay, and are told with their line.
+
+use crate::{
+    html::{card_of, fenced, shortened},
+    markdown::fenced_lines,
+};
+
+/// What the names in a text stand for.
+pub(super) trait Names {
+    /// Returns the address of a post, by the name of its file.
+    fn of_post(&self, name: &str) -> Option<String>;
+    /// Returns the address of a file of the source.
+    fn of_path(&self, path: &str) -> Option<String>;
+    /// Returns the value of a name such as `site.title`.
+    fn value(&self, name: &str) -> Option<String>;
+}
+
+/// A text with its Liquid replaced.
+#[derive(Debug)]
+pub(super) struct Liquid {
+    pub(super) text: String,
+    pub(super) notes: Vec<String>,
+    /// Whether tags are left that decide or repeat.
+    pub(super) is_template: bool,
+}
+
+/// Replaces the Liquid in a text, whose first line is `line` of `file`.
+pub(super) fn replace(text: &str, file: &str, line: usize, names: &dyn Names) -> Liquid {
+    let mut liquid = Liquid { text: String::with_capacity(text.len()), notes: Vec::new(), is_template: false };
+    let (mut rest, mut at_line) = (text, line);
+    while let Some(at) = rest.find("{{").into_iter().chain(rest.find("{%")).min() {
+        at_line += rest[..at].matches('\n').count();
+        liquid.text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let closing = if rest.starts_with("{{") { "}}" } else { "%}" };
+        let Some(end) = rest.find(closing).map(|end| end + 2) else { break };
+        let inner = rest[2..end - 2].trim().trim_matches('-').trim();
+        let (replaced, length) = if closing == "}}" { (output(inner, names), end) } else { tag(inner, rest, end, names) };
+        match replaced {
+            Some(replaced) => liquid.text.push_str(&replaced),
+            None => {
+                let what = inner.split_whitespace().next().unwrap_or_default();
+                liquid.is_template |=
+                    matches!(what, "for" | "if" | "unless" | "include" | "assign" | "capture" | "case") || closing == "}}";
+                if !what.starts_with("end") {
+                    liquid.notes.push(format!("{file}:{at_line}: `{}` stays as it is: only Jekyll can fill it", shortened(&rest[..end])));
+                }
+                liquid.text.push_str(&rest[..length]);
+            }
+        }
+        at_line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    liquid.text.push_str(rest);
+    liquid
+}
+
+/// Returns the value of an output with its filters.
+fn output(inner: &str, names: &dyn Names) -> Option<String> {
+    let mut parts = inner.split('|').map(str::trim);
+    let first = parts.next()?;
+    let is_quoted =
+        first.len() >= 2 && (first.starts_with('"') && first.ends_with('"') || first.starts_with('\'') && first.ends_with('\''));
+    let mut value = if is_quoted { first[1..first.len() - 1].to_owned() } else { names.value(first)? };
+    for filter in parts {
+        let (name, argument) = filter.split_once(':').map_or((filter, ""), |(name, argument)| (name.trim(), argument.trim()));
+        match name {
+            "relative_url" | "absolute_url" => {
+                let base = names.value("site.baseurl").unwrap_or_default();
+                value = format!("{base}/{}", value.trim_start_matches('/'));
+            }
+            "prepend" | "append" => {
+                let added = output(argument, names)?;
+                value = if name == "prepend" { added + &value } else { value + &added };
+            }
+            "escape" | "strip" | "xml_escape" | "markdownify" | "strip_html" | "url_encode" | "cgi_escape" => {}
+            _ => return None,
+        }
+    }
+    Some(value)
+}
+
+/// Returns what stands for a tag, and the length of what it stands for.
+fn tag(inner: &str, rest: &str, end: usize, names: &dyn Names) -> (Option<String>, usize) {
+    let (name, arguments) = inner.split_once(char::is_whitespace).map_or((inner, ""), |(name, arguments)| (name, arguments.trim()));
+    let until = |name: &str| {
+        let mut at = end;
+        while let Some(found) = rest[at..].find("{%").map(|found| at + found) {
+            let close = rest[found..].find("%}").map(|close| found + close + 2)?;
+            if rest[found + 2..close - 2].trim().trim_matches('-').trim() == name {
+                return Some((&rest[end..found], close));
+            }
+            at = close;
+        }
+        None
+    };
+    let value = |key: &str| {
+        let found = arguments.find(&format!("{key}="))? + key.len() + 1;
+        let text = &arguments[found..];
+        let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let text = match quote {
+            Some(quote) => text[1..].split(quote).next(),
+            None => text.split_whitespace().next(),
+        };
+        text.map(str::to_owned)
+    };
+    let plain = arguments.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
+    match name {
+        "raw" => until("endraw").map_or((None, end), |(inner, length)| (Some(inner.to_owned()), length)),
+        "comment" => until("endcomment").map_or((None, end), |(_, length)| (Some(String::new()), length)),
+        "highlight" => until("endhighlight").map_or((None, end), |(inner, length)| {
+            let inner = inner.trim_matches('\n').replace("{% raw %}", "").replace("{% endraw %}", "");
+            (Some(fenced(if plain == "text" { "" } else { plain }, "", inner.trim_end())), length)
+        }),
+        "post_url" => (names.of_post(plain), end),
+        "link" => (names.of_path(plain), end),
+        "gist" => (Some(card_of(&format!("https://gist.github.com/{plain}"))), end),
+        "youtube" => (Some(card_of(&video(plain))), end),
+        "vimeo" => (Some(card_of(&format!("https://vimeo.com/{plain}"))), end),
+        "twitter" | "tweet" if plain.starts_with("http") => (Some(card_of(plain)), end),
+        "include" if plain.to_ascii_lowercase().contains("youtube") => {
+            let id = ["id", "video_id", "youtube_id", "video"].iter().find_map(|key| value(key));
+            (id.map(|id| card_of(&video(&id))), end)
+        }
+        "include" if plain.contains("toc") => (Some(String::new()), end),
+        _ => (None, end),
+    }
+}
+
+fn video(id: &str) -> String {
+    if id.contains("://") { id.to_owned() } else { format!("https://www.youtube.com/watch?v={id}") }
+}
+
+/// Removes kramdown's attributes (`{: .class}`), and its mark for a table of contents.
+pub(super) fn without_kramdown(text: &str) -> String {
+    if !text.contains("{:") {
+        return text.to_owned();
+    }
+    let is_code = fenced_lines(text);
+    let mut lines: Vec<String> = Vec::new();
+    for (at, line) in text.split('\n').enumerate() {
+        let trimmed = line.trim();
+        if is_code[at] || line.starts_with("    ") {
+            lines.push(line.to_owned());
+        } else if trimmed.starts_with("{:") && trimmed.ends_with('}') {
+            if trimmed.replace(' ', "").starts_with("{:toc") {
+                // The list above it is only its place.
+                lines.pop();
+            }
+        } else {
+            lines.push(without_attributes(line));
+        }
+    }
+    lines.join("\n")
+}
+
+fn without_attributes(line: &str) -> String {
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some(at) = rest.find("{:") {
+        let follows_mark = rest[..at].ends_with([')', '*', '_', '`', ']', '>']);
+        let end = rest[at..].find('}').filter(|_| follows_mark && rest[..at].matches('`').count() % 2 == 0);
+        match end {
+            Some(end) => {
+                out.push_str(&rest[..at]);
+                rest = &rest[at + end + 1..];
+            }
+            None => {
+                out.push_str(&rest[..at + 2]);
+                rest = &rest[at + 2..];
+            }
+        }
+    }
+    out + rest
+}

@@ -1,0 +1,214 @@
+//! Where a text goes: its address, and the file that has it.
+
+use std::collections::HashSet;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::{
+    slug::{RESERVED, decoded, slugify},
+    text::{Front, Kind},
+};
+
+/// The longest name that is made of a slug, in bytes.
+const STEM_BYTES_MAX: usize = 120;
+
+/// What is known of a text before it is converted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wish<'a> {
+    pub(crate) kind: Kind,
+    /// The slug that it had.
+    pub(crate) slug: &'a str,
+    /// What a slug is made of if that is none.
+    pub(crate) title: &'a str,
+    /// The path at which it was.
+    pub(crate) old: Option<&'a str>,
+    /// The day of its publication, as 2026-03-01.
+    pub(crate) day: Option<&'a str>,
+    /// Whether it gets a folder of its own, for the files that belong to it.
+    pub(crate) is_folder: bool,
+}
+
+/// The place of a text in the blog.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Place {
+    /// The address, not percent-encoded.
+    pub(crate) address: String,
+    /// The file, in the blog's folder.
+    pub(crate) file: String,
+    /// The path at which it was, not percent-encoded.
+    pub(crate) old: Option<String>,
+    slug: Option<String>,
+    permalink: Option<String>,
+}
+
+impl Place {
+    /// Sets what the front matter has to say of the address.
+    pub(crate) fn set(&self, front: &mut Front) {
+        front.slug.clone_from(&self.slug);
+        front.permalink.clone_from(&self.permalink);
+        let is_moved = |old: &&String| {
+            let is_same = old.trim_end_matches('/') == self.address.trim_end_matches('/');
+            !is_same
+                && old.len() > 1
+                && !old.contains(['?', '#', '\\', '%'])
+                && !old.contains("//")
+                && !old.split('/').any(|name| name == "..")
+        };
+        if let Some(old) = self.old.as_ref().filter(is_moved) {
+            front.aliases.insert(0, old.clone());
+        }
+        let mut seen = HashSet::from([self.address.clone()]);
+        front.aliases.retain(|alias| seen.insert(alias.clone()));
+    }
+
+    /// Returns the folder of the file.
+    pub(crate) fn folder(&self) -> &str {
+        self.file.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+}
+
+/// The places that are taken.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    addresses: HashSet<String>,
+    files: HashSet<String>,
+}
+
+impl Places {
+    /// Finds a place. The old address is kept where the blog can have it.
+    pub(crate) fn place(&mut self, wish: &Wish<'_>) -> Place {
+        let old = wish.old.map(decoded);
+        let wanted = [slugify(&decoded(wish.slug)), slugify(wish.title), wish.kind.name().to_owned()];
+        let slug = wanted.into_iter().find(|slug| !slug.is_empty()).unwrap_or_default();
+        let slug = if RESERVED.contains(&slug.as_str()) { format!("{slug}-{}", wish.kind.name()) } else { slug };
+        let kept = old.as_deref().and_then(keepable).filter(|address| !self.addresses.contains(address));
+        let (address, slug) = match kept {
+            Some(address) => {
+                let own = slugify(address.trim_matches('/').rsplit('/').next().unwrap_or_default());
+                (address, own)
+            }
+            None => {
+                let free = numbered(&slug, |slug| !self.addresses.contains(&format!("/{slug}/")));
+                (format!("/{free}/"), free)
+            }
+        };
+        self.addresses.insert(address.clone());
+
+        let short = shortened(&slug);
+        let prefix = match wish.kind {
+            Kind::Page => "pages/".to_owned(),
+            Kind::Post => wish.day.map_or_else(|| "posts/".to_owned(), |day| format!("posts/{day}-")),
+        };
+        let suffix = if wish.is_folder { "/index.md" } else { ".md" };
+        // `index.md` is named after its folder.
+        let stem = if short == "index" || wish.is_folder && is_dated(&short) { format!("{short}-{}", wish.kind.name()) } else { short };
+        let stem = numbered(&stem, |stem| !self.files.contains(&format!("{prefix}{stem}")));
+        self.files.insert(format!("{prefix}{stem}"));
+        // The file's name says the slug, without a date before it.
+        let of_name = if wish.kind == Kind::Page && is_dated(&stem) { stem.get(11..).unwrap_or_default() } else { &stem };
+        let is_plain = address == format!("/{slug}/");
+        Place {
+            file: format!("{prefix}{stem}{suffix}"),
+            slug: (is_plain && of_name != slug).then(|| slug.clone()),
+            permalink: (!is_plain).then(|| address.clone()),
+            address,
+            old,
+        }
+    }
+}
+
+/// Returns an old address in the form in which the blog can keep it: that of a folder, or of a file with its extension.
+fn keepable(old: &str) -> Option<String> {
+    let path: String = old.nfc().collect();
+    let inner = path.strip_prefix('/')?;
+    let inner = inner.strip_suffix('/').unwrap_or(inner);
+    let is_name = |name: &str| {
+        !matches!(name, "" | "." | "..") && !name.chars().any(|c| c.is_control() || c.is_whitespace() || "?#%\\:*".contains(c))
+    };
+    let first = inner.split('/').next().unwrap_or_default();
+    let is_whole = path.ends_with('/') || inner.rsplit('/').next().is_some_and(|leaf| leaf.contains('.'));
+    let is_ours = inner.split('/').all(is_name) && !RESERVED.contains(&first) && path.len() <= 512;
+    is_ours.then(|| if is_whole { path } else { path + "/" })
+}
+
+fn is_dated(stem: &str) -> bool {
+    let bytes = stem.as_bytes();
+    bytes.len() > 11
+        && bytes[..11].iter().enumerate().all(|(at, byte)| if matches!(at, 4 | 7 | 10) { *byte == b'-' } else { byte.is_ascii_digit() })
+}
+
+fn shortened(slug: &str) -> String {
+    let mut end = slug.len().min(STEM_BYTES_MAX);
+    while !slug.is_char_boundary(end) {
+        end -= 1;
+    }
+    slug[..end].trim_end_matches('-').to_owned()
+}
+
+/// Returns `name`, or `name-2`, `name-3`, … if that is taken.
+fn numbered(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+    if is_free(name) {
+        return name.to_owned();
+    }
+    (2_u64..).map(|number| format!("{name}-{number}")).find(|name| is_free(name)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(slug: &str, old: &str) -> Place {
+        Places::default().place(&Wish { slug, old: Some(old), day: Some("2026-03-01"), ..Wish::default() })
+    }
+
+    #[test]
+    fn an_old_address_is_kept_where_the_blog_can_have_it() {
+        let cases = [
+            ("hello", "/hello/", "/hello/", None, None),
+            ("hello", "/2019/05/hello/", "/2019/05/hello/", None, Some("/2019/05/hello/")),
+            ("%e6%b9%96", "/%e6%b9%96/", "/湖/", None, None),
+            ("hello", "/2019/05/hello.html", "/2019/05/hello.html", None, Some("/2019/05/hello.html")),
+            ("My_Post", "/My_Post/", "/My_Post/", None, Some("/My_Post/")),
+            ("about", "/about", "/about/", None, None),
+            ("a b", "/a b/", "/a-b/", None, None),
+            ("index", "/", "/index/", Some("index"), None),
+            ("tags", "/tags/", "/tags-post/", None, None),
+            ("../../etc/passwd", "/etc/../passwd\\/", "/etc-passwd/", None, None),
+        ];
+        for (slug, old, address, own, permalink) in cases {
+            let place = of(slug, old);
+            assert_eq!((place.address.as_str(), place.slug.as_deref(), place.permalink.as_deref()), (address, own, permalink), "{old}");
+            let mut front = Front::default();
+            place.set(&mut front);
+            assert_eq!(
+                front.aliases.is_empty(),
+                decoded(old) == address || old == "/" || old.contains("..") || old == "/about",
+                "{old}: {:?}",
+                front.aliases
+            );
+        }
+    }
+
+    #[test]
+    fn two_texts_have_two_places() {
+        let mut places = Places::default();
+        let wish = Wish { slug: "a", ..Wish::default() };
+        let all: Vec<_> = (0..3).map(|_| places.place(&wish)).collect();
+        assert_eq!(all.iter().map(|place| place.address.as_str()).collect::<Vec<_>>(), ["/a/", "/a-2/", "/a-3/"]);
+        assert_eq!(all.iter().map(|place| place.file.as_str()).collect::<Vec<_>>(), ["posts/a.md", "posts/a-2.md", "posts/a-3.md"]);
+    }
+
+    #[test]
+    fn a_long_slug_has_a_short_file() {
+        let long = "日".repeat(90);
+        let place = of(&long, &format!("/{long}/"));
+        assert_eq!((place.address, place.slug), (format!("/{long}/"), Some(long)));
+        assert!(place.file.len() < 200, "{}", place.file);
+    }
+
+    #[test]
+    fn a_page_whose_name_begins_like_a_date_keeps_it() {
+        let place = Places::default().place(&Wish { kind: Kind::Page, slug: "2020-01-01-party", ..Wish::default() });
+        assert_eq!((place.address.as_str(), place.slug.as_deref()), ("/2020-01-01-party/", Some("2020-01-01-party")));
+    }
+}

@@ -1,0 +1,254 @@
+//! Copies of files without what is not for readers: where a photograph was taken, when, with what camera, by whom, and what it showed before it
+//! was cropped. Pixels are copied as they are; only the orientation and the colour profile are kept of what describes them.
+//!
+//! What is kept is listed, and all else is left out: a new kind of metadata must not get out because nobody has heard of it here.
+
+mod avif;
+mod gif;
+mod jpeg;
+mod png;
+mod webp;
+
+use std::{
+    io::{self, BufReader, Read, Seek, SeekFrom},
+    ops::Range,
+};
+
+use crate::{Fault, Format};
+
+/// The most pieces of which a copy consists. Files that need more are refused, so that a copy's plan holds a megabyte at most.
+const PIECES_MAX: usize = 32_768;
+
+/// A piece of a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    /// Bytes of the file.
+    Of(Range<u64>),
+    /// Bytes that are not in the file.
+    New(Vec<u8>),
+}
+
+/// The plan of a copy of a file: what is taken over from it, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    pieces: Vec<Piece>,
+    bytes: u64,
+}
+
+/// Plans a copy of a picture file without its metadata. Reads the whole file once, and holds none of it.
+///
+/// Files that are no pictures, and those whose metadata is text that the author can see (SVG), are copied as they are.
+///
+/// # Errors
+/// When the file cannot be read, or consists of too many parts.
+pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
+    let mut scan = Scan::new(file)?;
+    let start = scan.peek(12)?;
+    match Format::of(&start) {
+        Some(Format::Jpeg) => jpeg::clean(&mut scan)?,
+        Some(Format::Png) => png::clean(&mut scan)?,
+        Some(Format::Gif) => gif::clean(&mut scan)?,
+        Some(Format::WebP) => webp::clean(&mut scan)?,
+        Some(Format::Avif) => avif::clean(&mut scan)?,
+        Some(Format::Bmp | Format::Svg) | None => scan.keep(0..scan.bytes)?,
+    }
+    Ok(scan.cleaned)
+}
+
+impl Cleaned {
+    /// Returns the length of the copy.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Tells whether the copy is the file itself, which has `bytes` bytes.
+    #[must_use]
+    pub fn is_whole(&self, bytes: u64) -> bool {
+        self.pieces == [Piece::Of(0..bytes)] || bytes == 0
+    }
+
+    /// Copies a file that is held in memory.
+    ///
+    /// # Errors
+    /// When `content` is shorter than the file that was planned for.
+    pub fn of(&self, content: &[u8]) -> Result<Vec<u8>, Fault> {
+        let mut copy = Vec::with_capacity(usize::try_from(self.bytes).unwrap_or(0));
+        for piece in &self.pieces {
+            match piece {
+                Piece::New(bytes) => copy.extend_from_slice(bytes),
+                Piece::Of(range) => {
+                    let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+                    let kept = range.and_then(|(start, end)| content.get(start..end)).ok_or(Fault::Changed)?;
+                    copy.extend_from_slice(kept);
+                }
+            }
+        }
+        Ok(copy)
+    }
+
+    /// Returns a reader of the copy. It holds no more than what is asked for.
+    pub const fn read<R: Read + Seek>(self, file: R) -> Reading<R> {
+        Reading { file, cleaned: self, piece: 0, at: 0 }
+    }
+}
+
+/// A copy that is read piece by piece.
+#[derive(Debug)]
+pub struct Reading<R> {
+    file: R,
+    cleaned: Cleaned,
+    piece: usize,
+    /// How much of the piece was read.
+    at: u64,
+}
+
+impl<R: Read + Seek> Read for Reading<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = match self.cleaned.pieces.get(self.piece) {
+                None => return Ok(0),
+                Some(Piece::New(bytes)) => {
+                    let rest = usize::try_from(self.at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+                    let count = rest.len().min(buffer.len());
+                    buffer[..count].copy_from_slice(&rest[..count]);
+                    count
+                }
+                Some(Piece::Of(range)) => {
+                    let left = range.end - range.start - self.at;
+                    let size = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+                    if self.at == 0 {
+                        self.file.seek(SeekFrom::Start(range.start))?;
+                    }
+                    let count = self.file.read(&mut buffer[..size])?;
+                    if count == 0 && size > 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    count
+                }
+            };
+            if count > 0 || buffer.is_empty() {
+                self.at += count as u64;
+                return Ok(count);
+            }
+            self.piece += 1;
+            self.at = 0;
+        }
+    }
+}
+
+/// A file that is looked through from its beginning to its end, and the copy that is planned meanwhile.
+struct Scan<R> {
+    file: BufReader<R>,
+    at: u64,
+    bytes: u64,
+    cleaned: Cleaned,
+}
+
+impl<R: Read + Seek> Scan<R> {
+    fn new(mut file: R) -> Result<Self, Fault> {
+        let bytes = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Self { file: BufReader::with_capacity(64 * 1024, file), at: 0, bytes, cleaned: Cleaned::default() })
+    }
+
+    fn peek(&mut self, count: u64) -> Result<Vec<u8>, Fault> {
+        let start = self.some(count)?;
+        self.go_to(0)?;
+        Ok(start)
+    }
+
+    const fn left(&self) -> u64 {
+        self.bytes.saturating_sub(self.at)
+    }
+
+    /// Reads the next `N` bytes, or returns nothing if the file has fewer.
+    fn array<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Fault> {
+        if self.left() < N as u64 {
+            return Ok(None);
+        }
+        let mut bytes = [0; N];
+        self.file.read_exact(&mut bytes)?;
+        self.at += N as u64;
+        Ok(Some(bytes))
+    }
+
+    fn byte(&mut self) -> Result<Option<u8>, Fault> {
+        Ok(self.array::<1>()?.map(|[byte]| byte))
+    }
+
+    /// Reads up to `count` bytes; the caller bounds them.
+    fn some(&mut self, count: u64) -> Result<Vec<u8>, Fault> {
+        let mut some = Vec::new();
+        self.file.by_ref().take(count).read_to_end(&mut some)?;
+        self.at += some.len() as u64;
+        Ok(some)
+    }
+
+    fn go_to(&mut self, at: u64) -> Result<(), Fault> {
+        let at = at.min(self.bytes);
+        let offset = i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(self.at).unwrap_or(i64::MAX);
+        self.file.seek_relative(offset)?;
+        self.at = at;
+        Ok(())
+    }
+
+    /// Takes bytes of the file over, up to its end.
+    fn keep(&mut self, range: Range<u64>) -> Result<(), Fault> {
+        let range = range.start..range.end.min(self.bytes);
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.cleaned.bytes += range.end - range.start;
+        if let Some(Piece::Of(last)) = self.cleaned.pieces.last_mut()
+            && last.end == range.start
+        {
+            last.end = range.end;
+            return Ok(());
+        }
+        self.push(Piece::Of(range))
+    }
+
+    fn add(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
+        self.cleaned.bytes += bytes.len() as u64;
+        self.push(Piece::New(bytes))
+    }
+
+    fn push(&mut self, piece: Piece) -> Result<(), Fault> {
+        if self.cleaned.pieces.len() >= PIECES_MAX {
+            return Err(Fault::damaged("it has too many parts"));
+        }
+        self.cleaned.pieces.push(piece);
+        Ok(())
+    }
+
+    /// Puts bytes before the piece with this index.
+    fn put_at(&mut self, index: usize, bytes: Vec<u8>) {
+        self.cleaned.bytes += bytes.len() as u64;
+        self.cleaned.pieces.insert(index, Piece::New(bytes));
+    }
+}
+
+/// Parts the first piece of a plan after `length` bytes, so that something can be put between.
+fn split_first(cleaned: &mut Cleaned, length: u64) {
+    if let Some(Piece::Of(first)) = cleaned.pieces.first().cloned()
+        && first.end - first.start > length
+    {
+        let at = first.start + length;
+        cleaned.pieces[0] = Piece::Of(first.start..at);
+        cleaned.pieces.insert(1, Piece::Of(at..first.end));
+    }
+}
+
+/// Returns a block of Exif data that says nothing but how the picture has to be turned.
+fn exif_of(orientation: u8) -> Vec<u8> {
+    let mut exif = Vec::with_capacity(26);
+    // TIFF 6.0 §2: little-endian, one directory at 8 with one entry, of tag 0x0112, a short.
+    exif.extend_from_slice(b"II\x2a\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0");
+    exif.extend_from_slice(&[orientation, 0, 0, 0]);
+    exif.extend_from_slice(&[0; 4]);
+    exif
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! JPEG: segments of applications and comments go, except those that say how the pixels are meant. So does what follows the picture:
+//! phones hide films and second pictures there.
+
+use std::io::{Read, Seek};
+
+use super::{Scan, exif_of};
+use crate::{
+    Fault,
+    facts::{exif_orientation, is_frame},
+};
+
+pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
+    let (mut orientation, mut has_frame) = (1, false);
+    scan.go_to(2)?;
+    scan.keep(0..2)?;
+    while let Some((start, marker)) = marker(scan)? {
+        match marker {
+            // Markers without a segment.
+            0x01 | 0xd0..=0xd8 => scan.keep(start..scan.at)?,
+            0xd9 => {
+                scan.keep(start..scan.at)?;
+                break;
+            }
+            _ => {
+                let Some(length) = scan.array()?.map(u16::from_be_bytes) else { break };
+                let end = scan.at + u64::from(length).saturating_sub(2);
+                if matches!(marker, 0xe0..=0xef | 0xfe) {
+                    let content = scan.some(end - scan.at)?;
+                    // What says how to turn the picture stands before it.
+                    if marker == 0xe1 && !has_frame {
+                        orientation = content.strip_prefix(b"Exif\0\0").and_then(exif_orientation).unwrap_or(orientation);
+                    }
+                    let is_kept = match marker {
+                        0xe0 => content.starts_with(b"JFIF\0"),
+                        0xe2 => content.starts_with(b"ICC_PROFILE\0"),
+                        0xee => content.starts_with(b"Adobe"),
+                        _ => false,
+                    };
+                    if is_kept {
+                        scan.keep(start..end)?;
+                    }
+                } else {
+                    has_frame |= is_frame(marker);
+                    scan.keep(start..end)?;
+                }
+                scan.go_to(end)?;
+                if marker == 0xda {
+                    entropy_coded(scan)?;
+                }
+            }
+        }
+    }
+    if orientation > 1 {
+        let exif = exif_of(orientation);
+        let length = u16::try_from(2 + 6 + exif.len()).expect("it has 34 bytes");
+        let mut segment = vec![0xff, 0xe1];
+        segment.extend_from_slice(&length.to_be_bytes());
+        segment.extend_from_slice(b"Exif\0\0");
+        segment.extend_from_slice(&exif);
+        // Behind the mark of the beginning, which may be one piece with what follows it.
+        super::split_first(&mut scan.cleaned, 2);
+        scan.put_at(1, segment);
+    }
+    Ok(())
+}
+
+/// Passes over what stands before the next marker, and returns where that begins and what it is.
+fn marker<R: Read + Seek>(scan: &mut Scan<R>) -> Result<Option<(u64, u8)>, Fault> {
+    loop {
+        let Some(mut byte) = scan.byte()? else { return Ok(None) };
+        if byte != 0xff {
+            continue;
+        }
+        while byte == 0xff {
+            let Some(next) = scan.byte()? else { return Ok(None) };
+            byte = next;
+        }
+        if byte != 0 {
+            return Ok(Some((scan.at - 2, byte)));
+        }
+    }
+}
+
+/// Takes over coded pixels, up to the next marker that ends them (§B.1.1.5).
+fn entropy_coded<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
+    let start = scan.at;
+    let mut was_mark = false;
+    let end = loop {
+        use std::io::BufRead as _;
+        let buffer = scan.file.fill_buf()?;
+        if buffer.is_empty() {
+            break scan.at;
+        }
+        let mut found = None;
+        let mut at = 0;
+        while at < buffer.len() {
+            if was_mark {
+                match buffer[at] {
+                    0xff => {}
+                    0x00 | 0xd0..=0xd7 => was_mark = false,
+                    _ => {
+                        found = Some(at);
+                        break;
+                    }
+                }
+                at += 1;
+                continue;
+            }
+            match buffer[at..].iter().position(|&byte| byte == 0xff) {
+                Some(offset) => (was_mark, at) = (true, at + offset + 1),
+                None => at = buffer.len(),
+            }
+        }
+        let passed = found.unwrap_or(buffer.len());
+        scan.file.consume(passed);
+        scan.at += passed as u64;
+        if found.is_some() {
+            break scan.at - 1;
+        }
+    };
+    scan.keep(start..end)?;
+    scan.go_to(end)
+}

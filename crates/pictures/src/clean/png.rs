@@ -1,0 +1,52 @@
+//! PNG: the chunks that say how the picture looks and moves are kept.
+
+use std::io::{Read, Seek};
+
+use super::{Scan, exif_of};
+use crate::{Fault, facts::exif_orientation};
+
+/// Every chunk that is kept. Texts, times, Exif, and what no standard names are not among them.
+const KEPT: [&[u8; 4]; 20] = [
+    b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP", b"mDCV", b"cLLI", b"bKGD", b"hIST",
+    b"pHYs", b"sPLT", b"acTL", b"fcTL", b"fdAT",
+];
+
+/// The largest Exif block that is looked at.
+const EXIF_BYTES_MAX: u64 = 1024 * 1024;
+
+pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
+    scan.go_to(8)?;
+    scan.keep(0..8)?;
+    let (mut orientation, mut header_end, mut has_pixels) = (1, None, false);
+    while let Some([a, b, c, d, kind @ ..]) = scan.array::<8>()? {
+        let start = scan.at - 8;
+        let length = u64::from(u32::from_be_bytes([a, b, c, d]));
+        let end = scan.at + length + 4;
+        has_pixels |= &kind == b"IDAT";
+        if &kind == b"eXIf" && length <= EXIF_BYTES_MAX && !has_pixels {
+            orientation = exif_orientation(&scan.some(length)?).unwrap_or(orientation);
+        }
+        if KEPT.contains(&&kind) {
+            scan.keep(start..end)?;
+        }
+        scan.go_to(end)?;
+        if &kind == b"IHDR" && header_end.is_none() {
+            header_end = Some(end);
+        }
+        if &kind == b"IEND" {
+            break;
+        }
+    }
+    // The header has to be the first chunk; another file is broken, and shown by nobody.
+    if orientation > 1 && header_end == Some(33) {
+        let exif = exif_of(orientation);
+        let mut chunk = u32::try_from(exif.len()).expect("it has 26 bytes").to_be_bytes().to_vec();
+        chunk.extend_from_slice(b"eXIf");
+        chunk.extend_from_slice(&exif);
+        let sum = crc32fast::hash(&chunk[4..]);
+        chunk.extend_from_slice(&sum.to_be_bytes());
+        super::split_first(&mut scan.cleaned, 33);
+        scan.put_at(1, chunk);
+    }
+    Ok(())
+}

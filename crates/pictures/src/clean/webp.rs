@@ -1,0 +1,78 @@
+//! WebP (RFC 9649): the chunks of pixels and colours are kept, and the head says so.
+
+use std::io::{Read, Seek};
+
+use super::{Scan, exif_of};
+use crate::{Fault, facts::exif_orientation};
+
+const KEPT: [&[u8; 4]; 7] = [b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP"];
+
+/// The largest Exif block that is looked at.
+const EXIF_BYTES_MAX: u64 = 1024 * 1024;
+
+const HAS_EXIF: u8 = 0x08;
+const HAS_XMP: u8 = 0x04;
+
+pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
+    let Some(head) = scan.array::<12>()? else { return scan.keep(0..scan.bytes) };
+    let announced = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
+    // What lies behind the announced end is no part of the picture.
+    let file_end = scan.bytes.min(announced.saturating_add(8));
+    let (mut orientation, mut flags) = (None, None);
+    let mut kept = Vec::new();
+    while scan.at + 8 <= file_end
+        && let Some([kind @ .., a, b, c, d]) = scan.array::<8>()?
+    {
+        let start = scan.at - 8;
+        let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let end = (scan.at + length + (length & 1)).min(file_end);
+        let is_announced = flags.is_some_and(|(_, flags)| flags & HAS_EXIF != 0);
+        if &kind == b"EXIF" && length <= EXIF_BYTES_MAX && is_announced && orientation.is_none() {
+            let exif = scan.some(length.min(file_end - scan.at))?;
+            orientation = exif_orientation(&exif).filter(|_| exif.len() as u64 == length).or(Some(1));
+        }
+        if &kind == b"VP8X" && length == 10 && start == 12 {
+            scan.go_to(start + 8)?;
+            flags = scan.byte()?.map(|flags| (start + 8, flags));
+        }
+        // One of another length hides something.
+        let is_hiding = &kind == b"VP8X" && (length != 10 || start != 12);
+        if KEPT.contains(&&kind) && !is_hiding {
+            if kept.len() >= super::PIECES_MAX {
+                return Err(Fault::damaged("it has too many parts"));
+            }
+            kept.push(start..end);
+        }
+        scan.go_to(end)?;
+    }
+    let mut exif = Vec::new();
+    if let Some((_, flags)) = &mut flags {
+        *flags &= !(HAS_EXIF | HAS_XMP);
+        if let Some(orientation) = orientation.filter(|&orientation| orientation > 1) {
+            *flags |= HAS_EXIF;
+            exif.extend_from_slice(b"EXIF\x1a\0\0\0");
+            exif.extend_from_slice(&exif_of(orientation));
+        }
+    }
+    let content: u64 = kept.iter().map(|range| range.end - range.start).sum::<u64>() + exif.len() as u64;
+    // A file that lost nothing stays as it is, with whatever its author announced.
+    if content + 12 == scan.bytes && exif.is_empty() {
+        return scan.keep(0..scan.bytes);
+    }
+    let size = u32::try_from(content + 4).map_err(|_| Fault::TooLong)?;
+    let mut head = b"RIFF".to_vec();
+    head.extend_from_slice(&size.to_le_bytes());
+    head.extend_from_slice(b"WEBP");
+    scan.add(head)?;
+    for range in kept {
+        match flags {
+            Some((at, flags)) if range.contains(&at) => {
+                scan.keep(range.start..at)?;
+                scan.add(vec![flags])?;
+                scan.keep(at + 1..range.end)?;
+            }
+            _ => scan.keep(range)?,
+        }
+    }
+    if exif.is_empty() { Ok(()) } else { scan.add(exif) }
+}

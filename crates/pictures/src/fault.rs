@@ -1,0 +1,55 @@
+//! Why a picture is not what it should be.
+
+use std::io;
+
+/// Error of a picture. The messages continue a sentence that begins with the name of the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The system does not give the file.
+    #[error("cannot be read: {0}")]
+    Unreadable(io::ErrorKind),
+    /// The file begins like no kind of picture that is known.
+    #[error("is no picture of a known kind (JPEG, PNG, GIF, WebP, AVIF, BMP, SVG)")]
+    Unknown,
+    /// The file ends where more should come.
+    #[error("ends too early; it may have been copied only in part")]
+    Truncated,
+    /// The file contradicts its own format.
+    #[error("is damaged: {0}")]
+    Damaged(String),
+    /// The picture has no width or no height.
+    #[error("does not say how large it is")]
+    NoSize,
+    /// The picture is larger than [`PIXELS_MAX`](crate::PIXELS_MAX) or [`SIDE_MAX`](crate::SIDE_MAX) allow.
+    #[error("has {width} × {height} pixels; the limit is 50 million, and 30,000 on a side: make it smaller")]
+    TooLarge {
+        /// The width in pixels.
+        width: u32,
+        /// The height in pixels.
+        height: u32,
+    },
+    /// The file has more bytes than [`FILE_BYTES_MAX`](crate::FILE_BYTES_MAX).
+    #[error("is larger than 128 MiB: make it smaller")]
+    TooLong,
+    /// The file is not the one that was there when the variants were planned.
+    #[error("changed while it was read")]
+    Changed,
+    /// Too much waits to be made already.
+    #[error("has to wait: many other pictures are being made")]
+    Busy,
+    /// The encoder failed.
+    #[error("cannot be encoded: {0}")]
+    Encoder(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::UnexpectedEof { Self::Truncated } else { Self::Unreadable(error.kind()) }
+    }
+}
+
+impl Fault {
+    pub(crate) fn damaged(why: impl Into<String>) -> Self {
+        Self::Damaged(why.into())
+    }
+}

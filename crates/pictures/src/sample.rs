@@ -1,0 +1,156 @@
+//! Pictures for the tests, made as cameras and programs make them.
+
+use std::io::Cursor;
+
+use image::{ExtendedColorType, ImageEncoder as _, Rgb, RgbImage, RgbaImage, codecs};
+
+/// A picture with soft colours and some noise, as a photograph has.
+pub(crate) fn photo(width: u32, height: u32) -> RgbImage {
+    let mut seed = 1_u32;
+    RgbImage::from_fn(width, height, |x, y| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = (seed >> 28) as u8;
+        let part = |of: u32, all: u32| u8::try_from(u64::from(of) * 200 / u64::from(all.max(1))).expect("below 200");
+        Rgb([part(x, width) + noise, part(y, height) + noise, 90 + noise])
+    })
+}
+
+pub(crate) fn jpeg(picture: &RgbImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    codecs::jpeg::JpegEncoder::new_with_quality(&mut bytes, 90)
+        .write_image(picture.as_raw(), picture.width(), picture.height(), ExtendedColorType::Rgb8)
+        .expect("encoded");
+    bytes
+}
+
+pub(crate) fn png(picture: &RgbaImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    picture.write_to(&mut Cursor::new(&mut bytes), image::ImageFormat::Png).expect("encoded");
+    bytes
+}
+
+pub(crate) fn png_of(picture: &RgbImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    picture.write_to(&mut Cursor::new(&mut bytes), image::ImageFormat::Png).expect("encoded");
+    bytes
+}
+
+pub(crate) fn webp(picture: &RgbImage) -> Vec<u8> {
+    webp::Encoder::from_rgb(picture.as_raw(), picture.width(), picture.height()).encode(70.0).to_vec()
+}
+
+/// A GIF with so many frames.
+pub(crate) fn gif(width: u16, height: u16, frames: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = codecs::gif::GifEncoder::new(&mut bytes);
+    for frame in 0..frames {
+        let shade = u8::try_from(frame * 40).expect("few frames");
+        let picture = RgbaImage::from_pixel(width.into(), height.into(), image::Rgba([shade, 10, 10, 255]));
+        encoder.encode_frame(image::Frame::new(picture)).expect("encoded");
+    }
+    drop(encoder);
+    bytes
+}
+
+/// What a camera writes: its name, how it was held, and where it was.
+pub(crate) fn exif(orientation: u8) -> Vec<u8> {
+    let mut tiff = b"II\x2a\0\x08\0\0\0".to_vec();
+    let entry = |tag: u16, kind: u16, count: u32, value: u32| {
+        let mut entry = tag.to_le_bytes().to_vec();
+        entry.extend(kind.to_le_bytes());
+        entry.extend(count.to_le_bytes());
+        entry.extend(value.to_le_bytes());
+        entry
+    };
+    // The directory has three entries and ends at 8 + 2 + 36 + 4 = 50; the name follows it, and then where the camera was.
+    tiff.extend(3_u16.to_le_bytes());
+    tiff.extend(entry(0x010f, 2, 14, 50));
+    tiff.extend(entry(0x0112, 3, 1, orientation.into()));
+    tiff.extend(entry(0x8825, 4, 1, 64));
+    tiff.extend(0_u32.to_le_bytes());
+    tiff.extend(b"SECRET CAMERA\0");
+    tiff.extend(2_u16.to_le_bytes());
+    tiff.extend(entry(1, 2, 2, u32::from_le_bytes(*b"N\0\0\0")));
+    tiff.extend(entry(2, 5, 3, 94));
+    tiff.extend(0_u32.to_le_bytes());
+    for number in [48_u32, 1, 12, 1, 30, 1] {
+        tiff.extend(number.to_le_bytes());
+    }
+    tiff.extend(b"SECRET PLACE");
+    tiff
+}
+
+/// Puts a segment behind the beginning of a JPEG.
+pub(crate) fn with_segment(jpeg: &[u8], marker: u8, content: &[u8]) -> Vec<u8> {
+    let mut with = vec![0xff, 0xd8, 0xff, marker];
+    with.extend(u16::try_from(content.len() + 2).expect("short").to_be_bytes());
+    with.extend(content);
+    with.extend(&jpeg[2..]);
+    with
+}
+
+pub(crate) fn with_exif(jpeg: &[u8], orientation: u8) -> Vec<u8> {
+    with_segment(jpeg, 0xe1, &[b"Exif\0\0", exif(orientation).as_slice()].concat())
+}
+
+/// Puts a chunk behind the header of a PNG.
+pub(crate) fn with_chunk(png: &[u8], kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let mut with = png[..33].to_vec();
+    with.extend(u32::try_from(content.len()).expect("short").to_be_bytes());
+    with.extend(kind);
+    with.extend(content);
+    with.extend(crc32fast::hash(&[kind, content].concat()).to_be_bytes());
+    with.extend(&png[33..]);
+    with
+}
+
+/// Makes an extended WebP of a simple one, with chunks behind the pixels.
+pub(crate) fn with_chunks(webp: &[u8], width: u32, height: u32, flags: u8, chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+    let mut content = b"WEBPVP8X\x0a\0\0\0".to_vec();
+    content.extend([flags, 0, 0, 0]);
+    content.extend(&(width - 1).to_le_bytes()[..3]);
+    content.extend(&(height - 1).to_le_bytes()[..3]);
+    content.extend(&webp[12..]);
+    for (kind, chunk) in chunks {
+        content.extend(*kind);
+        content.extend(u32::try_from(chunk.len()).expect("short").to_le_bytes());
+        content.extend(*chunk);
+        content.extend(vec![0; chunk.len() % 2]);
+    }
+    let mut with = b"RIFF".to_vec();
+    with.extend(u32::try_from(content.len()).expect("short").to_le_bytes());
+    with.extend(content);
+    with
+}
+
+pub(crate) fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let mut boxed = u32::try_from(content.len() + 8).expect("short").to_be_bytes().to_vec();
+    boxed.extend(kind);
+    boxed.extend(content);
+    boxed
+}
+
+/// The boxes of an AVIF around pixels that nobody decodes: item 1 is the picture, item 2 its Exif data.
+pub(crate) fn avif(width: u32, height: u32, turns: u8) -> Vec<u8> {
+    let ftyp = boxed(b"ftyp", b"avif\0\0\0\0avifmif1");
+    let infe = |item: u8, kind: &[u8; 4]| boxed(b"infe", &[&[2, 0, 0, 0, 0, item, 0, 0], kind.as_slice(), b"\0"].concat());
+    let iinf = boxed(b"iinf", &[&[0, 0, 0, 0, 0, 2], infe(1, b"av01").as_slice(), &infe(2, b"Exif")].concat());
+    let pitm = boxed(b"pitm", &[0, 0, 0, 0, 0, 1]);
+    let ispe = |width: u32, height: u32| boxed(b"ispe", &[[0; 4], width.to_be_bytes(), height.to_be_bytes()].concat());
+    let ipco = boxed(b"ipco", &[ispe(7, 7), ispe(width, height), boxed(b"irot", &[turns])].concat());
+    let ipma = boxed(b"ipma", &[0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2, 0x82, 0x83]);
+    let iprp = boxed(b"iprp", &[ipco, ipma].concat());
+    let whole = |place: u32| {
+        let mut iloc = vec![0, 0, 0, 0, 0x44, 0, 0, 2];
+        for (item, offset, length) in [(1_u16, place, 6_u32), (2, place + 6, 4 + u32::try_from(exif(1).len()).expect("short"))] {
+            iloc.extend(item.to_be_bytes());
+            iloc.extend([0, 0, 0, 1]);
+            iloc.extend(offset.to_be_bytes());
+            iloc.extend(length.to_be_bytes());
+        }
+        let meta = [vec![0; 4], pitm.clone(), boxed(b"iloc", &iloc), iinf.clone(), iprp.clone()].concat();
+        [ftyp.clone(), boxed(b"meta", &meta), boxed(b"mdat", &[b"PIXELS\0\0\0\0".as_slice(), &exif(1)].concat())].concat()
+    };
+    let mdat = whole(0).len() - 10 - exif(1).len();
+    whole(u32::try_from(mdat).expect("short"))
+}
