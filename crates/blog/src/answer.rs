@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
     header::{
-        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, LOCATION, REFERRER_POLICY, RETRY_AFTER, VARY,
-        X_CONTENT_TYPE_OPTIONS,
+        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, LOCATION,
+        REFERRER_POLICY, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
     },
     request::Parts,
 };
@@ -327,7 +327,8 @@ impl Answer<'_> {
         let found = found.and_then(|(draft, below)| {
             // Beside the text itself, its link opens the files that lie with it.
             let folder = draft.file.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let is_beside = !folder.is_empty() && below.trim_start_matches('/').strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+            let is_beside =
+                !folder.is_empty() && below.trim_start_matches('/').strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
             let found = site.draft(below, &self.base)?;
             let is_text = matches!(&found, Found::Page(page) if page.content_type == HTML);
             (below == draft.path || is_beside && !is_text).then_some(found)

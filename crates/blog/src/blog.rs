@@ -155,7 +155,8 @@ impl Blog {
     #[must_use]
     pub fn drafts(&self) -> Vec<PrivateText> {
         let link = |draft: &Draft<'_>| self.shared.previews().map(|previews| previews.link(draft));
-        let text = |draft: Draft<'_>| PrivateText { file: draft.file.to_owned(), path: draft.path.to_owned(), due: draft.due, link: link(&draft) };
+        let text =
+            |draft: Draft<'_>| PrivateText { file: draft.file.to_owned(), path: draft.path.to_owned(), due: draft.due, link: link(&draft) };
         self.site().drafts().map(text).collect()
     }
 
@@ -258,7 +259,8 @@ fn mistakes(rules: &Rules, site: &Site) -> Vec<Problem> {
     let ignored = rules.mistakes().iter().map(|mistake| Problem::warning(Path::new(mistake.file), mistake.line, mistake.problem.clone()));
     let is_taken = |path: &str| slug::decode_path(path).is_some_and(|path| site.contains(&path) || site.contains(&format!("{path}/")));
     let taken = rules.giving_way().filter(|(_, path)| is_taken(path)).map(|(line, path)| {
-        let message = format!("{path} is an address of the blog, which goes first: write the status with a ! (301!) to have the rule go first");
+        let message =
+            format!("{path} is an address of the blog, which goes first: write the status with a ! (301!) to have the rule go first");
         Problem::warning(Path::new(REDIRECTS), line, message)
     });
     ignored.chain(taken).collect()

@@ -197,7 +197,8 @@ fn fields(immutable: &BTreeSet<String>, types: &BTreeMap<String, &'static str>) 
         by_name.entry((path.rsplit('/').next().unwrap_or(path), content_type)).or_default().push(path);
     }
     for ((name, content_type), paths) in by_name {
-        let patterns = if paths.len() > TYPES_MAX { vec![format!("/*{}", encode_path(name))] } else { paths.into_iter().map(encode_path).collect() };
+        let patterns =
+            if paths.len() > TYPES_MAX { vec![format!("/*{}", encode_path(name))] } else { paths.into_iter().map(encode_path).collect() };
         for pattern in patterns {
             let _ = writeln!(lines, "{pattern}\n  Content-Type: {content_type}");
         }
@@ -228,7 +229,8 @@ fn bring_up_to_date(folder: &Path, files: &BTreeMap<String, Content>, before: BT
     let mut exported = Exported { files: files.len(), ..Exported::default() };
     let gone: Vec<&String> = before.iter().filter(|name| !files.contains_key(*name)).collect();
     // A page may stand where a folder stood, or the other way round.
-    let is_in_the_way = |name: &str| files.keys().any(|file| file.starts_with(&format!("{name}/")) || name.starts_with(&format!("{file}/")));
+    let is_in_the_way =
+        |name: &str| files.keys().any(|file| file.starts_with(&format!("{name}/")) || name.starts_with(&format!("{file}/")));
     for name in gone.iter().filter(|name| is_in_the_way(name)) {
         exported.removed += usize::from(remove(folder, name)?);
     }

@@ -59,6 +59,7 @@ pub use error::{BuildError, Problem, Severity};
 pub use export::{ExportError, Exported};
 pub use gallery::Wanted;
 pub use large_file::LargeFile;
+pub use pictures::{Shelf, Workshop};
 pub use site::{Draft, Found, Page, PageKind, Site, build, build_texts};
 pub use starter::starter;
 pub use theme::{looks, theme_files};

@@ -84,7 +84,8 @@ impl Reload {
 
     /// Tells whether a request is for somebody who writes on this machine.
     pub(crate) fn is_for(&self, arrival: &Arrival<'_>, host: &str) -> bool {
-        let is_near = |caller: &origins::Caller<'_>| caller.way.is_empty() && caller.peer.is_some_and(|peer| peer.to_canonical().is_loopback());
+        let is_near =
+            |caller: &origins::Caller<'_>| caller.way.is_empty() && caller.peer.is_some_and(|peer| peer.to_canonical().is_loopback());
         // Seawall's own requests renew what is stored under the same name.
         self.allowed.get().is_some() && is_loopback(host) && arrival.caller.as_ref().is_none_or(is_near)
     }
@@ -168,9 +169,11 @@ pub(crate) fn is_allowed_by(fields: &HeaderMap) -> bool {
         let found = directives.iter().find_map(|name| sources(name));
         found.is_none_or(|(_, list)| list.split_whitespace().any(|source| matches!(source, "'self'" | "*")))
     };
-    fields.get_all(http::header::CONTENT_SECURITY_POLICY).iter().filter_map(|policy| policy.to_str().ok()).all(|policy| {
-        allows(policy, &["script-src-elem", "script-src", "default-src"]) && allows(policy, &["connect-src", "default-src"])
-    })
+    fields
+        .get_all(http::header::CONTENT_SECURITY_POLICY)
+        .iter()
+        .filter_map(|policy| policy.to_str().ok())
+        .all(|policy| allows(policy, &["script-src-elem", "script-src", "default-src"]) && allows(policy, &["connect-src", "default-src"]))
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -257,7 +257,9 @@ impl Site {
     pub(crate) fn end_of<'s>(&'s self, path: &'s str) -> Option<&'s str> {
         Some(match &self.addresses.get(path)?.content {
             Content::Moved(to) => to,
-            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) | Content::Picture(_) => path,
+            Content::View(_) | Content::Machine(_) | Content::Held { .. } | Content::File(_) | Content::Card(_) | Content::Picture(_) => {
+                path
+            }
         })
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use admin::Token;
-use blog::{Blog, BlogOptions, Change, Problem, Rebuilt, Severity, Watcher};
+use blog::{Blog, BlogOptions, Change, Problem, Rebuilt, Severity, Shelf, Watcher, Workshop};
 use edge::Socket;
 use policy::purge::What;
 
@@ -14,6 +14,13 @@ use crate::config::settings::{Settings, Site};
 
 /// The file with the secret of which private links are made. It lies beside the token of the admin API, and never in the blog's folder.
 const SECRET_FILE: &str = "preview-secret";
+
+/// The folder with variants of pictures, in the one with stored pages; what is longest unused goes first.
+const PICTURES_FOLDER: &str = "pictures";
+const PICTURES_BYTES_MAX: u64 = 2 << 30;
+
+/// The same where nothing can be kept on the disk.
+const PICTURES_IN_MEMORY_BYTES_MAX: u64 = 64 << 20;
 
 /// The most private links that are written into one message.
 const LINKS_MAX: usize = 10;
@@ -26,6 +33,16 @@ pub(crate) struct Served {
     _watcher: Option<Arc<Watcher>>,
 }
 
+/// Makes what makes the pictures of all blogs, and keeps them beside the stored pages.
+pub(crate) fn workshop(settings: &Settings) -> Arc<Workshop> {
+    let folder = settings.cache_disk.as_ref().and_then(|disk| disk.dir.as_ref()).map(|dir| dir.join(PICTURES_FOLDER));
+    let kept = folder.and_then(|folder| {
+        let opened = Shelf::open(&folder, PICTURES_BYTES_MAX);
+        opened.map_err(|error| tracing::warn!("pictures are made again at each start: {} cannot be used: {error}", folder.display())).ok()
+    });
+    Arc::new(Workshop::new(kept.unwrap_or_else(|| Shelf::in_memory(PICTURES_IN_MEMORY_BYTES_MAX))))
+}
+
 /// Makes the options with which a folder of Markdown is opened.
 pub(crate) fn options(site: &Site) -> BlogOptions {
     let blog = site.blog.clone();
@@ -33,15 +50,15 @@ pub(crate) fn options(site: &Site) -> BlogOptions {
 }
 
 impl Served {
-    /// Opens the blog in `folder` and watches it. `purge` is called with what was made of changed files.
+    /// Opens the blog in `folder`, whose pictures `workshop` makes, and watches it. `purge` is called with what was made of changed files.
     #[expect(clippy::disallowed_methods, reason = "a post that lies ahead waits for the machine's time")]
     pub(crate) fn open(
         folder: &Path,
         (site, settings): (&Site, &Settings),
-        listening: &[Socket],
+        (listening, workshop): (&[Socket], &Arc<Workshop>),
         purge: impl Fn(Vec<What>) + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let blog = Blog::open(folder, options(site), std::time::SystemTime::now().into())?;
+        let blog = Blog::open_in(folder, options(site), workshop, std::time::SystemTime::now().into())?;
         tell(folder, &blog.problems());
         let secret_file = secret_file(settings);
         keep_previews(&blog, &secret_file);

@@ -42,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     pub(crate) sites: Vec<SitePlan>,
     secrets: Secrets,
+    /// Makes the pictures of all blogs; `None` until there is a blog.
+    workshop: Option<Arc<blog::Workshop>>,
 }
 
 /// One site of a plan.
@@ -113,15 +115,18 @@ impl Plan {
         before: Option<&Self>,
     ) -> anyhow::Result<Self> {
         let secrets = wordpress::secrets(&settings, shared, before.map(|before| &before.secrets))?;
+        let has_blog = settings.sites.iter().any(|site| matches!(site.source, Source::Blog(_)));
+        let kept = before.and_then(|before| before.workshop.clone());
+        let workshop = kept.or_else(|| has_blog.then(|| blogs::workshop(&settings)));
         let sites = settings
             .sites
             .iter()
             .map(|site| {
-                SitePlan::new((site, &settings), numbers, shared, (&secrets, listening), before)
+                SitePlan::new((site, &settings), numbers, shared, (&secrets, listening, workshop.as_ref()), before)
                     .with_context(|| format!("site {}", site.name))
             })
             .collect::<anyhow::Result<_>>()?;
-        Ok(Self { settings, sites, secrets })
+        Ok(Self { settings, sites, secrets, workshop })
     }
 
     /// Makes the sites for one worker.
@@ -170,7 +175,7 @@ impl SitePlan {
         (site, settings): (&Site, &Settings),
         numbers: &mut SiteNumbers,
         shared: &Arc<Shared>,
-        (secrets, listening): (&Secrets, &[Socket]),
+        (secrets, listening, workshop): (&Secrets, &[Socket], Option<&Arc<blog::Workshop>>),
         before: Option<&Plan>,
     ) -> anyhow::Result<Self> {
         let secret = signing_secret(site, secrets);
@@ -190,7 +195,11 @@ impl SitePlan {
                 let same = before.and_then(|before| before.sites.iter().find(|old| old.id == id && old.site == *site));
                 match same.map(|old| &old.whole.source) {
                     Some(SharedSource::Blog(served)) if served.is_for((site, settings), listening) => SharedSource::Blog(served.clone()),
-                    _ => SharedSource::Blog(blogs::Served::open(folder, (site, settings), listening, purge_for_folder(site, shared))?),
+                    _ => {
+                        let workshop = workshop.context("a blog has a workshop")?;
+                        let purge = purge_for_folder(site, shared);
+                        SharedSource::Blog(blogs::Served::open(folder, (site, settings), (listening, workshop), purge)?)
+                    }
                 }
             }
             Source::Php(folder) => open_php(folder, site, wordpress::params(site, secret, listening))?,

@@ -1,15 +1,20 @@
 //! `seawall build`: a blog as a folder of files, for a server that serves folders.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use blog::{Blog, BlogOptions, ExportError, Problem, Severity};
+use blog::{Blog, BlogOptions, ExportError, Problem, Severity, Shelf, Workshop};
 use clap::Args;
 use tracing::Level;
 
-use super::{Run, output::confirm, serve::Taken};
+use super::{
+    Run, env,
+    output::confirm,
+    serve::{Serve, Taken},
+};
 use crate::{
-    config::{error::Place, words::BaseUrl},
+    blogs,
+    config::{self, error::Place, words::BaseUrl},
     told,
 };
 
@@ -51,11 +56,16 @@ impl Run for Build {
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let options = BlogOptions { base_url: self.base_url()?, drafts: self.drafts, ..BlogOptions::default() };
         let source = &self.source;
-        let problems = match Blog::open(source, options, std::time::SystemTime::now().into()) {
+        let now = std::time::SystemTime::now().into();
+        let problems = match Blog::open_in(source, options, &self.workshop(), now) {
             Ok(blog) => {
                 let problems = blog.problems();
                 if problems.iter().all(|problem| problem.severity == Severity::Warning) {
                     self.tell(&problems);
+                    if blog.make_pictures() > 0 {
+                        // Pages show what the pictures look like before they are there.
+                        blog.rebuild(now)?;
+                    }
                     return self.write(&blog).map(|()| ExitCode::SUCCESS);
                 }
                 problems
@@ -68,6 +78,14 @@ impl Run for Build {
 }
 
 impl Build {
+    /// Makes what makes the pictures. It keeps them where `seawall serve` does.
+    fn workshop(&self) -> Arc<Workshop> {
+        let serve = Serve { source: Some(self.source.display().to_string()), kind: Some("blog".to_owned()), ..Serve::default() };
+        let of_folders = |name: &str| if matches!(name, "HOME" | "XDG_CACHE_HOME" | "SEAWALL_CACHE_DIR") { env(name) } else { None };
+        // Mistakes are told by whoever opens the blog.
+        config::load(&serve, of_folders).map_or_else(|_| Arc::new(Workshop::new(Shelf::in_memory(0))), |settings| blogs::workshop(&settings))
+    }
+
     fn base_url(&self) -> anyhow::Result<Option<String>> {
         let Some(text) = &self.base_url else { return Ok(None) };
         match text.parse::<BaseUrl>() {

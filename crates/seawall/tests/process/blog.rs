@@ -98,7 +98,13 @@ fn check_tells_all_problems_of_a_blog() {
     let warned = check(&["blog"]);
     let (out, err) = text(&warned);
     assert_eq!(warned.status.code(), Some(0), "{warned:?}");
-    assert!(err.contains("warning: ") && err.contains("blog/_headers:1: ") && err.contains("blog/_redirects:2: /first is an address") && out.contains("is fine, with "), "{out}{err}");
+    assert!(
+        err.contains("warning: ")
+            && err.contains("blog/_headers:1: ")
+            && err.contains("blog/_redirects:2: /first is an address")
+            && out.contains("is fine, with "),
+        "{out}{err}"
+    );
 
     place.write("blog/bad.md", "---\ntitle: Bad\ndate: soon\n---\n\n");
     place.write("blog/worse.md", "---\ntitle: [\n---\n");
@@ -141,7 +147,12 @@ fn a_draft_has_a_private_link_that_survives_a_restart() {
     let (token, other) = (idea.split('/').nth(2).expect("a token"), plans.split('/').nth(2).expect("a token"));
     assert_ne!(token, other);
     assert!(get(&place, &format!("/preview/{token}/_drafts/sketch.png")).contains("a picture"));
-    for wrong in [format!("/preview/{token}/plans/"), format!("/preview/{other}/_drafts/sketch.png"), format!("/preview/{token}0/idea/"), format!("/preview/{token}/")] {
+    for wrong in [
+        format!("/preview/{token}/plans/"),
+        format!("/preview/{other}/_drafts/sketch.png"),
+        format!("/preview/{token}0/idea/"),
+        format!("/preview/{token}/"),
+    ] {
         assert!(get(&place, &wrong).starts_with("HTTP/1.1 404 "), "{wrong}");
     }
     let check = place.seawall(&["check", "blog"]).output().expect("it runs");
@@ -202,7 +213,10 @@ fn content(answer: &str) -> &str {
 fn a_site_that_is_written_is_the_site_that_is_served() {
     let place = Place::with_blog();
     place.write("blog/blog.toml", "title = \"A blog\"\nbase_url = \"https://blog.example\"\n");
-    place.write("blog/posts/zweite.md", "---\ntitle: Zweite\ndate: 2026-01-02\ntags: [Über, b]\naliases: [/alt/]\n---\n[first](../first.md) ![cat](cat.svg)\n");
+    place.write(
+        "blog/posts/zweite.md",
+        "---\ntitle: Zweite\ndate: 2026-01-02\ntags: [Über, b]\naliases: [/alt/]\n---\n[first](../first.md) ![cat](cat.svg)\n",
+    );
     place.write("blog/posts/cat.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"2\" height=\"1\"/>");
     place.write("blog/pages/about.md", "# About\n");
     place.write("blog/plans.md", "---\ntitle: Plans\ndraft: true\n---\ntext\n");
@@ -221,20 +235,33 @@ fn a_site_that_is_written_is_the_site_that_is_served() {
         assert!(live.starts_with(expected), "{path}: {live}");
         assert!(content(&live) == String::from_utf8_lossy(&fs::read(public.join(name)).expect("read")), "{path} differs");
     }
-    for expected in ["index.html", "first/index.html", "first/index.md", "feed.xml", "sitemap.xml", "robots.txt", "404.html", "tags/über/index.html", "posts/cat.svg", "notes/large.txt"] {
+    for expected in [
+        "index.html",
+        "first/index.html",
+        "first/index.md",
+        "feed.xml",
+        "sitemap.xml",
+        "robots.txt",
+        "404.html",
+        "tags/über/index.html",
+        "posts/cat.svg",
+        "notes/large.txt",
+    ] {
         assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("plans")), "{names:?}");
     let others = ["/alt/", "/alt", "/old", "/about", "/page/1/", "/nothing/", "/plans/"];
     let seen = |place: &Place| {
-        let field = |answer: &str, name: &str| answer.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix(name).map(str::to_owned));
+        let field =
+            |answer: &str, name: &str| answer.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix(name).map(str::to_owned));
         others.map(|path| {
             let answer = get(place, path);
             (path, answer[..12].to_owned(), field(&answer, "location: "))
         })
     };
     let live = (seen(&place), get(&place, "/about/").to_ascii_lowercase().contains("x-page: about"));
-    let feed_type = |answer: &str| answer.lines().find(|line| line.to_ascii_lowercase().starts_with("content-type")).map(str::to_ascii_lowercase);
+    let feed_type =
+        |answer: &str| answer.lines().find(|line| line.to_ascii_lowercase().starts_with("content-type")).map(str::to_ascii_lowercase);
     let live_type = feed_type(&get(&place, "/feed.xml"));
     assert!(running.stop().success());
     let (running, _said) = serve(&place, &["public"]);

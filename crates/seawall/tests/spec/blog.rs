@@ -61,7 +61,8 @@ async fn browsers_ask_for_pages_each_time_and_keep_what_never_changes() {
     let (_folder, site) = site_of(&[("posts/hello.md", &post("Hello", "text")), ("cat.png", "png")], "");
     for target in ["/", "/hello/", "/tags/", "/feed.xml", "/sitemap.xml", "/robots.txt", "/cat.png"] {
         for status in ["fwd=uri-miss; stored", "hit"] {
-            let answer = site.get(target).await.status(200).field("cache-control", VALIDATED).no_field("last-modified").cache_status(status);
+            let answer =
+                site.get(target).await.status(200).field("cache-control", VALIDATED).no_field("last-modified").cache_status(status);
             let tag = answer.value("etag").expect("a tag");
             site.request(Req::get(target).field("if-none-match", tag)).await.status(304).body("");
             // What is between Seawall and the blog is nobody else's business.
@@ -140,7 +141,15 @@ async fn a_post_is_markdown_for_whoever_prefers_that_and_one_page_for_all_browse
     let (_folder, site) = site_of(&files, "");
     let ask = |accept: &str| site.request(Req::get("/a/").field("accept", accept));
     ask(CHROME).await.field_contains("content-type", "text/html").cache_status("fwd=uri-miss; stored").field_contains("vary", "accept");
-    for accept in [FIREFOX, "*/*", "text/html", "application/json", "text/html, text/markdown;q=0.9", "text/markdown;q=0, */*", "text/markdown;q=0.1, text/*"] {
+    for accept in [
+        FIREFOX,
+        "*/*",
+        "text/html",
+        "application/json",
+        "text/html, text/markdown;q=0.9",
+        "text/markdown;q=0, */*",
+        "text/markdown;q=0.1, text/*",
+    ] {
         ask(accept).await.field_contains("content-type", "text/html").cache_status("hit");
     }
     site.get("/a/").await.field_contains("content-type", "text/html").cache_status("hit");
@@ -198,7 +207,9 @@ async fn an_authors_own_rules_hold() {
     until(&site, || Req::get("/old"), |answer| answer.value("location").as_deref() == Some("/b/")).await;
     site.get("/moved/x").await.status(404);
     write(folder.path(), "_headers", "/a/*\n  X-Frame-Options: SAMEORIGIN\n");
-    until(&site, || Req::get("/a/"), |answer| answer.value("x-frame-options").as_deref() == Some("SAMEORIGIN")).await.field("cache-control", VALIDATED);
+    until(&site, || Req::get("/a/"), |answer| answer.value("x-frame-options").as_deref() == Some("SAMEORIGIN"))
+        .await
+        .field("cache-control", VALIDATED);
 }
 
 /// Drafts, and posts whose time has not come, are at no address; a wrong link is the usual 404, and nothing of it is stored.
@@ -253,7 +264,11 @@ async fn a_page_reloads_itself_for_its_author_alone() {
     }
     site.get("/.seawall/reload.js").await.status(404);
     site.get("/.seawall/reload?/a/").await.status(404);
-    site.request(as_author("/.seawall/reload.js")).await.status(200).field_contains("content-type", "javascript").field("cache-control", "no-store");
+    site.request(as_author("/.seawall/reload.js"))
+        .await
+        .status(200)
+        .field_contains("content-type", "javascript")
+        .field("cache-control", "no-store");
 
     let page = site.request(as_author("/a/")).await.text();
     let number = page.split("data-page=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a number").to_owned();
@@ -261,7 +276,10 @@ async fn a_page_reloads_itself_for_its_author_alone() {
     events.send(as_author("/.seawall/reload?/a/")).await;
     events.read_head().await.status(200).field("content-type", "text/event-stream").field("cache-control", "no-store");
     let said = events.read_body_chunk().await.expect("an event");
-    assert!(String::from_utf8_lossy(&said).contains(&format!("data: {number}\n\n")), "{said:?}: the page that it has is the one that there is");
+    assert!(
+        String::from_utf8_lossy(&said).contains(&format!("data: {number}\n\n")),
+        "{said:?}: the page that it has is the one that there is"
+    );
     let mut others = site.client().await;
     others.send(as_author("/.seawall/reload?/b/")).await;
     others.read_head().await.status(200);
@@ -323,7 +341,8 @@ async fn streams_of_events_are_bounded() {
 /// A policy of the author's own that forbids scripts is obeyed: there is nothing to complain of in the browser.
 #[tokio::test]
 async fn an_authors_policy_may_forbid_the_script() {
-    let (_folder, site) = site_of(&[("a.md", "# A\n"), ("_headers", "/*\n  Content-Security-Policy: default-src 'none'; style-src 'self'\n")], "");
+    let (_folder, site) =
+        site_of(&[("a.md", "# A\n"), ("_headers", "/*\n  Content-Security-Policy: default-src 'none'; style-src 'self'\n")], "");
     let page = site.request(as_author("/a/")).await.status(200);
     assert!(!page.text().contains("/.seawall/"), "{page:?}");
 }
