@@ -15,6 +15,13 @@ use crate::config::settings::{Settings, Site};
 /// The file with the secret of which private links are made. It lies beside the token of the admin API, and never in the blog's folder.
 const SECRET_FILE: &str = "preview-secret";
 
+/// The folder with variants of pictures, in the one with stored pages; what is longest unused goes first.
+const PICTURES_FOLDER: &str = "pictures";
+const PICTURES_BYTES_MAX: u64 = 2 << 30;
+
+/// The same where nothing can be kept on the disk.
+const PICTURES_IN_MEMORY_BYTES_MAX: u64 = 64 << 20;
+
 /// The most private links that are written into one message.
 const LINKS_MAX: usize = 10;
 
@@ -23,7 +30,7 @@ const LINKS_MAX: usize = 10;
 pub(crate) struct Served {
     pub(crate) blog: Blog,
     is_live: bool,
-    _watcher: Option<Arc<Watcher>>,
+    watcher: Option<Arc<Watcher>>,
 }
 
 /// Makes the options with which a folder of Markdown is opened.
@@ -63,12 +70,12 @@ impl Served {
             }
         });
         let watcher = watcher.map_err(|error| tracing::warn!("{error}")).ok();
-        Ok(Self { blog, is_live, _watcher: watcher.map(Arc::new) })
+        Ok(Self { blog, is_live, watcher: watcher.map(Arc::new) })
     }
 
-    /// Returns whether the same would be served by these settings: then it need not be opened again.
+    /// Returns whether the same would be served by these settings: then it need not be opened again. A folder that is not watched may have changed.
     pub(crate) fn is_for(&self, (site, settings): (&Site, &Settings), listening: &[Socket]) -> bool {
-        self.is_live == is_live(site, settings, listening)
+        self.watcher.is_some() && self.is_live == is_live(site, settings, listening)
     }
 }
 
@@ -146,7 +153,7 @@ fn tell_of_change(folder: &Path, blog: &Blog, rebuilt: &Rebuilt) {
     for problem in &rebuilt.mended {
         tracing::info!("mended: {}/{problem}", folder.display());
     }
-    let changed = if rebuilt.tags().is_none() { "all pages changed".to_owned() } else { count(rebuilt.paths.len(), "page", "changed") };
+    let changed = if rebuilt.rules { "all pages changed".to_owned() } else { count(rebuilt.paths.len(), "page", "changed") };
     tracing::info!("the blog was rebuilt: {}, {changed}", count(rebuilt.read, "file", "read"));
     for draft in blog.drafts().iter().filter(|draft| rebuilt.drafts.contains(&draft.path)).take(LINKS_MAX) {
         if let Some(link) = &draft.link {

@@ -1,9 +1,9 @@
 //! `seawall build`: a blog as a folder of files, for a server that serves folders.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use blog::{Blog, BlogOptions, ExportError, Problem, Severity};
+use blog::{Blog, BlogOptions, ExportError, Problem, Severity, Shelf, Workshop};
 use clap::Args;
 use tracing::Level;
 
@@ -52,11 +52,13 @@ impl Run for Build {
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let options = BlogOptions { base_url: self.base_url()?, drafts: self.drafts, ..BlogOptions::default() };
         let source = &self.source;
-        let problems = match Blog::open_in(source, options, &workshop_of_command(cache_dir(env)), std::time::SystemTime::now().into()) {
+        let now = std::time::SystemTime::now().into();
+        let problems = match Blog::open_in(source, options, &workshop_of_command(cache_dir(env)), now) {
             Ok(blog) => {
-                blog.make_pictures();
-                // What they look like stands in the pages.
-                blog.rebuild(std::time::SystemTime::now().into())?;
+                if blog.make_pictures() > 0 {
+                    // Pages show what the pictures look like before they are there.
+                    blog.rebuild(now)?;
+                }
                 let problems = blog.problems();
                 if problems.iter().all(|problem| problem.severity == Severity::Warning) {
                     self.tell(&problems);

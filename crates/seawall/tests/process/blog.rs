@@ -5,7 +5,7 @@ use std::{
     io::{BufRead as _, BufReader},
     path::Path,
     process::{Output, Stdio},
-    sync::mpsc::{Receiver, channel},
+    sync::mpsc::{Receiver, sync_channel},
     thread,
 };
 
@@ -17,7 +17,7 @@ struct Said(Receiver<String>);
 impl Said {
     fn of(running: &mut Running) -> Self {
         let lines = BufReader::new(running.stderr()).lines().map_while(Result::ok);
-        let (tell, told) = channel();
+        let (tell, told) = sync_channel(4096);
         thread::spawn(move || lines.for_each(|line| drop(tell.send(line))));
         Self(told)
     }
