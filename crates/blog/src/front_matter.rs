@@ -384,7 +384,7 @@ impl Reader<'_> {
         let mut found = None;
         for &name in names {
             let value = self.values.remove(name).filter(|value| *value != Value::Nothing);
-            found = found.or(value.map(|value| (name, value)));
+            found = found.or_else(|| Some((name, value?)));
         }
         found
     }
