@@ -234,12 +234,6 @@ impl Theme {
         (theme, problems)
     }
 
-    /// Returns the theme in the binary with its own settings.
-    #[cfg(test)]
-    pub(crate) fn embedded() -> Self {
-        Self::new(&LookSettings::default(), &ThemeFiles::new(), None).0
-    }
-
     /// Tells whether the blog has templates of its own.
     pub(crate) const fn has_own_templates(&self) -> bool {
         self.own.is_some()
@@ -259,7 +253,7 @@ impl Theme {
         let chain = std::iter::successors(Some(first), |error| error.source()).filter_map(|error| error.downcast_ref::<minijinja::Error>());
         let all: Vec<_> = chain.collect();
         let is_own = |error: &&&minijinja::Error| error.name().is_some_and(|name| self.sources.contains_key(name));
-        let place = all.iter().rev().find(is_own).or(all.last()).copied().unwrap_or(error);
+        let place = all.iter().rev().find(is_own).or_else(|| all.last()).copied().unwrap_or(error);
         let cause = all.last().copied().unwrap_or(error);
         Mistake { template: place.name().unwrap_or(drawn).to_owned(), line: place.line(), message: message(cause) }
     }

@@ -118,7 +118,7 @@ fn font_list(text: &str) -> Result<String, String> {
     }
     let names: Vec<_> = text.split(',').map(|name| name.trim().trim_matches(['"', '\'']).trim()).collect();
     let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || " -_.".contains(c));
-    if text.len() > 200 || !names.iter().all(|name| is_name(&name)) {
+    if text.len() > 200 || !names.iter().all(is_name) {
         return Err("write \"serif\", \"sans\", \"mono\", or names of fonts such as \"Charter, Georgia\"".to_owned());
     }
     let generic = ["serif", "sans-serif", "monospace", "system-ui", "ui-serif", "ui-sans-serif", "ui-monospace", "ui-rounded", "cursive"];

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use super::{LOOKS, LookName, STYLE, embedded_templates};
 
-/// What templates are given, by the kind of thing: the name of the kind, where it stands, and its fields. A test compares it with what they are
-/// really given.
-const GUIDE: [(&str, &str, &[(&str, &str)]); 19] = [
+/// A kind of thing: its name here, its title in the guide, and its fields, each with what it is.
+type Kind = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// What templates are given. A test compares it with what they are really given.
+const GUIDE: [Kind; 19] = [
     (
         "page",
         "Every page",
