@@ -89,7 +89,7 @@ fn tag(path: &str) -> String {
 /// A response while it is made.
 struct Answer<'a> {
     shared: &'a Arc<Shared>,
-    site: &'a Site,
+    site: &'a Arc<Site>,
     rules: &'a Rules,
     head: &'a Parts,
     /// The scheme and authority by which the blog was asked.
@@ -169,6 +169,11 @@ impl Answer<'_> {
             if let Some(page) = site.markdown(text, &self.base) {
                 return Ok(Some(self.whole(page, status)));
             }
+        }
+        if site.takes_long(path) {
+            let (site, path, base) = (Arc::clone(site), path.to_owned(), self.base.clone());
+            let found = move || if let Some(Found::Page(page)) = site.find(&path, &base) { Some(page) } else { None };
+            return Ok(blocking(found).await?.map(|page| self.whole(page, status)));
         }
         let response = match site.find(path, &self.base) {
             Some(Found::Page(page)) => {

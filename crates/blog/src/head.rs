@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_cover_that_previews_cannot_draw_gives_way_to_a_card() {
-        let texts = [("a.md", "---\ncover: a.svg\n---\n# A\n"), ("b.md", "---\ncover: b.png\n---\n# B\n")];
+        let texts = [("a.md", "---\ncover: https://x.test/a.svg\n---\n# A\n"), ("b.md", "---\ncover: https://x.test/b.png\n---\n# B\n")];
         let options = crate::BlogOptions::default();
         let site = crate::build_texts(&texts, &options, semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
         let shared = |path: &str| {
@@ -471,7 +471,7 @@ mod tests {
         let card = shared("/a/");
         assert!(card.starts_with("https://blog.test/cards/"), "{card}");
         assert!(site.contains(card.trim_start_matches("https://blog.test")), "{card}");
-        assert_eq!(shared("/b/"), "https://blog.test/b.png");
+        assert_eq!(shared("/b/"), "https://x.test/b.png");
     }
 
     #[test]

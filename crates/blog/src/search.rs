@@ -167,8 +167,19 @@ fn base_36(mut number: usize) -> String {
 ///
 /// The function `terms` of `search.js` does the same.
 fn terms(text: &str) -> Vec<String> {
-    let folded = fold(text);
     let mut terms = Vec::new();
+    // Most pieces of most texts are ASCII, of which folding takes no more than lower case.
+    for piece in text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric()) {
+        if !piece.is_ascii() {
+            push_terms(&mut terms, &fold(piece));
+        } else if (1..=TERM_CHARS_MAX).contains(&piece.len()) {
+            terms.push(piece.to_ascii_lowercase());
+        }
+    }
+    terms
+}
+
+fn push_terms(terms: &mut Vec<String>, folded: &str) {
     for word in folded.split(|c: char| !(c.is_alphanumeric() || is_combining_mark(c))) {
         let mut rest = word;
         while let Some(first) = rest.chars().next() {
@@ -187,7 +198,6 @@ fn terms(text: &str) -> Vec<String> {
             }
         }
     }
-    terms
 }
 
 fn fold(text: &str) -> String {

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::SystemTime,
 };
 
@@ -146,6 +146,8 @@ pub struct Site {
     not_found: u128,
     problems: Vec<Problem>,
     next_due: Option<jiff::Timestamp>,
+    /// The index of the search once somebody asked for it: it is the same whatever the scheme and authority, and the most work of all.
+    search_index: OnceLock<Page>,
 }
 
 #[derive(Debug)]
@@ -211,7 +213,7 @@ impl Site {
         let Tables { addresses, drafts, problems: more } = Tables::new(&model, files, &pictures);
         problems.extend(more);
         problems.sort_by(|a, b| (&a.file, a.line, a.severity).cmp(&(&b.file, b.line, b.severity)));
-        let site = Self { model, addresses, drafts, pictures, not_found: 0, problems, next_due };
+        let site = Self { model, addresses, drafts, pictures, not_found: 0, problems, next_due, search_index: OnceLock::new() };
         Self { not_found: fingerprint(&site.not_found("").body), ..site }
     }
 
@@ -247,6 +249,10 @@ impl Site {
         let Address { kind, content, .. } = address;
         match content {
             Content::View(view) => Found::Page(self.page(*kind, HTML, &view.draw(&self.model), base)),
+            Content::Machine(Machine::Search) => {
+                let written = || self.page(*kind, Machine::Search.content_type(), &Machine::Search.write(&self.model), base);
+                Found::Page(self.search_index.get_or_init(written).clone())
+            }
             Content::Machine(machine) => Found::Page(self.page(*kind, machine.content_type(), &machine.write(&self.model), base)),
             Content::Held { content_type, body, etag } => {
                 Found::Page(Page { status: StatusCode::OK, content_type, body: body.clone(), etag: etag.clone(), kind: *kind })
@@ -310,6 +316,12 @@ impl Site {
     fn files_version(&self) -> u128 {
         let files = self.addresses.iter().chain(&self.drafts).filter(|(_, address)| address.kind == PageKind::File);
         fingerprint(&files.map(|(path, address)| (path, address.fingerprint)).collect::<Vec<_>>())
+    }
+
+    /// Tells whether what is at `path` is made of the whole blog, which takes a large one longer than a worker's loop may stand still.
+    pub(crate) fn takes_long(&self, path: &str) -> bool {
+        let content = self.addresses.get(path).map(|address| &address.content);
+        matches!(content, Some(Content::Machine(Machine::Search | Machine::Sitemap | Machine::SitemapPart(_))))
     }
 
     /// Tells whether there is something at `path`.

@@ -14,9 +14,15 @@ use crate::{
     slug::encode_path,
 };
 
-/// The limits that sitemaps.org sets for one file.
-const URLS_MAX: usize = 50_000;
-const BYTES_MAX: usize = 50 * 1024 * 1024;
+/// What one sitemap holds at most.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    urls: usize,
+    bytes: usize,
+}
+
+/// The limits that sitemaps.org sets.
+const LIMITS: Limits = Limits { urls: 50_000, bytes: 50 * 1024 * 1024 };
 
 /// The pictures of a text that the sitemap names. Search engines read at most a thousand.
 const PICTURES_MAX: usize = 50;
@@ -36,7 +42,7 @@ enum Listed<'m> {
 
 /// Returns the number of sitemaps, at least one. If there are several, `/sitemap.xml` is the index of the others.
 pub(crate) fn parts(model: &Model) -> usize {
-    split(model).len()
+    split(model, LIMITS).len()
 }
 
 /// Returns the address of the part with this number, counted from 1.
@@ -61,7 +67,11 @@ pub(crate) fn sitemap_fingerprint(model: &Model) -> u128 {
 /// Writes `/sitemap.xml`: all addresses, or the index of the sitemaps if there are several. It begins with [`BASE`] where absolute addresses
 /// do.
 pub(crate) fn write(model: &Model) -> String {
-    let parts = split(model);
+    write_within(model, LIMITS)
+}
+
+fn write_within(model: &Model, limits: Limits) -> String {
+    let parts = split(model, limits);
     if let [part] = &parts[..] {
         return urls(model, part);
     }
@@ -79,15 +89,19 @@ pub(crate) fn write(model: &Model) -> String {
 
 /// Writes the sitemap with this number, counted from 1, of several.
 pub(crate) fn write_part(model: &Model, number: usize) -> String {
-    urls(model, split(model).get(number - 1).map_or(&[], Vec::as_slice))
+    write_part_within(model, number, LIMITS)
+}
+
+fn write_part_within(model: &Model, number: usize, limits: Limits) -> String {
+    urls(model, split(model, limits).get(number - 1).map_or(&[], Vec::as_slice))
 }
 
 /// Splits all addresses into sitemaps that keep the limits whatever the scheme and authority of the site.
-fn split(model: &Model) -> Vec<Vec<Listed<'_>>> {
+fn split(model: &Model, limits: Limits) -> Vec<Vec<Listed<'_>>> {
     let (mut parts, mut urls, mut bytes) = (vec![Vec::new()], 0, 0);
     for listed in listed(model) {
         let size = listed.bytes_max(model);
-        if urls == URLS_MAX || bytes + size > BYTES_MAX {
+        if urls > 0 && (urls == limits.urls || bytes + size > limits.bytes) {
             (urls, bytes) = (0, 0);
             parts.push(Vec::new());
         }
@@ -192,5 +206,47 @@ fn push_pictures(xml: &mut String, post: &Post) {
         xml.push_str("<image:image><image:loc>");
         push_escaped_with_base(xml, &picture);
         xml.push_str("</image:loc></image:image>");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{BlogOptions, build_texts};
+
+    fn locs(xml: &str) -> Vec<String> {
+        let document = roxmltree::Document::parse(xml).expect("well-formed");
+        document.descendants().filter(|node| node.tag_name().name() == "loc").filter_map(|node| node.text()).map(str::to_owned).collect()
+    }
+
+    /// sitemaps.org, "Using Sitemap index files": an index names the sitemaps, and each keeps the limits.
+    #[test]
+    fn a_large_blog_has_an_index_of_sitemaps_that_keep_the_limits() {
+        let texts: Vec<_> = (1..=9).map(|n| (format!("p{n}.md"), format!("---\ntags: [t{n}]\n---\n# {}", "long ".repeat(n)))).collect();
+        let texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let site = build_texts(&texts, &BlogOptions::default(), semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
+        let model = site.model();
+        let whole: BTreeSet<String> = locs(&write(model).replace(BASE, "https://blog.test")).into_iter().collect();
+        assert_eq!(parts(model), 1);
+        // Far more than any entry here takes, and less than all of them together.
+        let few_bytes = LIMITS.bytes.min(6 * (FRAME_BYTES + BASE_BYTES_MAX + PICTURE_BYTES_MAX + 100));
+        for limits in [Limits { urls: 4, ..LIMITS }, Limits { bytes: few_bytes, ..LIMITS }] {
+            let index = write_within(model, limits).replace(BASE, "https://blog.test");
+            assert!(index.contains("<sitemapindex "), "{index}");
+            let parts = locs(&index);
+            let mut found = BTreeSet::new();
+            for (number, url) in (1..).zip(&parts) {
+                assert_eq!(*url, format!("https://blog.test{}", part_path(number)));
+                // The longest scheme and authority that there can be.
+                let part = write_part_within(model, number, limits).replace(BASE, &format!("https://{}", "a".repeat(255)));
+                let urls = locs(&part);
+                assert!(!urls.is_empty() && urls.len() <= limits.urls && part.len() <= limits.bytes, "{part}");
+                found.extend(urls.into_iter().map(|url| url.replace(&"a".repeat(255), "blog.test")));
+            }
+            assert!(parts.len() > 1);
+            assert_eq!(found, whole);
+        }
     }
 }

@@ -355,6 +355,10 @@ mod tests {
                 let read = read_by_people(&page);
                 for (key, text) in &foreign {
                     for part in text.split(['{', '}']).map(str::trim).filter(|part| part.len() > 3 && !["count", "site"].contains(part)) {
+                        // A part such as `Page` can be of this language as well.
+                        if own.values().any(|own| has_words(own, part)) {
+                            continue;
+                        }
                         assert!(!has_words(&read, part), "{}: {path} has the English {key}, {part:?}: {read}", words.language);
                     }
                 }
