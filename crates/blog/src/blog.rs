@@ -293,7 +293,7 @@ mod tests {
     use semantics::Scheme;
 
     use super::*;
-    use crate::{HELD_FILE_BYTES_MAX, PageKind};
+    use crate::HELD_FILE_BYTES_MAX;
 
     const NOW: Timestamp = Timestamp::from_secs(1_790_812_800);
 

@@ -53,17 +53,14 @@ fn open_graph_scraper_reads_what_a_page_is() {
     let place = tempfile::tempdir().unwrap();
     blog(place.path());
     let server = Server::start(place.path(), &place.path().join(".cache"));
-    let wrong = judged_by(
-        "machines.mjs",
-        json!({ "cards": [
-            { "url": server.url("/tides/"), "expected": {
-                "ogTitle": "Gezeiten \"heute\" & </script>", "ogType": "article", "ogUrl": server.url("/tides/"), "ogSiteName": "By the sea & more",
-                "ogDescription": "Erste Wörter.", "ogLocale": "de_AT", "twitterCard": "summary_large_image", "articlePublishedTime": "2026-03-01T00:00:00Z",
-            } },
-            { "url": server.url("/"), "expected": { "ogTitle": "By the sea & more", "ogType": "website", "ogDescription": "Notes from a wall" } },
-            { "url": server.url("/tags/meer/"), "expected": { "ogTitle": "Meer", "ogType": "website", "ogUrl": server.url("/tags/meer/") } },
-        ]}),
-    );
+    let wrong = judged_by("machines.mjs", json!({ "cards": [
+        { "url": server.url("/tides/"), "expected": {
+            "ogTitle": "Gezeiten \"heute\" & </script>", "ogType": "article", "ogUrl": server.url("/tides/"), "ogSiteName": "By the sea & more",
+            "ogDescription": "Erste Wörter.", "ogLocale": "de_AT", "twitterCard": "summary_large_image", "articlePublishedTime": "2026-03-01T00:00:00Z",
+        } },
+        { "url": server.url("/"), "expected": { "ogTitle": "By the sea & more", "ogType": "website", "ogDescription": "Notes from a wall" } },
+        { "url": server.url("/tags/meer/"), "expected": { "ogTitle": "Meer", "ogType": "website", "ogUrl": server.url("/tags/meer/") } },
+    ]}));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -77,14 +74,11 @@ fn the_search_finds_posts_in_a_browser() {
     let server = Server::start(place.path(), &place.path().join(".cache"));
     let url = server.url("/search/");
     let title = "Gezeiten \"heute\" & </script>";
-    let wrong = judged_by(
-        "machines.mjs",
-        json!({ "searches": [
-            { "url": url, "typed": "strasse", "found": ["Die Wand"], "said": "1 Treffer" },
-            { "url": url, "typed": "meer", "found": [title, "Die Wand"], "said": "2 Treffer" },
-            { "url": url, "typed": "gezeiten worter", "found": [title], "said": "1 Treffer" },
-            { "url": url, "typed": "qqq", "found": [], "said": "Nichts gefunden." },
-        ]}),
-    );
+    let wrong = judged_by("machines.mjs", json!({ "searches": [
+        { "url": url, "typed": "strasse", "found": ["Die Wand"], "said": "1 Treffer" },
+        { "url": url, "typed": "meer", "found": [title, "Die Wand"], "said": "2 Treffer" },
+        { "url": url, "typed": "gezeiten worter", "found": [title], "said": "1 Treffer" },
+        { "url": url, "typed": "qqq", "found": [], "said": "Nichts gefunden." },
+    ]}));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
