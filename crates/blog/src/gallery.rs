@@ -212,7 +212,7 @@ impl Shown {
             // The author's own file was WebP.
             (own, webp_list) = (webp, String::new());
         }
-        let one = own.iter().rfind(|variant| variant.width <= ONE_WIDTH).or(own.first());
+        let one = own.iter().rfind(|variant| variant.width <= ONE_WIDTH).or_else(|| own.first());
         let (src_width, src_height) = one.map_or((facts.width, facts.height), |variant| (variant.width, variant.height));
         Picture {
             src_width,

@@ -98,3 +98,44 @@ impl Picture {
         format!(" alt=\"{}\"{title}{place}", escape(&self.alt))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use minijinja::{Environment, UndefinedBehavior, context};
+
+    use super::*;
+
+    /// What the template `picture.html` of the theme makes of a picture.
+    fn drawn(picture: &Picture, is_first: bool) -> String {
+        let mut environment = Environment::new();
+        environment.set_trim_blocks(true);
+        environment.set_lstrip_blocks(true);
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_formatter(|out, _, value| out.write_str(&escape(&value.to_string())).map_err(minijinja::Error::from));
+        environment.add_template("picture.html", include_str!("../theme/picture.html")).expect("well-formed");
+        let drawn = environment.get_template("picture.html").and_then(|template| template.render(context! { picture, is_first }));
+        drawn.expect("it uses what it is given").trim().to_owned()
+    }
+
+    #[test]
+    fn texts_and_templates_write_pictures_alike() {
+        let photo = Picture {
+            src: "/pictures/0123456789abcdef/cat-800.jpg".to_owned(),
+            srcset: "/pictures/0123456789abcdef/cat-480.jpg 480w, /pictures/0123456789abcdef/cat-800.jpg 800w".to_owned(),
+            webp: "/pictures/0123456789abcdef/cat-480.webp 480w".to_owned(),
+            sizes: TEXT_SIZES,
+            width: 800,
+            height: 600,
+            alt: "\"Tom\" & <Jerry>".to_owned(),
+            placeholder: Some("data:image/webp;base64,UklGRg==".to_owned()),
+            ..Picture::default()
+        };
+        let small = Picture { srcset: String::new(), placeholder: None, ..photo.clone() };
+        let drawing = Picture { webp: String::new(), ..small.clone() };
+        for picture in [photo, small, drawing, Picture::elsewhere("https://other.test/x.png?a=1&b=2", "")] {
+            for is_first in [true, false] {
+                assert_eq!(drawn(&picture, is_first), picture.html("", is_first));
+            }
+        }
+    }
+}

@@ -35,7 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut bytes: BTreeMap<_, usize> = BTreeMap::new();
     for source in sources.iter().take(10) {
         *bytes.entry("the author's own".to_owned()).or_default() += usize::try_from(source.bytes())?;
-        workshop.make_all(source, |variant, made| *bytes.entry(format!("{:?} {}", variant.form, variant.width)).or_default() += made.len())?;
+        workshop
+            .make_all(source, |variant, made| *bytes.entry(format!("{:?} {}", variant.form, variant.width)).or_default() += made.len())?;
     }
     for (what, bytes) in bytes {
         println!("ten of {what}: {} KB", bytes / 1000);

@@ -88,7 +88,13 @@ impl Shelf {
         for (_, name, bytes) in found {
             index.put(name, bytes, None);
         }
-        let shelf = Self { folder: Some(folder), bytes_max, index: Mutex::new(index), written: AtomicU64::new(0), is_broken: AtomicBool::new(false) };
+        let shelf = Self {
+            folder: Some(folder),
+            bytes_max,
+            index: Mutex::new(index),
+            written: AtomicU64::new(0),
+            is_broken: AtomicBool::new(false),
+        };
         shelf.make_room(&mut shelf.index.lock(), 0);
         Ok(shelf)
     }
@@ -155,7 +161,9 @@ impl Shelf {
         let unfinished = folder.join(format!("{UNFINISHED}{}-{number}", std::process::id()));
         let write = || {
             let mut file = match fs::File::create(&unfinished) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(folder).and_then(|()| fs::File::create(&unfinished)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir_all(folder).and_then(|()| fs::File::create(&unfinished))
+                }
                 created => created,
             }?;
             file.write_all(&MARK)?;

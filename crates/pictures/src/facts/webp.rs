@@ -13,6 +13,9 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
     let end = u64::from(head.le32()?) + 8;
     head.skip(4)?;
     let (kind, length) = (head.array::<4>()?, head.le32()?);
+    if 20 + u64::from(length) > end {
+        return Err(Fault::damaged("its first chunk is longer than the file says it is itself"));
+    }
     match &kind {
         b"VP8 " => {
             let [_, _, _, a, b, c] = head.array()?;
