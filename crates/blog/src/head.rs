@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_cover_that_previews_cannot_draw_gives_way_to_a_card() {
-        let texts = [("a.md", "---\ncover: a.svg\n---\n# A\n"), ("b.md", "---\ncover: b.png\n---\n# B\n")];
+        let texts = [("a.md", "---\ncover: /a.svg\n---\n# A\n"), ("b.md", "---\ncover: /b.png\n---\n# B\n")];
         let options = crate::BlogOptions::default();
         let site = crate::build_texts(&texts, &options, semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
         let shared = |path: &str| {
