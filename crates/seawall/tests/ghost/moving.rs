@@ -38,6 +38,10 @@ fn what_a_ghost_exports_is_all_in_the_blog_or_accounted_for() {
     for tag in tags["tags"].as_array().expect("a list") {
         assert!(moved.written("tags").contains(tag["name"].as_str().expect("a name")), "{tag}");
         let slug = tag["slug"].as_str().expect("a slug");
+        if tag["count"]["posts"] == 0 {
+            // Ghost shows no page of a tag without posts, and the blog has none either.
+            continue;
+        }
         blog.reader().get(&format!("/tag/{slug}/")).status(200);
         moved.get(&format!("/tag/{slug}/")).status(200).has(tag["name"].as_str().expect("a name"));
         moved.get(&format!("/tag/{slug}/rss/")).status(200).has("<feed");
@@ -62,7 +66,9 @@ fn what_a_ghost_exports_is_all_in_the_blog_or_accounted_for() {
             let accounted = accounted.unwrap_or_else(|| panic!("{name} is not accounted for"));
             if accounted["outcome"] == "written" {
                 pictures += 1;
-                assert_eq!(moved.get(&format!("/{name}")).status(200).content, fs::read(&entry).expect("a picture"), "{name}");
+                // The blog sends pictures without what is in them about cameras and places: the file itself is Ghost's.
+                moved.get(&format!("/{name}")).status(200);
+                assert!(fs::read(moved.blog().join(&name)).expect("a picture") == fs::read(&entry).expect("a picture"), "{name}");
                 moved.get(&format!("/{}", name.replace("images/", "images/size/w600/"))).status(200);
             } else {
                 assert!(accounted["why"].is_string(), "{accounted}");

@@ -1,5 +1,7 @@
 //! A WordPress moves out, and its blog is Seawall's own: every post, page, tag, author, picture, comment and address is accounted for.
 
+use std::fs;
+
 use super::{blog::Blog, moved::Moved};
 
 #[test]
@@ -47,7 +49,10 @@ fn what_a_wordpress_exports_is_all_in_the_blog_or_accounted_for() {
     for picture in editor.get("media?per_page=100").as_array().expect("a list") {
         let path = picture["source_url"].as_str().expect("an address").strip_prefix(&blog.url).expect("an address of the blog");
         assert!(moved.written("files").contains(path.trim_start_matches('/')), "{path}");
-        assert_eq!(moved.get(path).status(200).content, blog.reader().get(path).status(200).content, "{path}");
+        // The blog sends pictures without what is in them about cameras and places: the file itself is WordPress's.
+        moved.get(path).status(200);
+        let file = fs::read(moved.blog().join(path.trim_start_matches('/'))).expect("a picture");
+        assert!(file == blog.reader().get(path).status(200).content, "{path}");
     }
     moved.get("/feed/").status(200).has("<feed");
     moved.get("/wp-sitemap.xml").status(200).has("<urlset");
