@@ -15,13 +15,6 @@ use crate::config::settings::{Settings, Site};
 /// The file with the secret of which private links are made. It lies beside the token of the admin API, and never in the blog's folder.
 const SECRET_FILE: &str = "preview-secret";
 
-/// The folder with variants of pictures, in the one with stored pages; what is longest unused goes first.
-const PICTURES_FOLDER: &str = "pictures";
-const PICTURES_BYTES_MAX: u64 = 2 << 30;
-
-/// The same where nothing can be kept on the disk.
-const PICTURES_IN_MEMORY_BYTES_MAX: u64 = 64 << 20;
-
 /// The most private links that are written into one message.
 const LINKS_MAX: usize = 10;
 

@@ -1,9 +1,9 @@
 //! `seawall build`: a blog as a folder of files, for a server that serves folders.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, bail};
-use blog::{Blog, BlogOptions, ExportError, Problem, Severity, Shelf, Workshop};
+use blog::{Blog, BlogOptions, ExportError, Problem, Severity};
 use clap::Args;
 use tracing::Level;
 
