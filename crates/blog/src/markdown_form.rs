@@ -6,20 +6,19 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use crate::{
     feed::BASE,
-    model::Model,
     post::Post,
     slug::{decode_path, encode_path},
 };
 
 /// Returns the Markdown of a post. Addresses of this site in it begin with [`BASE`].
-pub(crate) fn of(post: &Post, model: &Model) -> String {
-    let body = with_whole_addresses(&post.markdown, |to| address(to, post, model));
+pub(crate) fn of(post: &Post) -> String {
+    let body = with_whole_addresses(&post.markdown, |to| address(to, post));
     // A text that begins with its title has it from there.
     if post.front.title.is_some() { format!("# {}\n\n{}", post.title, body.trim_start()) } else { body }
 }
 
 /// Returns the whole address of what a link of `post` leads to; `None` if it is whole already, or leads nowhere that is known.
-fn address(to: &str, post: &Post, model: &Model) -> Option<String> {
+fn address(to: &str, post: &Post) -> Option<String> {
     if to.starts_with('/') && !to.starts_with("//") {
         return Some(format!("{BASE}{to}"));
     }
@@ -33,9 +32,9 @@ fn address(to: &str, post: &Post, model: &Model) -> Option<String> {
     let end = to.find(['?', '#']).unwrap_or(to.len());
     let (path, suffix) = to.split_at(end);
     let name = join(post.name.rsplit_once('/').map_or("", |(folder, _)| folder), &decode_path(path)?)?;
-    // A text that is still to come is where it will be, as in the page.
-    let texts = || model.posts.iter().chain(&model.pages).chain(&model.drafts);
-    let path = texts().find(|text| text.name == name).map_or_else(|| format!("/{name}"), |text| text.path.clone());
+    // The page has the same: its links were made of these answers.
+    let target = post.asked.get(&name).and_then(Option::as_ref);
+    let path = target.map_or_else(|| format!("/{name}"), |target| target.address.clone());
     Some(format!("{BASE}{}{suffix}", encode_path(&path)))
 }
 

@@ -16,7 +16,7 @@ use crate::{
     markup,
     picture::Picture,
     slug,
-    targets::Targets,
+    targets::{Asked, Targets},
     words::Words,
 };
 
@@ -104,6 +104,8 @@ pub(crate) struct Post {
     pub(crate) feed_fingerprint: u128,
     /// A number that differs if the words of the text do.
     pub(crate) words_fingerprint: u128,
+    /// What is at the end of the links of the text.
+    pub(crate) asked: Arc<Asked>,
     /// What else the author set.
     pub(crate) front: FrontMatter,
     /// A number that differs if anything in the post does.
@@ -298,6 +300,7 @@ impl Head {
             standing,
             lang: self.lang.clone(),
             translation: self.translation.clone(),
+            asked: Arc::default(),
             front: self.front.clone(),
             fingerprint: 0,
         };

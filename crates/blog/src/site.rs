@@ -27,6 +27,7 @@ use crate::{
     markdown_form,
     memory::Memory,
     model::{Model, year_path},
+    parallel,
     post::{Post, Standing},
     search,
     static_file::StaticFile,
@@ -293,7 +294,7 @@ impl Site {
             View::Page(index) => self.model.pages.get(index)?,
             _ => return None,
         };
-        Some(self.page(*kind, MARKDOWN, &markdown_form::of(post, &self.model), base))
+        Some(self.page(*kind, MARKDOWN, &markdown_form::of(post), base))
     }
 
     /// Returns a number that differs if the page at `path` would look different: by itself, or by a file of the author that it may show.
@@ -365,7 +366,7 @@ impl Site {
     /// given.
     fn is_drawn_alike(&self, old: &Address, new: &Self, other: &Address) -> bool {
         let drawn = |site: &Self, address: &Address| {
-            let is_drawn = matches!(address.content, Content::View(_) | Content::Machine(_));
+            let is_drawn = matches!(address.content, Content::View(_));
             let Found::Page(page) = is_drawn.then(|| site.found(address, ""))? else { return None };
             Some((page, site.markdown_of(address, "")))
         };
@@ -488,14 +489,8 @@ impl Tables {
     }
 
     fn views(&mut self, model: &Model) {
-        let address = |kind, view: View| {
-            // Whatever has absolute addresses changes with the base.
-            let fingerprint = fingerprint(&(view.fingerprint(model), &model.settings.base_url));
-            Address { kind, content: Content::View(view), fingerprint }
-        };
-        let mut view = |path: String, kind, view: View| {
-            self.addresses.insert(path, address(kind, view));
-        };
+        let mut views: Vec<(String, PageKind, View)> = Vec::new();
+        let mut view = |path: String, kind, view: View| views.push((path, kind, view));
         for (index, post) in model.posts.iter().enumerate() {
             view(post.path.clone(), PageKind::Post, View::Post(index));
         }
@@ -526,9 +521,15 @@ impl Tables {
                 list(path, PageKind::List, group.posts.len(), LIST_LINES, &|number| View::Author(path.clone(), number));
             }
         }
-        for (index, draft) in model.drafts.iter().enumerate() {
-            let kind = if draft.is_page { PageKind::Page } else { PageKind::Post };
-            self.drafts.entry(draft.path.clone()).or_insert_with(|| address(kind, View::Draft(index)));
+        let kind = |draft: &Post| if draft.is_page { PageKind::Page } else { PageKind::Post };
+        let drafts = model.drafts.iter().enumerate().map(|(index, draft)| (draft.path.clone(), kind(draft), View::Draft(index)));
+        for (list, table) in [(views, &mut self.addresses), (drafts.collect(), &mut self.drafts)] {
+            // Whatever has absolute addresses changes with the base.
+            let fingerprints = parallel::map(&list, |(.., view)| fingerprint(&(view.fingerprint(model), &model.settings.base_url)));
+            // Of two texts at one address, which only drafts can be, the first is seen.
+            for ((path, kind, view), fingerprint) in list.into_iter().zip(fingerprints).rev() {
+                table.insert(path, Address { kind, content: Content::View(view), fingerprint });
+            }
         }
     }
 

@@ -50,7 +50,7 @@ struct Remembered {
 struct Rendering {
     manner: Manner,
     is_public: bool,
-    asked: Asked,
+    asked: Arc<Asked>,
     /// The post with its warnings, or what is wrong.
     result: Result<(Arc<Post>, Vec<Problem>), Vec<Problem>>,
 }
@@ -237,15 +237,16 @@ impl Job {
         let known = Arc::clone(known);
         let targets = if *is_public { Targets::new(known) } else { Targets::of_draft(known, &head.path) };
         let rendered = catch_unwind(AssertUnwindSafe(|| head.render(name, manner, &targets, *standing, *date)));
+        let asked = Arc::new(targets.into_asked());
         let result = match rendered {
-            Ok(result) => result.map(|(post, warnings)| (Arc::new(post), warnings)),
+            Ok(result) => result.map(|(post, warnings)| (Arc::new(Post { asked: Arc::clone(&asked), ..post }), warnings)),
             Err(_) => Err(vec![Problem::new(
                 Path::new(name),
                 None,
                 "a bug in Seawall keeps it from being rendered; please report it with this file",
             )]),
         };
-        Rendering { manner: manner.clone(), is_public: *is_public, asked: targets.into_asked(), result }
+        Rendering { manner: manner.clone(), is_public: *is_public, asked, result }
     }
 }
 
