@@ -10,9 +10,7 @@ use serde_json::json;
 
 use crate::browser::judged;
 
-/// What Lighthouse counts here and cannot be otherwise, with the reason.
-///
-/// `canonical`, `is-on-https` and their kin: the page is asked on this machine, over plain HTTP, by an address that is not its own.
+/// Audits of Lighthouse that may fail here, each with its reason beside it. There is none.
 pub(crate) const EXPLAINED: [&str; 0] = [];
 
 /// The pages of which screenshots are taken.
@@ -124,8 +122,7 @@ impl Demo {
     pub(crate) fn written() -> Self {
         let demo = Self { root: tempfile::tempdir().expect("a folder") };
         let words = "The wall stands where the road meets the water. Twice a year the water comes to it, and twice a year it goes again.";
-        let long =
-            format!("{words}\n\n## Before the storm\n\n{words} {words}\n\n## During\n\n{words} {words}\n\n## After\n\n{words}\n").repeat(1);
+        let long = format!("{words}\n\n## Before the storm\n\n{words} {words}\n\n## During\n\n{words} {words}\n\n## After\n\n{words}\n");
         for (at, (day, slug, title, tags)) in [
             ("2026-03-12", "what-a-wall-is-for", "What a wall is for", "\"coast\", \"walls\""),
             ("2026-02-27", "the-night-of-the-long-tide", "The night of the long tide", "\"coast\", \"storms\""),
