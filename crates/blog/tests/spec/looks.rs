@@ -244,10 +244,10 @@ fn a_new_post_changes_no_page_that_does_not_show_it() {
     let blog = folder.blog();
     folder.write("2026-01-01-new.md", "---\nauthor: Ann\n---\n# New\n\nText.");
     let changed = rebuilt(&blog).paths;
-    for path in ["/new/", "/p25/", "/", "/archive/", "/archive/2026/", "/authors/ann/"] {
+    for path in ["/new/", "/p25/", "/", "/archive/", "/archive/2026/", "/authors/", "/authors/ann/"] {
         assert!(changed.contains(&path.to_owned()), "{path}: {changed:?}");
     }
-    for path in ["/p10/", "/authors/", "/authors/bob/", "/archive/2025/", "/search/", "/tags/"] {
+    for path in ["/p10/", "/authors/bob/", "/archive/2025/", "/search/", "/tags/"] {
         assert!(!changed.contains(&path.to_owned()), "{path}: {changed:?}");
     }
 }
