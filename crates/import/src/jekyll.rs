@@ -413,12 +413,11 @@ struct SiteNames<'a> {
 impl Names for SiteNames<'_> {
     fn of_post(&self, name: &str) -> Option<String> {
         let leaf = name.trim_matches(['"', '\'']).trim_start_matches('/');
-        let found = ["md", "markdown", "html"].iter().find_map(|extension| {
+        ["md", "markdown", "html"].iter().find_map(|extension| {
             let (folder, stem) = leaf.rsplit_once('/').unwrap_or(("", leaf));
             let places = [format!("_posts/{leaf}.{extension}"), format!("{folder}/_posts/{stem}.{extension}")];
             places.iter().find_map(|place| self.job.addresses.find_source(place)).map(str::to_owned)
-        });
-        found
+        })
     }
 
     fn of_path(&self, path: &str) -> Option<String> {

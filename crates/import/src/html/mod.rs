@@ -156,7 +156,7 @@ impl Writer<'_> {
     }
 
     fn heading(&self, node: &Handle) -> Option<String> {
-        let level = tag(node).bytes().nth(1).map_or(2, |digit| usize::from(digit - b'0'));
+        let level = tag(node).as_bytes().get(1).map_or(2, |digit| usize::from(digit - b'0'));
         let inline = self.inline(&children(node), Around { is_line: true, ..Around::default() });
         let heading = inline.trim();
         if heading.is_empty() {
