@@ -8,7 +8,8 @@ pub(crate) fn is_language_tag(tag: &str) -> bool {
     let is = |part: &str, lengths: std::ops::RangeInclusive<usize>, of: fn(&u8) -> bool| {
         lengths.contains(&part.len()) && part.bytes().all(|b| of(&b))
     };
-    let (alpha, alnum): (fn(&u8) -> bool, fn(&u8) -> bool) = (u8::is_ascii_alphabetic, u8::is_ascii_alphanumeric);
+    let alpha: fn(&u8) -> bool = u8::is_ascii_alphabetic;
+    let alnum: fn(&u8) -> bool = u8::is_ascii_alphanumeric;
     if !parts.next().is_some_and(|language| is(language, 2..=8, alpha)) {
         return false;
     }

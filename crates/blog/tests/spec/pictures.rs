@@ -35,7 +35,7 @@ fn photo(width: u32, height: u32, is_turned: bool) -> Vec<u8> {
 
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let picture = RgbImage::from_fn(width, height, |x, y| Rgb([(x % 256) as u8, (y % 256) as u8, (x * y % 256) as u8]));
+    let picture = RgbImage::from_fn(width, height, |x, y| Rgb([x, y, x * y].map(|value| value.to_le_bytes()[0])));
     picture.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png).expect("encoded");
     bytes
 }
