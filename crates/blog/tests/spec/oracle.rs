@@ -134,7 +134,12 @@ proptest! {
             }
             let rebuilt = blog.rebuild(now).expect("rebuilt");
             let after = blog.site();
-            prop_assert_eq!(&rebuilt.paths, &differing(&answers(&before), &answers(&after)), "after {:?}", edits);
+            // The index of the search is not made to learn whether it differs: it leaves words out that are in most texts, and is purged
+            // whenever a text has other words.
+            let differing = differing(&answers(&before), &answers(&after));
+            let is_index = |path: &String| path == "/search.json" && !differing.contains(path);
+            let told: Vec<String> = rebuilt.paths.iter().filter(|path| !is_index(path)).cloned().collect();
+            prop_assert_eq!(&told, &differing, "after {:?}", edits);
             let is_same = before.not_found("http://blog.test").body == after.not_found("http://blog.test").body;
             prop_assert_eq!(rebuilt.not_found, !is_same, "the page for addresses that do not exist, after {:?}", edits);
 
