@@ -63,6 +63,7 @@ fn constructs() {
         ("## A\n\n## A", "<h2 id=\"a-2\">"),
         ("~~x~~", "<del>x</del>"),
         ("|a|b|\n|-|-|\n|1|2|", "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>"),
+        ("||b|\n|-|-|\n|1|2|", "<thead><tr><td></td><th>b</th></tr></thead>"),
         ("|a|\n|-:|\n|1|", "<td style=\"text-align:right\">1</td>"),
         ("> [!WARNING]\n> x", "<div class=\"alert warning\" role=\"note\">\n<p class=\"alert-title\">Warning</p>\n<p>x</p>\n</div>"),
         ("> x", "<blockquote>\n<p>x</p>\n</blockquote>"),

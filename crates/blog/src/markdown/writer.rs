@@ -117,6 +117,9 @@ struct Columns {
     alignments: Vec<Alignment>,
     at: usize,
     is_head: bool,
+    /// Where the cell begins in the page and in the feed, and where its content begins in the page.
+    begun: (usize, usize),
+    open: usize,
 }
 
 pub(super) struct Writer<'t> {
@@ -330,7 +333,9 @@ impl<'t> Writer<'t> {
                     Some(Alignment::Right) => " style=\"text-align:right\"",
                     Some(Alignment::None) | None => "",
                 };
+                self.columns.begun = (self.out.page.len(), self.out.feed.len());
                 self.out.both(&format!("<{name}{style}>"));
+                self.columns.open = self.out.page.len();
             }
             Tag::Emphasis => self.out.both("<em>"),
             Tag::Strong => self.out.both("<strong>"),
@@ -410,7 +415,15 @@ impl<'t> Writer<'t> {
             TagEnd::TableRow => self.out.both("</tr>\n"),
             TagEnd::TableCell => {
                 self.columns.at += 1;
-                self.out.both(if self.columns.is_head { "</th>" } else { "</td>" });
+                if self.columns.is_head && self.out.page.len() == self.columns.open {
+                    // A cell without a word heads nothing: screen readers would announce it.
+                    let (page, feed) = self.columns.begun;
+                    self.out.page.truncate(page);
+                    self.out.feed.truncate(feed);
+                    self.out.both("<td></td>");
+                } else {
+                    self.out.both(if self.columns.is_head { "</th>" } else { "</td>" });
+                }
             }
             TagEnd::Emphasis => self.out.both("</em>"),
             TagEnd::Strong => self.out.both("</strong>"),
