@@ -36,6 +36,8 @@ fn every_link_in_the_pages_leads_somewhere() {
     let mut links = 0;
     for page in pages() {
         let text = std::fs::read_to_string(&page).expect("a page");
+        // What stands in backticks shows how links are written.
+        let text: String = text.lines().flat_map(|line| line.split('`').step_by(2).chain(["\n"])).collect();
         for (at, _) in text.match_indices("](") {
             let Some((link, _)) = text[at + 2..].split_once(')') else { continue };
             if link.contains("://") || link.contains(char::is_whitespace) {
