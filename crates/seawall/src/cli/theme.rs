@@ -12,8 +12,17 @@ use clap::{Args, Subcommand};
 
 use super::{Run, output::confirm, serve::Taken};
 
+const EXAMPLES: &str = "\
+Examples:
+  seawall theme export my-blog
+      Write every template and the style into my-blog/theme. Delete those that you do not change.
+
+  seawall theme export my-blog --only post.html --look magazine
+      One template of another look.";
+
 /// Write the look of a blog as files, to change it
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Theme {
     #[command(subcommand)]
     command: Command,
