@@ -330,10 +330,10 @@ impl Answer<'_> {
         let site = self.site;
         let found = self.shared.previews().and_then(|previews| previews.find(site, path));
         let found = found.and_then(|(draft, below)| {
-            // Beside the text itself, its link opens the files that lie with it.
-            let folder = draft.file.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let is_beside =
-                !folder.is_empty() && below.trim_start_matches('/').strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+            // Beside the text itself, its link opens the files that lie with it: in its folder, and below it if the folder is that of this text.
+            let (folder, name) = draft.file.rsplit_once('/').unwrap_or_default();
+            let beside = below.trim_start_matches('/').strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+            let is_beside = !folder.is_empty() && beside.is_some_and(|rest| !rest.contains('/') || name.starts_with("index."));
             let found = site.draft(below, &self.base)?;
             let is_text = matches!(&found, Found::Page(page) if page.content_type == HTML);
             (below == draft.path || is_beside && !is_text).then_some(found)

@@ -492,4 +492,42 @@ mod tests {
         let response = blog.fetch(request, &arrival, None).now_or_never().expect("held pages need no wait").expect("answers");
         assert_eq!(response.status(), StatusCode::OK);
     }
+
+    /// Who has the link of one draft must not see what lies with others.
+    #[test]
+    fn a_private_link_opens_a_text_and_what_lies_beside_it_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let draft = "---\ntitle: T\ndraft: true\n---\nx";
+        for (name, text) in [
+            ("posts/plans.md", draft),
+            ("posts/drafts/near.md", draft),
+            ("posts/drafts/near.txt", "beside near"),
+            ("posts/drafts/idea/index.md", draft),
+            ("posts/drafts/idea/deep/x.txt", "below idea"),
+        ] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("inside")).expect("made");
+            fs::write(path, text).expect("written");
+        }
+        let blog = Blog::open(folder.path(), BlogOptions::default(), NOW).expect("builds");
+        blog.keep_previews(b"a secret");
+        let below = |file: &str, path: &str| {
+            let text = blog.drafts().into_iter().find(|text| text.file == file).expect("a draft");
+            let link = text.link.expect("a link");
+            let token = link.strip_suffix(&text.path).expect("the token goes before the address");
+            ask(&blog, "GET", &format!("{token}{path}"), &[]).0.as_u16()
+        };
+        let (near, deep) = ("/posts/drafts/near.txt", "/posts/drafts/idea/deep/x.txt");
+        for (file, path, expected) in [
+            ("posts/plans.md", "/plans/", 200),
+            ("posts/plans.md", near, 404),
+            ("posts/plans.md", deep, 404),
+            ("posts/drafts/near.md", near, 200),
+            ("posts/drafts/near.md", deep, 404),
+            ("posts/drafts/idea/index.md", deep, 200),
+            ("posts/drafts/idea/index.md", near, 404),
+        ] {
+            assert_eq!(below(file, path), expected, "{file} {path}");
+        }
+    }
 }

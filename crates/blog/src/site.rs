@@ -318,10 +318,10 @@ impl Site {
         fingerprint(&files.map(|(path, address)| (path, address.fingerprint)).collect::<Vec<_>>())
     }
 
-    /// Tells whether what is at `path` is made of the whole blog, which takes a large one longer than a worker's loop may stand still.
+    /// Tells whether what is at `path` is made of many texts, which can take longer than a worker's loop may stand still.
     pub(crate) fn takes_long(&self, path: &str) -> bool {
         let content = self.addresses.get(path).map(|address| &address.content);
-        matches!(content, Some(Content::Machine(Machine::Search | Machine::Sitemap | Machine::SitemapPart(_))))
+        matches!(content, Some(Content::Machine(_)))
     }
 
     /// Tells whether there is something at `path`.
