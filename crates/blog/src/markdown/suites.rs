@@ -30,7 +30,7 @@ fn parser_source() -> PathBuf {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--locked", "--offline", "--manifest-path", manifest])
+        .args(["metadata", "--format-version", "1", "--locked", "--manifest-path", manifest])
         .output()
         .expect("cargo answers");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
