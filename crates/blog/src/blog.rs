@@ -493,7 +493,7 @@ mod tests {
         assert_eq!(response.status(), StatusCode::OK);
     }
 
-    /// Who has the link of one draft must not see what lies with others.
+    /// The link of one draft must not show files that lie beside another.
     #[test]
     fn a_private_link_opens_a_text_and_what_lies_beside_it_alone() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -222,7 +222,7 @@ fn written(text: &str, choice: &[Fonts]) -> Option<Written> {
         if !missing.contains(char::is_alphanumeric) {
             let rest: String = text.chars().filter(|&c| c == ' ' || !missing.contains(c)).collect();
             let rest = rest.split_whitespace().collect::<Vec<_>>().join(" ");
-            // What is left needs no sign that was missing.
+            // The words that are left need no letter that the fonts lack.
             let mut pieces = self::pieces(&rest);
             let missing = measure(&mut pieces, fonts);
             return (!pieces.is_empty() && missing.is_empty()).then_some(Written { text: rest, pieces, fonts });

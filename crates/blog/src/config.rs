@@ -45,7 +45,7 @@ pub struct BlogOptions {
     pub theme: LookOptions,
     /// The links at the top of each page. Default: the pages of the blog, the archive, the tags and the search.
     pub navigation: Option<Vec<NavigationLink>>,
-    /// What is known of authors, by the names that posts call them.
+    /// The authors, by the names that posts use for them.
     pub authors: BTreeMap<String, AuthorOptions>,
     /// The address that receives webmentions, such as that of a service. Default: none.
     pub webmention: Option<String>,
@@ -63,7 +63,7 @@ pub struct NavigationLink {
     pub url: String,
 }
 
-/// What is known of an author.
+/// An author, as the settings describe one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthorOptions {
@@ -95,7 +95,7 @@ pub(crate) struct Settings {
     pub(crate) look: LookSettings,
     /// The links at the top of each page, if the author chose them.
     pub(crate) navigation: Option<Vec<NavigationLink>>,
-    /// What is known of authors, by the addresses of their names.
+    /// The authors, by the addresses that their names make.
     pub(crate) authors: BTreeMap<String, AuthorOptions>,
     pub(crate) webmention: Option<String>,
     pub(crate) activitypub: Option<String>,

@@ -185,7 +185,7 @@ pub(crate) struct Part {
     pub(crate) is_this: bool,
 }
 
-/// The same text in another language.
+/// A translation of a text.
 #[derive(Debug, Hash, Serialize)]
 pub(crate) struct Translation {
     pub(crate) language: String,
@@ -251,7 +251,7 @@ pub(crate) struct Entry<'m> {
     words: &'static Words,
     /// The headings of the text.
     toc: &'m [Heading],
-    /// What is known of the authors.
+    /// The authors of the post.
     people: Vec<Person<'m>>,
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Listed {
     pub(crate) is_draft: bool,
 }
 
-/// What is in the folder, by name and in order.
+/// The content of the folder, in the order of names.
 #[derive(Debug, Default)]
 pub(crate) struct Folder {
     /// `blog.toml`.

@@ -229,7 +229,7 @@ impl<'m> Facts<'m> {
         let settings = &model.settings;
         self.kind = "article";
         self.thing = if post.is_page { Thing::Page } else { Thing::Posting };
-        // What is not published has a private address, which nobody is to spread.
+        // The address of a draft is private, so its page does not name it.
         let is_published = post.standing == Standing::Published;
         self.noindex = post.front.noindex || !is_published;
         if !is_published {

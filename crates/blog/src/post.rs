@@ -163,7 +163,7 @@ impl Manner {
     }
 }
 
-/// What is known of a text before it is rendered. Texts are rendered when all addresses are known.
+/// A text before it is rendered. Texts are rendered when all addresses are known.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) front: FrontMatter,

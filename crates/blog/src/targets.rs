@@ -30,7 +30,7 @@ pub(crate) struct Target {
     pub(crate) is_published: bool,
     /// A number that differs if the content of a file does. A text that shows a picture is rendered again when the picture changes.
     pub(crate) version: u128,
-    /// What is known of a picture.
+    /// The picture, if the target is one.
     pub(crate) picture: Option<Drawn>,
 }
 

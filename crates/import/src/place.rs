@@ -12,7 +12,7 @@ use crate::{
 /// The longest name that is made of a slug, in bytes.
 const STEM_BYTES_MAX: usize = 120;
 
-/// What is known of a text before it is converted.
+/// A text before it is converted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wish<'a> {
     pub(crate) kind: Kind,

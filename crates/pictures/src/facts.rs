@@ -36,7 +36,7 @@ pub enum Format {
     Svg,
 }
 
-/// What is known of a picture.
+/// The facts that the head of a picture tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Facts {
     /// The kind of the file.

@@ -20,7 +20,7 @@ const YAML_DEPTH_MAX: usize = 16;
 /// The values of a table by their keys.
 pub(super) type Values = BTreeMap<String, Value>;
 
-/// What is wrong with a block, and on which of its lines.
+/// A mistake in a block, with its line.
 pub(super) type Fault = (Option<usize>, String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]

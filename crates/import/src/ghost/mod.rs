@@ -26,7 +26,7 @@ use crate::{
 
 type Row = Map<String, Value>;
 
-/// What is known of the export before its texts are read.
+/// The export, before its texts are read.
 #[derive(Debug, Default)]
 struct Index {
     version: Option<String>,

@@ -58,7 +58,7 @@ const INTERNAL: [(&str, &str); 20] = [
     ("scheduled-action", "tasks of a plugin"),
 ];
 
-/// What is known of an item before texts are read.
+/// An item, before texts are read.
 #[derive(Debug, Clone, Default)]
 struct Known {
     id: String,
