@@ -19,7 +19,7 @@ fn bench_says_what_is_wrong_before_it_begins() {
     let nobody = TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("bound");
     let url = format!("http://{nobody}/");
     fs::write(folder.path().join("a-file"), "").expect("written");
-    let udp = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound").local_addr().expect("bound").port();
+    let udp = testkit::free_port();
     let http3 = format!("https://127.0.0.1:{udp}/");
     let cases: &[(&[&str], i32, &str)] = &[
         (&[&url, "--html", "."], 2, "--html . is a folder"),

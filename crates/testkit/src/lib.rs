@@ -33,6 +33,7 @@ mod gate;
 pub mod malformed;
 mod origin;
 mod pebble;
+mod port;
 mod program;
 mod told_address;
 mod wire;
@@ -46,6 +47,7 @@ pub use origin::{
     Expecting, Matcher, Origin, Reply, Seen, any, delete, get, head, method, not_modified, ok, options, post, purge, put, raw, status,
 };
 pub use pebble::{Pebble, PebbleOptions};
+pub use port::free_port;
 pub use program::write_program;
 pub use told_address::told_address;
 

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, sync_channel},
@@ -11,6 +11,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+use crate::free_port;
 
 /// How long a program may take to start. Pebble makes three keys of 2,048 bits first.
 const START: Duration = Duration::from_secs(30);
@@ -67,9 +69,9 @@ impl Pebble {
         let [certificate, key, config] = ["cert.pem", "key.pem", "pebble.json"].map(|name| folder.path().join(name));
         std::fs::write(&certificate, &options.identity.0).expect("written");
         std::fs::write(&key, &options.identity.1).expect("written");
-        let [free, management, dns_management] = free_ports();
-        let dns = free_udp_port();
-        let port = options.port.unwrap_or(free);
+        // These programs cannot be told to take port 0.
+        let [management, dns, dns_management] = [(); 3].map(|()| free_port());
+        let port = options.port.unwrap_or_else(free_port);
         let (required, keys) = match &options.external {
             Some((id, key)) => (true, format!("\"{id}\": \"{key}\"")),
             None => (false, String::new()),
@@ -185,14 +187,4 @@ fn wait_for(port: u16) {
         assert!(begun.elapsed() < START, "nobody listens on port {port}");
         thread::yield_now();
     }
-}
-
-/// Returns free ports, as these programs cannot be told to take port 0. A port that is free now very likely still is in a moment.
-fn free_ports<const N: usize>() -> [u16; N] {
-    let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
-    held.map(|listener| listener.local_addr().expect("bound").port())
-}
-
-fn free_udp_port() -> u16 {
-    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr()).expect("a port").port()
 }

@@ -46,10 +46,7 @@ impl Fpm {
 
     /// Starts one on a port, as it is in a container of its own.
     pub(crate) async fn start_on_a_port(children: usize, scripts: &[(&str, &str)]) -> Self {
-        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let port = free.local_addr().expect("an address").port();
-        drop(free);
-        Self::start_at(Some(port), children, scripts).await
+        Self::start_at(Some(testkit::free_port()), children, scripts).await
     }
 
     async fn start_at(port: Option<u16>, children: usize, scripts: &[(&str, &str)]) -> Self {

@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, fs, process::Command};
 
+use testkit::free_port;
+
 use super::{
-    known::{Ended, free_port, until, wait_for},
+    known::{Ended, until, wait_for},
     tool::{bare, bench, program},
 };
 

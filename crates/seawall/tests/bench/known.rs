@@ -1,27 +1,14 @@
 //! Small things that tests here need to know about each other: free ports, certificates, programs that end with the test.
 
 use std::{
-    net::{TcpListener, TcpStream, UdpSocket},
+    net::TcpStream,
     path::Path,
     process::Child,
-    sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
 };
 
 /// How long anything may take to start.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A port that is free for TCP and UDP, below those that the system gives to clients, and that no other test here takes.
-pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 21_000 + u16::try_from(std::process::id() % 8_000).expect("small");
-    loop {
-        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() && UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
 
 /// Waits until something listens there.
 pub(crate) fn wait_for(port: u16, what: &str) {

@@ -7,9 +7,10 @@ use std::{
 };
 
 use tempfile::TempDir;
+use testkit::free_port;
 
 use super::{
-    known::{Ended, free_port, until, wait_for, write_pair},
+    known::{Ended, until, wait_for, write_pair},
     tool::{bare, program, seawall},
 };
 

@@ -13,11 +13,11 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::free_port;
 
 pub(crate) use super::crowd::{pause, until, while_a_crowd_reads};
 use super::{
     client::{Answer, Client, PATIENCE},
-    crowd::free_port,
     editor::Editor,
     tap::Tap,
 };

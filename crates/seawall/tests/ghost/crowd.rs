@@ -1,25 +1,12 @@
 //! Readers who ask at the same time, and waiting for what other processes do.
 
 use std::{
-    net::TcpListener,
-    sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
 use super::client::{Answer, Client, PATIENCE};
-
-/// Takes a port below those that the system gives to clients: one of a client that has just left is in use for a minute.
-pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 20_000 + u16::try_from(std::process::id() % 9_000).expect("below 9,000");
-    loop {
-        let port = first + NEXT.fetch_add(1, Ordering::Relaxed) % 3_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
 
 /// A moment in which a process may do something.
 #[expect(clippy::disallowed_methods, reason = "waits for another process, which tells nobody")]

@@ -11,10 +11,11 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::free_port;
 
 use super::{
     client::{Answer, Client, PATIENCE},
-    crowd::{free_port, pause},
+    crowd::pause,
 };
 
 pub(crate) struct Moved {

@@ -2,7 +2,6 @@
 
 use std::{
     io::{BufRead, BufReader, Read},
-    net::TcpListener,
     process::{Command, Stdio},
     thread,
 };
@@ -76,7 +75,7 @@ fn what_it_suggests_works_wherever_it_listens() {
     let place = Place::with_site();
     place.write("blog/first.md", "# First\n\ntext\n");
     let admin = ["--admin", "127.0.0.1:0"];
-    let port = TcpListener::bind("0.0.0.0:0").expect("a port").local_addr().expect("an address").port().to_string();
+    let port = testkit::free_port().to_string();
     let folder = |source: &'static str, more: &[&'static str]| [&[source], more, &admin[..]].concat();
     for (arguments, variables) in [
         (folder("site", &["--listen", "127.0.0.1:0"]), vec![]),

@@ -1,6 +1,6 @@
 //! Certificates that come by themselves, from a real ACME server (Pebble) to a real handshake. RFC 8555, RFC 8737.
 
-use std::{net::TcpListener, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use edge::Socket;
 use pipeline::Clock;
@@ -11,7 +11,7 @@ use seawall::{
     config::{self, settings::Settings},
     server::Server,
 };
-use testkit::{Client, Gate, Origin, Pebble, PebbleOptions, Req, get, ok, patiently, status};
+use testkit::{Client, Gate, Origin, Pebble, PebbleOptions, Req, free_port, get, ok, patiently, status};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -27,11 +27,6 @@ use crate::{
 };
 
 const HOST: &str = "blog.example.org";
-
-/// What the authority has to know before the server listens.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
-}
 
 /// A Pebble that looks for proof at these ports; the file with its own certificate is put into the folder.
 async fn authority(folder: &Path, http_port: u16, tls_port: u16) -> Pebble {

@@ -14,10 +14,11 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::free_port;
 
 use super::{
     client::{Answer, Client, PATIENCE},
-    crowd::{free_port, pause, until},
+    crowd::{pause, until},
     database::Database,
     editor::Editor,
     process::Process,
