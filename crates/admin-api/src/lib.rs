@@ -15,6 +15,7 @@ mod metrics;
 pub mod purge;
 mod refusal;
 mod reload;
+mod seeing;
 mod status;
 mod stored;
 mod token;
@@ -27,6 +28,10 @@ pub use metrics::{Histogram, MetricFamily, MetricKind, MetricSample, Value};
 pub use purge::{BadCommand, PurgeDone, PurgeRefused};
 pub use refusal::Refusal;
 pub use reload::{ReloadDone, ReloadRefused};
+pub use seeing::{
+    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent, RequestLine,
+    Seen, Series, Totals,
+};
 pub use status::{
     CacheHealth, ListenerHealth, OriginHealth, Publication, Readiness, Ready, ScheduleHealth, SignalHealth, SiteHealth, Status,
 };

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use admin_api::{
     CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth,
-    MetricKind, OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
+    MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth,
+    StoredCommand, Value,
 };
 use policy::purge::Order;
 
@@ -50,6 +51,18 @@ pub trait Console: Send + Sync + 'static {
 
     /// Lists the certificates, by name.
     fn certificates(&self) -> Vec<CertificateState>;
+
+    /// Sums up what was counted, of one site or of all together. Called on a thread that may wait. `None`: there is no such site.
+    fn seen(&self, site: Option<&str>) -> Option<Seen>;
+
+    /// Lists what happened when, in rows of so many seconds: 1 (the last hour), 60 (the last day) or 600 (the last week). `None`: there is no such site.
+    fn series(&self, site: Option<&str>, step: u64) -> Option<Series>;
+
+    /// Lists the last requests that were not plain hits, after this number.
+    fn recent(&self, after: u64) -> Recent;
+
+    /// Says what happened in the last whole second.
+    fn moment(&self) -> Moment;
 
     /// Gets another certificate for a name, and has the one that was there revoked. Called on a thread that may wait: for most of a minute.
     ///

@@ -9,6 +9,9 @@
 //! | `GET /healthz` | `{"status":"ok"}`; with 503 `{"status":"draining"}` | not on loopback |
 //! | `GET /metrics` | the metrics, in the Prometheus text format 0.0.4 | not on loopback |
 //! | `GET /status` | what runs: sites, their servers, the cache, the metrics; as JSON | not on loopback |
+//! | `GET /seen?site=NAME` | sums of what happened, and what leads them, as JSON | not on loopback |
+//! | `GET /series?site=NAME&span=hour` | what happened when, for `hour`, `day` or `week`, as JSON | not on loopback |
+//! | `GET /recent?after=NUMBER` | the last requests that were not plain hits, as JSON | not on loopback |
 //! | `POST /reload` | reads the configuration again; what needs a restart, as JSON | always |
 //! | `POST /explain` | how a request is judged and what is stored for it, as JSON | always |
 //! | `POST /stored` | what is stored and no longer fresh, as JSON | always |
@@ -29,9 +32,9 @@ mod tests;
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
     BadCommand, BadDirect, BadQuestion, BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField,
-    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth,
-    Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth, SignalHealth,
-    SiteHealth, StoredCommand, Token, TokenError, Value,
+    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, ListenerHealth, MetricKind, Moment, OWN_ROOT,
+    OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth,
+    Seen, Series, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, Sample};

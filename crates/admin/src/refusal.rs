@@ -54,6 +54,10 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "there is nothing at this path", "GET / lists what there is")
     }
 
+    pub(crate) fn no_such_site() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no site of this name", "GET /status lists the sites")
+    }
+
     pub(crate) fn method() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method", "GET / lists what there is")
     }

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use admin_api::{
     CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused,
-    Readiness, Ready, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Status, StoredCommand,
+    Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand,
 };
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, FromRequest as _, Request, State},
+    extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
     http::{
         HeaderValue,
         header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
@@ -35,6 +35,9 @@ Seawall's admin API
 GET  /healthz   is it ready? 200 or 503
 GET  /metrics   for Prometheus
 GET  /status    what runs: sites, their servers, the cache, the metrics; as JSON
+GET  /seen      sums of what happened, and what leads them: ?site=NAME
+GET  /series    what happened when: ?site=NAME&span=hour, day or week
+GET  /recent    the last requests that were not plain hits: ?after=NUMBER
 POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
 POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
@@ -55,6 +58,9 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
         .route("/status", get(status))
+        .route("/seen", get(seen))
+        .route("/series", get(series))
+        .route("/recent", get(recent))
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/reload", post(reload))
@@ -122,6 +128,60 @@ async fn status(State(console): Shared) -> Json<Status> {
         cache,
         metrics,
     })
+}
+
+/// The site that is asked about; none: all together.
+#[derive(serde::Deserialize)]
+struct OfSite {
+    site: Option<String>,
+}
+
+async fn seen(State(console): Shared, Query(OfSite { site }): Query<OfSite>) -> Result<Json<Seen>, Refusal> {
+    let seen = tokio::task::spawn_blocking(move || console.seen(site.as_deref())).await;
+    Ok(Json(seen.ok().flatten().ok_or_else(Refusal::no_such_site)?))
+}
+
+#[derive(serde::Deserialize)]
+struct OfSpan {
+    site: Option<String>,
+    #[serde(default)]
+    span: Span,
+}
+
+/// How far back a series goes.
+#[derive(Clone, Copy, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Span {
+    #[default]
+    Hour,
+    Day,
+    Week,
+}
+
+impl Span {
+    /// Returns the seconds from one row to the next.
+    const fn step(self) -> u64 {
+        match self {
+            Self::Hour => 1,
+            Self::Day => 60,
+            Self::Week => 600,
+        }
+    }
+}
+
+async fn series(State(console): Shared, Query(OfSpan { site, span }): Query<OfSpan>) -> Result<Json<Series>, Refusal> {
+    let series = tokio::task::spawn_blocking(move || console.series(site.as_deref(), span.step())).await;
+    Ok(Json(series.ok().flatten().ok_or_else(Refusal::no_such_site)?))
+}
+
+#[derive(serde::Deserialize)]
+struct After {
+    #[serde(default)]
+    after: u64,
+}
+
+async fn recent(State(console): Shared, Query(After { after }): Query<After>) -> Json<Recent> {
+    Json(console.recent(after))
 }
 
 /// Takes JSON whatever `Content-Type` says: that field is what keeps forms of web pages out elsewhere, and here the token does.

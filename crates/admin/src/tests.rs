@@ -107,6 +107,22 @@ impl Console for Fake {
         }
     }
 
+    fn seen(&self, site: Option<&str>) -> Option<admin_api::Seen> {
+        (site != Some("none")).then(|| admin_api::Seen { site: site.map(str::to_owned), ..admin_api::Seen::default() })
+    }
+
+    fn series(&self, site: Option<&str>, step: u64) -> Option<admin_api::Series> {
+        (site != Some("none")).then(|| admin_api::Series { step, ..admin_api::Series::default() })
+    }
+
+    fn recent(&self, after: u64) -> admin_api::Recent {
+        admin_api::Recent { next: after, ..admin_api::Recent::default() }
+    }
+
+    fn moment(&self) -> admin_api::Moment {
+        admin_api::Moment::default()
+    }
+
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {
         if time.as_secs() == 13 {
             return Err(DirectRefused);

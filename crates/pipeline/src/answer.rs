@@ -97,7 +97,8 @@ impl Ending {
     /// Ends with a response that says already what the cache did.
     pub(crate) fn with_explained(self, response: Response<Body>) -> Answer {
         let cookie = self.cookie.or_else(|| self.status.detail.and_then(cookies::named_in));
-        let note = Note { collapsed: self.status.collapsed, origin_time: self.took, cookie, ..Note::of(self.status.outcome) };
+        let rule = self.status.detail;
+        let note = Note { collapsed: self.status.collapsed, origin_time: self.took, rule, cookie, ..Note::of(self.status.outcome) };
         (response, note)
     }
 }

@@ -57,7 +57,7 @@ pub use interim::Interim;
 pub use learnt::cookies::CookieCount;
 pub use learnt::refill::{Refill, Refilling};
 pub use login::{LOGIN_REFUSALS, LoginLimits};
-pub use note::Note;
+pub use note::{CLASSES, Class, Note};
 pub use packed::Packing;
 pub use pipeline::Pipeline;
 pub use proof::PROOF_RESULTS;

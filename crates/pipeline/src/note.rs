@@ -20,8 +20,71 @@ pub struct Note {
     pub client: Option<IpAddr>,
     /// The content coding that the response has, if it is one of those we know.
     pub coding: Option<Coding>,
+    /// The name of the rule or the failure that decided, as `Cache-Status` has it in `detail`.
+    pub rule: Option<&'static str>,
+    /// The class of the response's content.
+    pub class: Class,
     /// The cookie by which the request passed, or for which the response is not stored.
     pub cookie: Option<CookieName>,
+}
+
+/// The class of a response's content, by its media type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// HTML, and other text for people.
+    Document,
+    /// RSS, Atom and JSON Feed, sitemaps.
+    Feed,
+    /// JavaScript and WebAssembly.
+    Script,
+    /// CSS and fonts.
+    Style,
+    /// Pictures.
+    Picture,
+    /// Sound and video.
+    Media,
+    /// JSON and other data for programs.
+    Api,
+    /// Anything else, and what has no content.
+    #[default]
+    Other,
+}
+
+/// The names of the classes, in the order of [`Class`].
+pub const CLASSES: [&str; 8] = ["document", "feed", "script", "style", "picture", "media", "api", "other"];
+
+impl Class {
+    /// Finds the class of a media type (RFC 9110 §8.3.1), whose parameters are ignored.
+    #[must_use]
+    pub fn of_media_type(value: &[u8]) -> Self {
+        let end = value.iter().position(|&b| b == b';').unwrap_or(value.len());
+        let name = value[..end].trim_ascii();
+        let is = |names: &[&str]| names.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes()));
+        let begins = |with: &str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()));
+        if is(&["application/rss+xml", "application/atom+xml", "application/feed+json", "application/xml", "text/xml"]) {
+            Self::Feed
+        } else if is(&["text/javascript", "application/javascript", "application/x-javascript", "application/wasm"]) {
+            Self::Script
+        } else if is(&["text/css"]) || begins("font/") || begins("application/font") {
+            Self::Style
+        } else if begins("image/") {
+            Self::Picture
+        } else if begins("audio/") || begins("video/") {
+            Self::Media
+        } else if begins("application/") && (is(&["application/json"]) || name.ends_with(b"+json")) {
+            Self::Api
+        } else if begins("text/") || is(&["application/xhtml+xml"]) {
+            Self::Document
+        } else {
+            Self::Other
+        }
+    }
+
+    /// Returns its name, as in [`CLASSES`].
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        CLASSES[self as usize]
+    }
 }
 
 impl Note {

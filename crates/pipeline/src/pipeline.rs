@@ -19,7 +19,7 @@ use store::HotPages;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Counters, Interim, Note, Record, Router, Shared, Site,
+    Body, Class, Client, Counters, Interim, Note, Record, Router, Shared, Site,
     admission::{
         Admission, IncomingRequest, admit,
         password::{self, Entry, make_members, make_private},
@@ -128,6 +128,7 @@ impl Pipeline {
         let incoming = IncomingRequest { client, authority, parts, interim };
         let (response, mut note) = self.answered(&config, incoming, body).await;
         note.client = client.named();
+        note.class = response.headers().get(header::CONTENT_TYPE).map(|value| Class::of_media_type(value.as_bytes())).unwrap_or_default();
         note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         (response, note)
     }

@@ -8,8 +8,8 @@ use std::{
 
 use admin::{
     CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
-    ListenerHealth, Metric, OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth,
-    SignalHealth, SiteHealth, StoredCommand,
+    ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused,
+    ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
@@ -219,6 +219,22 @@ impl Console for ServerConsole {
         let host = command.host.as_deref().map(|host| canonical_authority(Scheme::Http, host).into_owned());
         let wanted = |key: &policy::Key<'_>| host.as_deref().is_none_or(|host| key.host == host || host_without_port(key.host) == host);
         self.0.shared.stale(STORED_MAX, wanted)
+    }
+
+    fn seen(&self, site: Option<&str>) -> Option<Seen> {
+        Some(Seen { site: site.map(str::to_owned), ..Seen::default() })
+    }
+
+    fn series(&self, site: Option<&str>, step: u64) -> Option<Series> {
+        Some(Series { site: site.map(str::to_owned), step, ..Series::default() })
+    }
+
+    fn recent(&self, after: u64) -> Recent {
+        Recent { next: after, ..Recent::default() }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment::default()
     }
 
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {
