@@ -4,7 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use http::{HeaderMap, header};
 use policy::CookieName;
-use semantics::{cache_status::Outcome, coding::Coding};
+use semantics::{Scheme, cache_status::Outcome, coding::Coding};
 
 /// The account of how a response came about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,6 +19,8 @@ pub struct Note {
     pub origin_time: Option<Duration>,
     /// The client, if a trusted proxy named it.
     pub client: Option<IpAddr>,
+    /// The scheme that the client asked for; `None`: that of its connection.
+    pub scheme: Option<Scheme>,
     /// The content coding that the response has, if it is one of those we know.
     pub coding: Option<Coding>,
     /// The name of the rule or the failure that decided, as `Cache-Status` has it in `detail`; where that says nothing, as the outcome says enough, the
