@@ -34,7 +34,7 @@ mod tests;
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
     BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField,
-    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, ListenerHealth, MetricKind, Moment, OWN_ROOT,
+    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MetricKind, Moment, OWN_ROOT,
     OriginHealth, Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth,
     Seen, Series, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
 };

@@ -63,6 +63,10 @@ impl Refusal {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error, "close one of the pages that show them, or ask /seen and /recent")
     }
 
+    pub(crate) fn cross_site() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "a page of another site asks for this", "open the dashboard at the address of the admin listener")
+    }
+
     pub(crate) fn method() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method", "GET / lists what there is")
     }

@@ -11,7 +11,7 @@ use axum::{
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
     http::{
-        HeaderValue,
+        HeaderMap, HeaderValue,
         header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::{self, Next},
@@ -66,7 +66,7 @@ pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Gua
         .route("/seen", get(seen))
         .route("/series", get(series))
         .route("/recent", get(recent))
-        .route("/events", get(move |viewing| events(viewers, viewing)))
+        .route("/events", get(move |viewing, fields| events(viewers, viewing, fields)))
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/reload", post(reload))
@@ -202,7 +202,12 @@ async fn recent(State(console): Shared, Query(wanted): Query<Wanted>) -> Result<
 }
 
 /// Answers with a stream that lasts as long as its client reads it.
-async fn events(viewers: Arc<Events>, Extension(viewing): Extension<Viewing>) -> Result<Response, Refusal> {
+///
+/// A page of somebody else in a browser on this machine could not read the stream, but it could take all the places.
+async fn events(viewers: Arc<Events>, Extension(viewing): Extension<Viewing>, fields: HeaderMap) -> Result<Response, Refusal> {
+    if fields.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site") {
+        return Err(Refusal::cross_site());
+    }
     viewers.view(viewing).ok_or_else(Refusal::too_many_viewers)
 }
 

@@ -589,6 +589,10 @@ fn there_is_room_for_sixteen_viewers() {
     assert_eq!(refused.status, 503);
     assert!(refused.json()["error"].as_str().is_some_and(|said| said.contains("16 viewers")), "{refused:?}");
     assert_eq!(server.ask("GET /healthz HTTP/1.1|HOST", "").status, 200, "the others have their places");
+    // A page of somebody else takes none of them.
+    for (site, status) in [("cross-site", 403), ("same-site", 403), ("same-origin", 503), ("none", 503)] {
+        assert_eq!(server.ask(&format!("GET /events HTTP/1.1|HOST|Sec-Fetch-Site: {site}"), "").status, status, "{site}");
+    }
     // A place is free as soon as its viewer has left, and that is noticed when there is something to tell.
     drop(viewers.pop());
     let mut at = 0;

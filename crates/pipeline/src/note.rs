@@ -6,6 +6,8 @@ use http::{HeaderMap, header};
 use policy::CookieName;
 use semantics::{Scheme, cache_status::Outcome, coding::Coding};
 
+use crate::admission::FirstStep;
+
 /// The account of how a response came about.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Note {
@@ -100,6 +102,12 @@ impl Note {
     /// Makes the note of a request that was answered by this rule and never got to the cache.
     pub(crate) fn ruled(rule: &'static str) -> Self {
         Self { rule: Some(rule), ..Self::default() }
+    }
+
+    /// Returns whether the request was a health check, which says nothing of the traffic.
+    #[must_use]
+    pub fn is_health_check(&self) -> bool {
+        self.outcome.is_none() && self.rule == Some(FirstStep::Health.name())
     }
 
     /// Makes the note of a request for which the cache did this.

@@ -19,8 +19,11 @@ pub(crate) fn is_plain_hit(status: u16, note: &Note) -> bool {
     note.outcome == Some(Outcome::Hit) && status < 400
 }
 
-/// Tells of a request that was not a plain hit.
+/// Tells of a request that was not a plain hit. Health checks, which come every second, are left out.
 pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: Timestamp) {
+    if note.is_health_check() {
+        return;
+    }
     let rule = if exchange.status == 499 { CLIENT_LEFT } else { note.rule.unwrap_or_default() };
     let (rule, _) = rule.split_once(' ').filter(|(rule, _)| *rule == SET_COOKIE).unwrap_or((rule, ""));
     let cookie = note.cookie.map(|cookie| cookie.to_string());
