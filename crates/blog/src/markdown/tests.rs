@@ -315,6 +315,23 @@ fn a_link_to_what_is_not_published_yet_is_a_warning_with_a_line() {
     assert_eq!(told, [(Severity::Warning, Some(7))]);
 }
 
+/// Expected values are those of Goldmark's parser with the options of Hugo, as its documentation of `autoHeadingIDType = "github"` has them.
+#[test]
+fn sections_have_the_anchors_that_other_engines_gave_them() {
+    for (heading, anchor) in [
+        ("## 1.6 Definitions and Acronyms", "16-definitions-and-acronyms"),
+        ("## A.2.2. DNS TXT Record", "a22-dns-txt-record"),
+        ("## What's new? (2026)", "whats-new-2026"),
+        ("## Zürich, früh!", "zürich-früh"),
+        ("## snake_case and a-b", "snake_case-and-a-b"),
+        ("## 日本語の 見出し", "日本語の-見出し"),
+        ("## `code` & more", "code--more"),
+    ] {
+        let html = rendered(heading).html;
+        assert!(html.contains(&format!("<h2 id=\"{anchor}\">")), "{heading}: {html}");
+    }
+}
+
 #[test]
 fn anchors_are_checked() {
     let good = "## A\n\n<p id=\"own\">x</p>\n\n[1](#a) [2](#own) [3](#top) [4](#) [5](#fn-1) [6](#%61)[^n]\n\n[^n]: N";
