@@ -244,7 +244,17 @@ impl Site {
         let Tables { addresses, drafts, problems: more } = Tables::new(&model, files, &pictures);
         problems.extend(more);
         problems.sort_by(|a, b| (&a.file, a.line, a.severity).cmp(&(&b.file, b.line, b.severity)));
-        let site = Self { model, addresses, drafts, pictures, not_found: 0, problems, next_due, search_index: OnceLock::new(), written: Mutex::default() };
+        let site = Self {
+            model,
+            addresses,
+            drafts,
+            pictures,
+            not_found: 0,
+            problems,
+            next_due,
+            search_index: OnceLock::new(),
+            written: Mutex::default(),
+        };
         Self { not_found: fingerprint(&site.not_found("").body), ..site }
     }
 
@@ -284,9 +294,7 @@ impl Site {
                 let written = || self.page(*kind, Machine::Search.content_type(), &Machine::Search.write(&self.model), base);
                 Found::Page(self.search_index.get_or_init(written).clone())
             }
-            Content::Machine(machine) => {
-                Found::Page(self.page(*kind, machine.content_type(), &self.written(machine), base))
-            }
+            Content::Machine(machine) => Found::Page(self.page(*kind, machine.content_type(), &self.written(machine), base)),
             Content::Held { content_type, body, etag } => {
                 Found::Page(Page { status: StatusCode::OK, content_type, body: body.clone(), etag: etag.clone(), kind: *kind })
             }

@@ -256,7 +256,11 @@ impl Theme {
         let place = all.iter().rev().find(is_own).or_else(|| all.last()).copied().unwrap_or(error);
         let cause = all.last().copied().unwrap_or(error);
         let source = cause.name().and_then(|name| self.sources.get(name));
-        Mistake { template: place.name().unwrap_or(drawn).to_owned(), line: place.line(), message: message(cause, source.map_or("", |source| source)) }
+        Mistake {
+            template: place.name().unwrap_or(drawn).to_owned(),
+            line: place.line(),
+            message: message(cause, source.map_or("", |source| source)),
+        }
     }
 
     /// Puts the last good version, or the embedded one, in the place of the template that is wrong. If it is none of the blog's, what the

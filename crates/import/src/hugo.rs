@@ -81,6 +81,10 @@ pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportErr
     for (folder, language) in &folders {
         let path = root.join(folder);
         if !path.is_dir() {
+            // A language may have no texts yet.
+            if *language != site.language {
+                continue;
+            }
             return Err(ImportError::of_file(root, format!("has no folder {folder}, where its texts should be")));
         }
         texts.extend(read_texts(&path, language, &mut site, job)?);

@@ -60,7 +60,7 @@ fn constructs() {
     assert_pages(&[
         ("## A *b*", "<h2 id=\"a-b\"><a class=\"anchor\" href=\"#a-b\""),
         ("## A {#own}", "<h2 id=\"own\">"),
-        ("## A\n\n## A", "<h2 id=\"a-2\">"),
+        ("## A\n\n## A", "<h2 id=\"a-1\">"),
         ("~~x~~", "<del>x</del>"),
         ("|a|b|\n|-|-|\n|1|2|", "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>"),
         ("||b|\n|-|-|\n|1|2|", "<thead><tr><td></td><th>b</th></tr></thead>"),
@@ -143,7 +143,7 @@ fn the_contents_stand_where_the_author_wants_them() {
     }
     let toc: Vec<_> =
         rendered("## Ä & *b*\n\n> ## Quoted\n\n### C").toc.into_iter().map(|heading| (heading.level, heading.id, heading.text)).collect();
-    assert_eq!(toc, [(2, "%C3%A4-b".to_owned(), "Ä & b".to_owned()), (3, "c".to_owned(), "C".to_owned())]);
+    assert_eq!(toc, [(2, "%C3%A4--b".to_owned(), "Ä & b".to_owned()), (3, "c".to_owned(), "C".to_owned())]);
 }
 
 #[test]
