@@ -3,7 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use policy::CookieName;
-use semantics::{cache_status::Outcome, coding::Coding};
+use semantics::{RequestId, TraceIds, cache_status::Outcome, coding::Coding};
 
 /// The account of how a response came about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,6 +26,10 @@ pub struct Note {
     pub class: Class,
     /// The cookie by which the request passed, or for which the response is not stored.
     pub cookie: Option<CookieName>,
+    /// The id of the request; `None` for a plain hit, of which nobody but its client has heard.
+    pub id: Option<RequestId>,
+    /// The ids of the request in its trace; `None` if it is not traced.
+    pub trace: Option<TraceIds>,
 }
 
 /// The class of a response's content, by its media type.
