@@ -208,10 +208,8 @@ pub fn trace_state(lines: FieldLines<'_>) -> Option<String> {
     }
     let bytes = |members: &[&str]| members.iter().map(|member| member.len() + 1).sum::<usize>().saturating_sub(1);
     while bytes(&members) > STATE_BYTES_MAX {
-        match members.iter().rposition(|member| member.len() > LONG_MEMBER) {
-            Some(long) => drop(members.remove(long)),
-            None => drop(members.pop()),
-        }
+        let long = members.iter().rposition(|member| member.len() > LONG_MEMBER);
+        members.remove(long.unwrap_or(members.len() - 1));
     }
     (!members.is_empty()).then(|| members.join(","))
 }
