@@ -26,6 +26,7 @@ pub mod recognition;
 pub mod server;
 mod service;
 mod signals;
+mod spans;
 mod systemd;
 mod told;
 mod try_next;

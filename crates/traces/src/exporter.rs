@@ -60,7 +60,11 @@ impl Exporter {
         let (stop, stopping) = watch::channel(None);
         let taken = spans.clone();
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let thread = thread::Builder::new().name("traces".to_owned()).spawn(move || runtime.block_on(run(options, taken, stopping)))?;
+        let thread = thread::Builder::new().name("traces".to_owned()).spawn(move || {
+            runtime.block_on(run(options, taken, stopping));
+            // A name that is still being looked up must not hold up the end.
+            runtime.shutdown_background();
+        })?;
         Ok(Self { spans, stop, thread: Some(thread) })
     }
 
@@ -115,7 +119,7 @@ async fn run(options: Options, spans: Spans, mut stop: Stop) {
                 break;
             }
         }
-        if is_stopping {
+        if is_stopping && spans.close_if_empty() {
             return;
         }
     }

@@ -77,6 +77,8 @@ struct Queue {
 struct State {
     waiting: VecDeque<Span>,
     on_their_way: usize,
+    /// Whether nobody takes any more.
+    is_closed: bool,
 }
 
 impl Spans {
@@ -88,15 +90,20 @@ impl Spans {
     pub fn offer(&self, span: Span) {
         let queue = &*self.0;
         let mut state = queue.state.lock();
+        if state.is_closed {
+            drop(state);
+            queue.counts.lost.fetch_add(1, Relaxed);
+            return;
+        }
         if state.waiting.len() + state.on_their_way >= SPANS_MAX {
             drop(state);
             queue.counts.full.fetch_add(1, Relaxed);
             return;
         }
+        queue.counts.waiting.fetch_add(1, Relaxed);
         state.waiting.push_back(span);
         let length = state.waiting.len();
         drop(state);
-        queue.counts.waiting.fetch_add(1, Relaxed);
         if length == 1 || length == BATCH {
             queue.came.notify_one();
         }
@@ -118,6 +125,13 @@ impl Spans {
         let count = state.waiting.len().min(BATCH);
         state.on_their_way += count;
         state.waiting.drain(..count).collect()
+    }
+
+    /// Takes no more, if nothing waits. Returns whether that is so: what is offered then is lost, and counted.
+    pub(crate) fn close_if_empty(&self) -> bool {
+        let mut state = self.0.state.lock();
+        state.is_closed = state.waiting.is_empty();
+        state.is_closed
     }
 
     /// Counts what became of a batch.
@@ -187,5 +201,18 @@ pub(crate) mod tests {
         assert_eq!(counts.read(), Counted { sent: 500, full: 4, refused: 10, lost: 2, waiting: SPANS_MAX as u64 - 512 });
         spans.offer(span(0));
         assert_eq!(counts.read().waiting, SPANS_MAX as u64 - 511);
+    }
+
+    /// A worker may still have the queue of a collector that was taken out of the settings.
+    #[test]
+    fn what_comes_after_the_end_is_lost_and_counted() {
+        let counts = Arc::new(Counts::default());
+        let spans = Spans::new(Arc::clone(&counts));
+        spans.offer(span(0));
+        assert!(!spans.close_if_empty());
+        spans.gone(Fate { taken: spans.next_batch().len(), ..Fate::default() });
+        assert!(spans.close_if_empty());
+        spans.offer(span(1));
+        assert_eq!(counts.read(), Counted { sent: 1, lost: 1, ..Counted::default() });
     }
 }
