@@ -465,6 +465,7 @@ async fn a_collector_that_stalls_or_is_gone_delays_nobody() {
         for number in 0..1_100 {
             client.get(&format!("/{number}")).await.status(200);
         }
+        site.has_read_all().await;
         let [sent, full, refused, lost] = counted(&site).await;
         assert_eq!((sent, refused, lost), (0.0, 0.0, 0.0));
         assert!(full >= 2_200.0 - 2_048.0, "{full}");
