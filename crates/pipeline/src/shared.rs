@@ -11,6 +11,7 @@ use crate::{
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
+    identity::Ids,
     learnt::cookies::{CookieCount, Cookies},
     learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints,
@@ -64,6 +65,8 @@ pub struct Shared {
     pub(crate) confirmed_members: ConfirmedMembers,
     /// The secret of the numbers that stand for what requests say.
     pub(crate) secret: RandomState,
+    /// The ids of requests and spans.
+    pub(crate) ids: Ids,
     /// Bytes that a worker's hot pages may keep from being freed.
     pub(crate) hot_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
@@ -111,6 +114,7 @@ impl Shared {
             tier_proofs: TierProofs::default(),
             confirmed_members: ConfirmedMembers::default(),
             secret: RandomState::new(),
+            ids: Ids::default(),
             hot_bytes,
             copying,
             verifying: Verifying::default(),

@@ -90,7 +90,7 @@ pub(crate) fn all(state: &State) -> Vec<Metric> {
 }
 
 /// The metrics, in the order of the page.
-pub(crate) static GROUPS: [Group; 9] = [
+pub(crate) static GROUPS: [Group; 10] = [
     Group {
         title: "Requests and responses",
         metrics: &[
@@ -686,6 +686,31 @@ pub(crate) static GROUPS: [Group; 9] = [
                 help: "Messages that were lost, because the reader of standard error took no more.",
                 advice: "Should not rise. Look at what reads standard error. Seawall goes on serving without it.",
                 samples: |_| one(told::lost()),
+            },
+        ],
+    },
+    Group {
+        title: "Traces",
+        metrics: &[
+            Definition {
+                name: "seawall_trace_spans_total",
+                kind: Counter,
+                labels: &["result"],
+                help: "Spans, by what became of them.",
+                advice: "`sent`: the collector has them. `full` means that more came than the collector took: lower `[traces] sample`, or look at the collector. \
+                         `refused`: it does not want them; the log says why. `lost`: it could not be reached in time.",
+                samples: |seen| {
+                    let traces::Counted { sent, full, refused, lost, .. } = seen.state.span_counts.read();
+                    labelled("result", &["sent", "full", "refused", "lost"], &[sent, full, refused, lost])
+                },
+            },
+            Definition {
+                name: "seawall_trace_spans_waiting",
+                kind: Gauge,
+                labels: &[],
+                help: "Spans that wait to be sent, or are on their way.",
+                advice: "At 2048, further ones are dropped: the collector is slow, or away.",
+                samples: |seen| one(seen.state.span_counts.read().waiting),
             },
         ],
     },

@@ -98,7 +98,10 @@ async fn a_request_that_never_got_to_the_cache_says_why() {
 #[tokio::test]
 async fn nothing_of_a_visitor_is_shown_or_kept() {
     let origin = Origin::start();
-    let site = Site::start(&format!("source = \"{}\"\n[cache]\ndir = \"FOLDER/cache\"\ndisk = \"16MiB\"\n[server]\ntrusted_proxies = [\"127.0.0.1/32\"]\n", origin.url()));
+    let site = Site::start(&format!(
+        "source = \"{}\"\n[cache]\ndir = \"FOLDER/cache\"\ndisk = \"16MiB\"\n[server]\ntrusted_proxies = [\"127.0.0.1/32\"]\n",
+        origin.url()
+    ));
     origin.on(get("/search*")).reply(ok("found").field("cache-control", "max-age=60"));
     origin.on(get("/session*")).reply(ok("yours").field("set-cookie", "PHPSESSID=zq-1; path=/"));
     for _ in 0..40 {
@@ -184,10 +187,7 @@ async fn purges_are_shown_with_who_ordered_them() {
     let told: Vec<_> = purges.iter().map(|purge| (purge.by.as_str(), purge.count, purge.hard)).collect();
     assert_eq!(
         told,
-        [
-            ("a purge request on the site's address (varnish)", Some(1), true),
-            ("the admin API", Some(1), true),
-        ],
+        [("a purge request on the site's address (varnish)", Some(1), true), ("the admin API", Some(1), true),],
         "a hundred strangers do not push the others out of the list"
     );
     assert!(purges[2].covered.contains("blog.example/a"), "{purges:?}");
@@ -278,7 +278,8 @@ fn scripted(line: &Json) -> (&'static str, (&'static str, &'static str)) {
 }
 
 fn scripts(origin: &Origin) {
-    let answer = |media_type: &str, body: &str| ok(body.to_owned()).field("content-type", media_type).field("cache-control", "max-age=100000");
+    let answer =
+        |media_type: &str, body: &str| ok(body.to_owned()).field("content-type", media_type).field("cache-control", "max-age=100000");
     origin.on(get("/post-*")).reply(answer("text/html; charset=utf-8", "a post, and its text"));
     origin.on(get("/invented/*")).reply(answer("text/html", "x"));
     origin.on(head("/post-1")).reply(answer("text/html; charset=utf-8", ""));
@@ -313,7 +314,10 @@ fn drawn(draw: &mut Draw, n: usize) -> Req {
         return request.field("user-agent", "Mozilla/5.0 Firefox/140.0").field("referer", "https://search.example/");
     }
     let agent = format!("Invented-{invented}/1.0");
-    request.field("user-agent", agent).field("cookie", format!("c{invented}={invented}")).field("referer", format!("https://r{invented}.example/"))
+    request
+        .field("user-agent", agent)
+        .field("cookie", format!("c{invented}={invented}"))
+        .field("referer", format!("https://r{invented}.example/"))
 }
 
 /// Each count that is shown is the number of lines in the access log that it stands for, though half of the requests come with addresses, cookies and
@@ -407,7 +411,8 @@ fn is_as_logged(seen: &Seen, lines: &[&Json]) {
     assert_eq!(totals.client_errors, count(&|line| (400..500).contains(&status(line))));
     let shown = |shown: &[admin::Line]| -> BTreeMap<String, Logged> {
         let with = shown.iter().filter(|line| line.requests > 0);
-        with.map(|line| (line.name.clone(), Logged { requests: line.requests, bytes: line.bytes, origin_micros: line.origin_micros })).collect()
+        with.map(|line| (line.name.clone(), Logged { requests: line.requests, bytes: line.bytes, origin_micros: line.origin_micros }))
+            .collect()
     };
     assert_eq!(shown(&seen.by_result), sums(lines, |line| Some(line["cache"].as_str().unwrap_or("none").to_lowercase())));
     assert_eq!(shown(&seen.by_class), sums(lines, |line| Some(scripted(line).0.to_owned())));
@@ -415,8 +420,10 @@ fn is_as_logged(seen: &Seen, lines: &[&Json]) {
         assert_eq!(latency.count, count(&|line| line["cache"].as_str().unwrap_or("none").to_lowercase() == latency.name));
         assert!(latency.p50 <= latency.p95 && latency.p95 <= latency.p99, "{latency:?}");
     }
-    let errors: BTreeMap<u64, u64> =
-        sums(lines, |line| Some(status(line)).filter(|status| *status >= 400)).into_iter().map(|(status, of)| (status, of.requests)).collect();
+    let errors: BTreeMap<u64, u64> = sums(lines, |line| Some(status(line)).filter(|status| *status >= 400))
+        .into_iter()
+        .map(|(status, of)| (status, of.requests))
+        .collect();
     let mut shown = BTreeMap::<u64, u64>::new();
     for error in &seen.errors {
         *shown.entry(error.status.into()).or_default() += error.requests;
