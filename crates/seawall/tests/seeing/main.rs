@@ -1,0 +1,6 @@
+//! What Seawall shows of itself, read by the programs that operators read it with: Prometheus, and others.
+//!
+//! `make test` runs what takes seconds; `make spec-seeing` (`SEAWALL_SEEING_LONG=1`) also what takes minutes, and an hour of scrapes. `bring-up`
+//! installs Prometheus, jq and GoAccess.
+
+mod programs;
