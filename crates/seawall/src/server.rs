@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -38,6 +38,7 @@ use crate::{
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
     log_writer,
+    metrics::Shown,
     passed::PassedSockets,
     plan::Plan,
     recognition::{
@@ -111,6 +112,10 @@ pub(crate) struct State {
     pub(crate) watched: keeper::Notes,
     /// What is known of the schedules that are run from here.
     pub(crate) schedules: schedule::Notes,
+    /// How many runs of all schedules were done, and how many failed.
+    pub(crate) schedule_runs: [AtomicU64; 2],
+    /// Who has lines of their own in the metrics.
+    pub(crate) shown: Shown,
 }
 
 /// A function that reads the configuration again.
@@ -200,6 +205,8 @@ impl Server {
             questions,
             watched: keeper::Notes::default(),
             schedules: schedule::Notes::default(),
+            schedule_runs: Default::default(),
+            shown: Shown::default(),
         });
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);

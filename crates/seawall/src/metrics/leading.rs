@@ -55,6 +55,11 @@ impl<K: Ord + Clone, V: Counts> Leading<K, V> {
         Self { max, known: BTreeMap::new(), is_crowded: false }
     }
 
+    /// Returns whether there are others.
+    pub(crate) const fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
     /// Decides who is shown. `counted` has the present counts of every name, and never loses one; `may_be_shown` says of a name whether it is still in
     /// use: the counts of one that is not belong to the others.
     pub(crate) fn board(&mut self, counted: &BTreeMap<K, V>, may_be_shown: impl Fn(&K) -> bool) -> Board<K, V> {
