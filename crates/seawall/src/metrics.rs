@@ -101,7 +101,13 @@ impl<'a> Seen<'a> {
     }
 
     /// Returns the sums of what `of` takes from each tally, by class, or all classes as one if sites are too many for `max` lines.
-    fn by_class<'b>(&self, max: usize, lines: usize, tallies: impl Iterator<Item = (usize, &'b Tally)>, of: fn(&Tally) -> u64) -> Vec<(&'static str, u64)> {
+    fn by_class<'b>(
+        &self,
+        max: usize,
+        lines: usize,
+        tallies: impl Iterator<Item = (usize, &'b Tally)>,
+        of: fn(&Tally) -> u64,
+    ) -> Vec<(&'static str, u64)> {
         let mut sums = [0; CLASSES.len()];
         tallies.for_each(|(class, tally)| sums[class] += of(tally));
         if self.fit(max, lines) { CLASSES.into_iter().zip(sums).collect() } else { vec![(ALL, sums.iter().sum())] }
@@ -126,7 +132,7 @@ fn cookies(seen: &Seen<'_>, of: impl Fn(&CookieCount) -> u64) -> Vec<Sample> {
 
 /// Returns what was counted of each site's rules.
 fn rules<V: Into<admin::Value>>(seen: &Seen<'_>, of: impl Fn(&RuleCount) -> V) -> Vec<Sample> {
-    seen.boards.rules.iter().map(|((site, rule), count)| Sample::labelled("site", site, of(count)).and("rule", rule)).collect()
+    seen.boards.rules.iter().map(|((site, rule), count)| Sample::labelled("site", site, of(count)).and("rule", *rule)).collect()
 }
 
 /// Returns the certificates that are shown with a value of each: those that end first. The others are one, with the value that `worst` chooses.
@@ -182,7 +188,9 @@ pub(crate) static GROUPS: [Group; 9] = [
                          address. `stale` rises while an origin fails. `refused` and `none` with an empty `site` are requests that never reached a site.",
                 samples: |seen| {
                     let of_site = |name: &str, of: &SiteSnapshot| {
-                        outcomes().map(|(at, outcome)| Sample::labelled("site", name, of.outcomes[at]).and("cache", outcome)).collect::<Vec<_>>()
+                        outcomes()
+                            .map(|(at, outcome)| Sample::labelled("site", name, of.outcomes[at]).and("cache", outcome))
+                            .collect::<Vec<_>>()
                     };
                     let siteless =
                         OUTCOMES.iter().zip(seen.counted.siteless.outcomes).filter(|(outcome, _)| ["refused", "none"].contains(outcome));
@@ -217,7 +225,9 @@ pub(crate) static GROUPS: [Group; 9] = [
                 samples: |seen| {
                     let of_site = |name: &str, of: &SiteSnapshot| {
                         let durations = |at| histogram(&of.durations_of_outcome(at), &RESPONSE_BOUNDS);
-                        outcomes().map(|(at, outcome)| Sample::labelled("site", name, durations(at)).and("cache", outcome)).collect::<Vec<_>>()
+                        outcomes()
+                            .map(|(at, outcome)| Sample::labelled("site", name, durations(at)).and("cache", outcome))
+                            .collect::<Vec<_>>()
                     };
                     let lines = (OUTCOMES.len() - 1) * HISTOGRAM_LINES;
                     seen.sites_within(LINES_MAX, lines).into_iter().flat_map(|(name, of)| of_site(name, of)).collect()
@@ -366,7 +376,10 @@ pub(crate) static GROUPS: [Group; 9] = [
                          `seawall status` says why. `site` is `all` if there are more than 33 sites.",
                 samples: |seen| {
                     let of = |name: &str, runs: [u64; 2]| {
-                        let samples = ["done", "failed"].into_iter().zip(runs).map(|(result, n)| Sample::labelled("site", name, n).and("result", result));
+                        let samples = ["done", "failed"]
+                            .into_iter()
+                            .zip(runs)
+                            .map(|(result, n)| Sample::labelled("site", name, n).and("result", result));
                         samples.collect::<Vec<_>>()
                     };
                     if !seen.fit(MINOR_LINES_MAX, 2) {
@@ -404,9 +417,9 @@ pub(crate) static GROUPS: [Group; 9] = [
                 advice: "What a site costs its origin. If `document` takes nearly all of it, look at `seawall_rule_origin_seconds_total`; if `picture` or `script` does, the origin \
                          does not let them be stored. `class` is `all` if there are more than eight sites.",
                 samples: |seen| {
-                    let tallies = |of: &'_ SiteSnapshot| of.tallies.iter().map(|((_, class), tally)| (*class, tally)).collect::<Vec<_>>();
                     let of_site = |name: &str, of: &SiteSnapshot| {
-                        let by_class = seen.by_class(MINOR_LINES_MAX, CLASSES.len(), tallies(of).into_iter(), |tally| tally.origin_micros);
+                        let tallies = of.tallies.iter().map(|((_, class), tally)| (*class, tally));
+                        let by_class = seen.by_class(MINOR_LINES_MAX, CLASSES.len(), tallies, |tally| tally.origin_micros);
                         let sample = |(class, micros)| Sample::labelled("site", name, seconds(micros)).and("class", class);
                         by_class.into_iter().map(sample).collect::<Vec<_>>()
                     };

@@ -4,10 +4,7 @@
 //! moves between the busiest and the others: what was counted while a name was among the others stays there, and what was counted under the name
 //! comes back with it. Sums over all names are exact as long as every name that was ever shown is shown.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many times busier than the least of those that are shown a name has to be before it takes that one's place. Names that are about as busy as
 /// each other would change places at every scrape otherwise.
@@ -65,7 +62,8 @@ impl<K: Ord + Clone, V: Counts> Leading<K, V> {
     pub(crate) fn board(&mut self, counted: &BTreeMap<K, V>, may_be_shown: impl Fn(&K) -> bool) -> Board<K, V> {
         let candidates: BTreeSet<&K> = counted.keys().filter(|name| may_be_shown(name)).collect();
         let all_fit = candidates.len() <= self.max;
-        let was_crowded = mem::replace(&mut self.is_crowded, self.is_crowded || !all_fit);
+        let was_crowded = self.is_crowded;
+        self.is_crowded |= !all_fit;
         let shown: Vec<K> = self.shown().cloned().collect();
         for name in shown.iter().filter(|name| !candidates.contains(name)) {
             self.hide(name, counted);
@@ -75,7 +73,8 @@ impl<K: Ord + Clone, V: Counts> Leading<K, V> {
             self.known.retain(|name, _| candidates.contains(name));
         }
         // The busiest first; of names that are equally busy, the first.
-        let mut waiting: Vec<(u64, &K)> = candidates.iter().filter(|name| !self.is_shown(name)).map(|name| (counted[*name].weight(), *name)).collect();
+        let mut waiting: Vec<(u64, &K)> =
+            candidates.iter().filter(|name| !self.is_shown(name)).map(|name| (counted[*name].weight(), *name)).collect();
         waiting.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)));
         let mut waiting = waiting.into_iter().filter(|(weight, _)| all_fit || *weight > 0);
         while self.shown().count() < self.max
@@ -236,7 +235,11 @@ mod tests {
             assert!(board.shown.len() <= 5);
             changes += board.shown.keys().filter(|name| !last.contains_key(name)).count();
             for (name, value) in &board.shown {
-                assert!(last.get(name).is_none_or(|before| before <= value), "round {round}: {name} fell from {:?} to {value}", last.get(name));
+                assert!(
+                    last.get(name).is_none_or(|before| before <= value),
+                    "round {round}: {name} fell from {:?} to {value}",
+                    last.get(name)
+                );
                 last.insert(*name, *value);
             }
             assert!(board.other >= last_other, "round {round}: {last_other:?} fell to {:?}", board.other);

@@ -60,13 +60,18 @@ impl Default for Shown {
 
 impl Shown {
     /// Decides who is shown. `count` reads the counters while nobody else decides: a later decision never rests on earlier counts.
-    pub(super) fn boards(&self, plan: &Plan, count: impl FnOnce() -> (Snapshot, Vec<(u16, CookieName, CookieCount)>)) -> (Snapshot, Boards) {
+    pub(super) fn boards(
+        &self,
+        plan: &Plan,
+        count: impl FnOnce() -> (Snapshot, Vec<(u16, CookieName, CookieCount)>),
+    ) -> (Snapshot, Boards) {
         let mut remembered = self.0.lock();
         let (mut counted, cookies) = count();
         // A site with that name has to be one of the others, where there are any.
         let has_others = plan.sites.len() > SITES_SHOWN || remembered.sites.is_crowded();
         let may_be_shown = |name: &str| name != OTHER || !has_others;
-        let names: BTreeMap<u16, &str> = plan.sites.iter().map(|site| (site.id, site.name())).filter(|(_, name)| may_be_shown(name)).collect();
+        let names: BTreeMap<u16, &str> =
+            plan.sites.iter().map(|site| (site.id, site.name())).filter(|(_, name)| may_be_shown(name)).collect();
         let name_of = |site: &u16| names.get(site).map_or(OTHER, |name| *name).to_owned();
         for site in &plan.sites {
             counted.sites.entry(site.id).or_default();

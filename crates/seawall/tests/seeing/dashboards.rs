@@ -69,12 +69,19 @@ fn the_dashboards_are_what_grafana_loads() {
         let uid = text(&board["uid"]);
         assert!(names.insert(uid.to_owned()) && uid.len() <= 40 && format!("{uid}.json") == file, "{file}: {uid}");
         assert!(!text(&board["title"]).is_empty() && names.insert(text(&board["title"]).to_owned()), "{file}: a title of its own");
-        assert!(board["schemaVersion"].as_u64() >= Some(36) && board["id"].is_null(), "{file}: of a version that has panels like these, and without another Grafana's id");
+        assert!(
+            board["schemaVersion"].as_u64() >= Some(36) && board["id"].is_null(),
+            "{file}: of a version that has panels like these, and without another Grafana's id"
+        );
         for key in ["time", "templating", "annotations", "timezone", "refresh", "tags"] {
             assert!(!board[key].is_null(), "{file}: {key}");
         }
         let variables: BTreeMap<&str, &Value> = list(&board["templating"]["list"]).iter().map(|of| (text(&of["name"]), of)).collect();
-        assert_eq!((text(&variables["datasource"]["type"]), text(&variables["datasource"]["query"])), ("datasource", "prometheus"), "{file}");
+        assert_eq!(
+            (text(&variables["datasource"]["type"]), text(&variables["datasource"]["query"])),
+            ("datasource", "prometheus"),
+            "{file}"
+        );
         for (name, variable) in variables.iter().filter(|(name, _)| **name != "datasource") {
             assert_eq!(text(&variable["datasource"]["uid"]), "${datasource}", "{file}: {name}");
             assert_eq!(text(&variable["query"]["query"]), text(&variable["definition"]), "{file}: {name}");
@@ -97,7 +104,10 @@ fn the_dashboards_are_what_grafana_loads() {
             let kinds = ["timeseries", "stat", "bargauge", "table", "state-timeline"];
             assert!(kinds.contains(&text(&panel["type"])), "{file}: {title}: a panel that comes with Grafana");
             assert_eq!(text(&panel["datasource"]["uid"]), "${datasource}", "{file}: {title}");
-            assert!(!text(&panel["fieldConfig"]["defaults"]["unit"]).is_empty() && panel["options"].is_object(), "{file}: {title}: a unit, and options");
+            assert!(
+                !text(&panel["fieldConfig"]["defaults"]["unit"]).is_empty() && panel["options"].is_object(),
+                "{file}: {title}: a unit, and options"
+            );
             let mut references = BTreeSet::new();
             for target in list(&panel["targets"]) {
                 assert!(references.insert(text(&target["refId"])), "{file}: {title}: a letter of its own");

@@ -45,7 +45,8 @@ fn an_hour_is_scraped_and_alerts_fire_and_clear() {
     let begun = Instant::now();
     let port = free_port();
     let origin = Origin::at(port);
-    let seawall = Seawall::before(port, "[limits]\nconnections = 64\n");
+    let seawall =
+        Seawall::before(port, "[limits]\nconnections = 64\nconnections_per_address = 64\nheader_timeout = \"1h\"\nidle_timeout = \"1h\"\n");
     let prometheus = Prometheus::before(&seawall, "15s");
     let readers = Readers::of(&seawall, Duration::from_millis(20));
 
@@ -56,16 +57,8 @@ fn an_hour_is_scraped_and_alerts_fire_and_clear() {
     clear(&prometheus, &of_origins);
 
     let crowd: Vec<TcpStream> = (0..60).map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, seawall.port)).expect("connected")).collect();
-    let mut crowd = Some(crowd);
-    let mut kept = Vec::new();
-    within(PATIENCE, "SeawallConnectionsNearlyUsed fires", || {
-        // Whoever says nothing is sent away in time, so others come.
-        kept.clear();
-        kept.extend(crowd.take().unwrap_or_default());
-        kept.extend((0..60).filter_map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, seawall.port)).ok()));
-        prometheus.firing().iter().any(|name| name == "SeawallConnectionsNearlyUsed")
-    });
-    drop(kept);
+    fires(&prometheus, &["SeawallConnectionsNearlyUsed"]);
+    drop(crowd);
     clear(&prometheus, &["SeawallConnectionsNearlyUsed"]);
 
     let scraped = prometheus.values("count_over_time(up[1h])");

@@ -65,7 +65,9 @@ fn answer(mut connection: TcpStream) -> std::io::Result<()> {
     let head = String::from_utf8_lossy(&head);
     let path = head.split(' ').nth(1).unwrap_or_default();
     let (status, fields, body) = match path.trim_end_matches(|c: char| c.is_ascii_digit()) {
-        "/post-" => ("200 OK", "content-type: text/html\r\ncache-control: max-age=1, stale-while-revalidate=2\r\netag: \"a\"\r\n", "a post"),
+        "/post-" => {
+            ("200 OK", "content-type: text/html\r\ncache-control: max-age=1, stale-while-revalidate=2\r\netag: \"a\"\r\n", "a post")
+        }
         "/kept-" => ("200 OK", "content-type: text/html\r\ncache-control: max-age=100000\r\n", "a page that stays"),
         "/picture-" => ("200 OK", "content-type: image/webp\r\ncache-control: max-age=100000\r\n", "a picture"),
         "/session-" => ("200 OK", "content-type: text/html\r\nset-cookie: PHPSESSID=1\r\n", "a page with a session"),
@@ -120,7 +122,8 @@ impl Seawall {
 
     /// Returns what `GET` of the admin API answers.
     pub(crate) fn told(&self, path: &str) -> String {
-        let (status, text) = ask(self.admin, &format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\r\n", self.admin));
+        let (status, text) =
+            ask(self.admin, &format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\r\n", self.admin));
         assert_eq!(status, 200, "{text}");
         text
     }

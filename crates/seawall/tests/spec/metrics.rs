@@ -134,20 +134,21 @@ async fn two_thousand_lines_are_enough_for_256_sites() {
     let origin = testkit::Origin::start();
     origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=10"));
     for n in 0..40 {
-        origin.on(get(&format!("/mine-{n}"))).reply(ok("text").field("set-cookie", &format!("plugin_{}=1", char::from(b'a' + n % 26).to_string().repeat(1 + usize::from(n) / 26))));
+        let letters = char::from(b'a' + n % 26).to_string().repeat(1 + usize::from(n) / 26);
+        origin.on(get(&format!("/mine-{n}"))).reply(ok("text").field("set-cookie", format!("plugin_{letters}=1")));
     }
     let sites = (0..256).map(|n| format!("[[site]]\nhosts = [\"{n}.example\"]\nsource = \"{}\"\n", origin.url()));
     let site = Site::start(&sites.collect::<String>());
     let mut client = site.client().await;
     let mut ask = async |site: u32, path: &str| {
-        client.request(Req::get(path).no_host().field("host", &format!("{site}.example"))).await.status(200);
+        client.request(Req::get(path).no_host().field("host", format!("{site}.example"))).await.status(200);
     };
     for site in 0..256 {
         ask(site, "/post").await;
     }
     for site in 100..150 {
         ask(site, "/post").await;
-        ask(site, &format!("/mine-{}", site - 100 - (site - 100) / 40 * 40)).await;
+        ask(site, &format!("/mine-{}", (site - 100) % 40)).await;
     }
     let families = scrape_after(&site, Req::get("/post").no_host().field("host", "149.example")).await;
 
@@ -189,7 +190,11 @@ async fn two_thousand_lines_are_enough_for_256_sites() {
     let requests = family(&families, "seawall_requests_total");
     let of = |site, cache| requests.value(&[("site", site), ("cache", cache)]);
     assert!(shown_sites(requests).contains("7.example") && shown_sites(requests).len() == 51);
-    assert_eq!((of("7.example", "hit"), of("other", "hit"), of("other", "miss")), (0.0, 9.0, 206.0), "what it counted until now stays where it was");
+    assert_eq!(
+        (of("7.example", "hit"), of("other", "hit"), of("other", "miss")),
+        (0.0, 9.0, 206.0),
+        "what it counted until now stays where it was"
+    );
     for (line, value) in rising(&families) {
         assert!(before.get(&line).is_none_or(|before| *before <= value), "{line:?} fell from {:?} to {value}", before.get(&line));
     }
@@ -212,7 +217,10 @@ async fn bytes_are_counted_by_class_and_the_time_of_origins_by_rule() {
     let families = scrape_after(&site, Req::get("/picture")).await;
     let bytes = family(&families, "seawall_response_bytes_total");
     let of = |cache, class| bytes.value(&[("site", "default"), ("cache", cache), ("class", class)]);
-    assert_eq!((of("hit", "document"), of("hit", "picture"), of("miss", "document"), of("miss", "picture"), of("hit", "script")), (10.0, 5.0, 11.0, 5.0, 0.0));
+    assert_eq!(
+        (of("hit", "document"), of("hit", "picture"), of("miss", "document"), of("miss", "picture"), of("hit", "script")),
+        (10.0, 5.0, 11.0, 5.0, 0.0)
+    );
     let durations = family(&families, "seawall_class_duration_seconds");
     assert_eq!(durations.value(&[("class", "document"), ("le", "+Inf")]), 5.0);
     let rules = family(&families, "seawall_rule_requests_total");
@@ -220,7 +228,10 @@ async fn bytes_are_counted_by_class_and_the_time_of_origins_by_rule() {
     assert_eq!((of("cold"), of("no-store")), (2.0, 2.0), "{rules:?}");
     let seconds = |name: &str| family(&families, name).samples.iter().map(|line| line.value).sum::<f64>();
     let (by_class, by_rule) = (seconds("seawall_origin_seconds_total"), seconds("seawall_rule_origin_seconds_total"));
-    assert!(by_class > 0.0 && (by_class - by_rule).abs() < 1e-9, "every request that waited for the origin has a class and a rule: {by_class}, {by_rule}");
+    assert!(
+        by_class > 0.0 && (by_class - by_rule).abs() < 1e-9,
+        "every request that waited for the origin has a class and a rule: {by_class}, {by_rule}"
+    );
 }
 
 /// An only address is up as long as it could be connected to when that was tried last.
