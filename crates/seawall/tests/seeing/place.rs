@@ -89,17 +89,19 @@ pub(crate) struct Seawall {
 }
 
 impl Seawall {
-    /// Starts one with two sites, both of one origin, and with these sections more. It asks in vain for a certificate.
+    /// Starts one with two sites, both of one origin, the second as if that were a WordPress, and with these sections more. It asks in vain for a certificate.
     pub(crate) fn before(origin: u16, more: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (port, tls, admin) = (free_port(), free_port(), free_port());
-        let site = |name: &str| format!("[[site]]\nhosts = [\"{name}\"]\nsource = \"http://127.0.0.1:{origin}\"\nkind = \"generic\"\n");
+        let site = |name: &str, kind: &str| {
+            format!("[[site]]\nhosts = [\"{name}\"]\nsource = \"http://127.0.0.1:{origin}\"\nkind = \"{kind}\"\n")
+        };
         let config = format!(
             "[server]\nlisten = [\"127.0.0.1:{port}\"]\nadmin = \"127.0.0.1:{admin}\"\nadmin_token_file = \"token\"\nworkers = 2\n\
              [tls]\nlisten = [\"127.0.0.1:{tls}\"]\n[acme]\ndirectory = \"https://127.0.0.1:9/directory\"\ndir = \"acme\"\n\
              [https]\nredirect = false\nhsts = \"0s\"\n[cache]\ndir = \"cache\"\ndisk = \"64MiB\"\n{more}\n{}{}",
-            site(HOSTS[0]),
-            site(HOSTS[1])
+            site(HOSTS[0], "generic"),
+            site(HOSTS[1], "wordpress")
         );
         fs::write(folder.path().join("seawall.toml"), config).expect("written");
         let output = fs::File::create(folder.path().join("output")).expect("a file");
@@ -179,7 +181,7 @@ impl Readers {
     /// Comes to a Seawall. One request follows another after `pause`.
     #[expect(clippy::disallowed_methods, reason = "readers take their time")]
     pub(crate) fn of(seawall: &Seawall, pause: Duration) -> Self {
-        let (port, admin) = (seawall.port, seawall.admin);
+        let port = seawall.port;
         let (ends, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (end, count) = (Arc::clone(&ends), Arc::clone(&asked));
         let thread = thread::spawn(move || {
@@ -200,9 +202,8 @@ impl Readers {
                 };
                 reader_asks(port, &line, host, fields);
                 if n % 100 == 50 {
-                    // A message that is none, and a purge by the operator: who has no token is refused, which is counted, too.
+                    // A message that is none, which is refused.
                     ask(port, "GET / HTTP/1.1\r\n\r\n");
-                    ask(admin, "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n");
                 }
                 n += 1;
                 count.store(n, Ordering::Relaxed);
