@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{BadCommand, BadDirect, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
+use crate::{AlertTestRefused, BadCommand, BadDirect, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
 use axum::{
     Json,
     extract::rejection::BytesRejection,
@@ -115,6 +115,16 @@ impl From<BadDirect> for Refusal {
 impl From<DirectRefused> for Refusal {
     fn from(error: DirectRefused) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string(), error.remedy())
+    }
+}
+
+impl From<AlertTestRefused> for Refusal {
+    fn from(error: AlertTestRefused) -> Self {
+        let status = match error {
+            AlertTestRefused::NoWay => StatusCode::CONFLICT,
+            AlertTestRefused::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string(), error.remedy())
     }
 }
 

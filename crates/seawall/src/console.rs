@@ -7,7 +7,7 @@ use std::{
 };
 
 use admin::{
-    CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
+    AlertTestRefused, AlertsState, AlertsTested, CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
     ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused,
     ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
 };
@@ -24,7 +24,7 @@ use store::DiskState;
 use tokio::runtime::Builder;
 
 use crate::{
-    automatic, metrics, php_server,
+    alerts, automatic, metrics, php_server,
     plan::{ServerState, SitePlan},
     recognition::{
         ASKED, how_known,
@@ -235,6 +235,14 @@ impl Console for ServerConsole {
 
     fn moment(&self) -> Moment {
         Moment::default()
+    }
+
+    fn alerts(&self) -> AlertsState {
+        self.0.alerts.state(&self.0.plan.load().settings.alerts)
+    }
+
+    fn test_alerts(&self) -> Result<AlertsTested, AlertTestRefused> {
+        alerts::test(&self.0)
     }
 
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {

@@ -90,7 +90,7 @@ pub(crate) fn all(state: &State) -> Vec<Metric> {
 }
 
 /// The metrics, in the order of the page.
-pub(crate) static GROUPS: [Group; 9] = [
+pub(crate) static GROUPS: [Group; 10] = [
     Group {
         title: "Requests and responses",
         metrics: &[
@@ -617,6 +617,35 @@ pub(crate) static GROUPS: [Group; 9] = [
                 help: "Failed attempts to get the certificate since the last success.",
                 advice: "Above 0: `seawall certificates` and Seawall's log say why; `seawall check --acme` finds what is wrong.",
                 samples: |seen| seen.certificates.iter().map(|of| Sample::labelled("name", &of.name, u64::from(of.failures))).collect(),
+            },
+        ],
+    },
+    Group {
+        title: "Alerts",
+        metrics: &[
+            Definition {
+                name: "seawall_alert",
+                kind: Gauge,
+                labels: &["name", "about"],
+                help: "1 for each alert that stands: its name, and the site, the certificate or the folder that it is about.",
+                advice: "`seawall alerts` says what is wrong, and alerts.md what to do about it. At most 256 of them stand at once.",
+                samples: |seen| {
+                    let standing = seen.state.alerts.standing().into_iter();
+                    standing.map(|alert| Sample::labelled("name", alert.name, 1).and("about", alert.about)).collect()
+                },
+            },
+            Definition {
+                name: "seawall_alerts_sent_total",
+                kind: Counter,
+                labels: &["way", "result"],
+                help: "Alerts that were to be sent, once when they began and once when they ended, by way (`webhook`, `command`) and result: `sent`, `failed` (after all attempts), or `lost` (64 others were waiting).",
+                advice: "`failed` and `lost` should not rise: `seawall alerts` shows why the last one failed, and `seawall alerts test` tries it again.",
+                samples: |seen| {
+                    let of_way = |(way, counts): (&'static str, [(&'static str, u64); 3])| {
+                        counts.map(|(result, n)| Sample::labelled("way", way, n).and("result", result))
+                    };
+                    seen.state.alerts.sent().flat_map(of_way).collect()
+                },
             },
         ],
     },

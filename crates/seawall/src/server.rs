@@ -32,6 +32,7 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
+    alerts,
     automatic::{self, Automatic},
     blogs,
     certificates::Files,
@@ -78,6 +79,8 @@ pub struct Server {
     _looking: std::sync::mpsc::SyncSender<()>,
     /// The thread that asks servers what they are.
     recognising: Option<Keeper>,
+    /// The thread that looks for what is wrong, and tells of it.
+    watching: Option<alerts::Keeper>,
 }
 
 /// The state of a running server that the admin API may see.
@@ -111,6 +114,8 @@ pub(crate) struct State {
     pub(crate) watched: keeper::Notes,
     /// What is known of the schedules that are run from here.
     pub(crate) schedules: schedule::Notes,
+    /// What is wrong, and what is told of it.
+    pub(crate) alerts: alerts::Board,
 }
 
 /// A function that reads the configuration again.
@@ -200,6 +205,7 @@ impl Server {
             questions,
             watched: keeper::Notes::default(),
             schedules: schedule::Notes::default(),
+            alerts: alerts::Board::default(),
         });
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
@@ -215,6 +221,7 @@ impl Server {
             automatic,
             _looking: looking,
             recognising: None,
+            watching: None,
         };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
@@ -278,6 +285,20 @@ impl Server {
         let keeper = Keeper::start(Arc::clone(&self.state), known, changed).context("servers cannot be asked what they are")?;
         self.recognising = Some(keeper);
         Ok(())
+    }
+
+    /// Looks for what is wrong from now on, and tells of it as `[alerts]` says.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn keep_watching(&mut self) -> anyhow::Result<()> {
+        self.watching = Some(alerts::Keeper::start(Arc::clone(&self.state)).context("nobody can be told of alerts")?);
+        Ok(())
+    }
+
+    /// Looks on this thread for what is wrong, as far as that is due by the server's clock. For tests and tools.
+    pub fn look_for_alerts(&self) {
+        self.state.alerts.look(&self.state);
     }
 
     /// Carries out an order to purge, as the admin API does.
@@ -419,6 +440,7 @@ impl Server {
 
     fn join(&mut self) {
         self.recognising = None;
+        self.watching = None;
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }

@@ -107,7 +107,7 @@ impl Resolver<'_> {
         let days = |days: u64| seconds(days * DAY);
         let (after, clear_after) = (self.said(&file.after), self.said(&file.clear_after));
         let (server_errors, fall) = (self.said(&file.server_errors), self.said(&file.hit_ratio_fall));
-        let (certificate, disk_free) = (self.said(&file.certificate), self.said(&file.disk_free));
+        let (certificate, disk_free) = (self.said(&file.certificate_left), self.said(&file.disk_free));
         let percent = |Count(number): Count| u8::try_from(number).unwrap_or(100);
         Rules {
             off: file.off.iter().flat_map(Spanned::get_ref).map(|word| word.get_ref().0).collect(),
@@ -115,7 +115,7 @@ impl Resolver<'_> {
             clear_after: self.within("clear_after", clear_after, Period(usual.clear_after), seconds(0)..=days(7)).0,
             server_errors: percent(self.within("server_errors", server_errors, Count(usual.server_errors.into()), Count(1)..=Count(100))),
             hit_ratio_fall: percent(self.within("hit_ratio_fall", fall, Count(usual.hit_ratio_fall.into()), Count(1)..=Count(100))),
-            certificate: self.within("certificate", certificate, Period(usual.certificate), days(1)..=days(90)).0,
+            certificate: self.within("certificate_left", certificate, Period(usual.certificate), days(1)..=days(90)).0,
             disk_free: self.within("disk_free", disk_free, ByteSize(usual.disk_free), ByteSize(0)..=ByteSize(16 << 40)).0,
         }
     }

@@ -981,7 +981,7 @@ pub struct Alerts {
     /// the renewal fails, or on its last day.
     ///
     /// Default: `"7d"`.
-    pub certificate: Given<Period>,
+    pub certificate_left: Given<Period>,
 
     /// The space that should be free on the disks of `dir` in `[cache]` and of the access log; up to 16TiB.
     ///

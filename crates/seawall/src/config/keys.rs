@@ -152,7 +152,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 22] = [
             "clear_after",
             "server_errors",
             "hit_ratio_fall",
-            "certificate",
+            "certificate_left",
             "disk_free",
         ],
     ),
