@@ -74,7 +74,9 @@ impl AlertTestRefused {
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         match self {
-            Self::NoWay => "write webhook = \"https://...\" or command = [\"/path/of/a/program\"] into [alerts] of seawall.toml, and reload",
+            Self::NoWay => {
+                "write webhook = \"https://...\" or command = [\"/path/of/a/program\"] into [alerts] of seawall.toml, and reload"
+            }
             Self::Failed(_) => "try again",
         }
     }

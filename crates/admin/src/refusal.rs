@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::{AlertTestRefused, BadCommand, BadDirect, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
+use crate::{
+    AlertTestRefused, BadCommand, BadDirect, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused,
+    RevokeRefused,
+};
 use axum::{
     Json,
     extract::rejection::BytesRejection,

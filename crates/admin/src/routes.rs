@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use admin_api::{
-    AlertTestRefused, AlertsState, AlertsTested, CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused,
-    Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand,
+    AlertTestRefused, AlertsState, AlertsTested, CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation,
+    Inventory, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series,
+    Status, StoredCommand,
 };
 use axum::{
     Json, Router,

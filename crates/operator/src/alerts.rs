@@ -127,11 +127,8 @@ Sent to the webhook https://hooks.example.org/…: 1 notice sent, 2 failed
 
     #[test]
     fn a_test_says_where_it_arrived() {
-        let tried = |way: &str, error: Option<&str>| AlertTried {
-            way: way.to_owned(),
-            to: "there".to_owned(),
-            error: error.map(str::to_owned),
-        };
+        let tried =
+            |way: &str, error: Option<&str>| AlertTried { way: way.to_owned(), to: "there".to_owned(), error: error.map(str::to_owned) };
         let tested = AlertsTested { ways: vec![tried("webhook", None), tried("command", Some("it was killed"))] };
         let expected = "webhook there: arrived, as an alert that begins and ends\ncommand there: failed: it was killed\n";
         assert_eq!(outcome(&tested, false), expected);

@@ -13,7 +13,8 @@ use super::{
     judge::{Verdict, shortened},
 };
 
-/// The most subjects that are suspected or stand at once; further ones wait until there is room. Worst case: 400 KiB, as texts are shortened.
+/// The most subjects that are suspected or stand at once; further ones wait until there is room. Worst case: 300 KiB, as texts are
+/// shortened.
 pub const ALERTS_MAX: usize = 256;
 
 /// The alerts that are remembered after their end.

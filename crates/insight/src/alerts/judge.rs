@@ -41,7 +41,9 @@ pub(super) fn errors(site: &str, (errors, responses): (u64, u64), rules: &Rules)
     let is_wrong = errors >= SERVER_ERRORS_MIN && errors * 100 >= responses * u64::from(rules.server_errors);
     let verdict = if is_wrong {
         let share = errors * 100 / responses.max(1);
-        Verdict::Wrong(format!("{share} % of the responses of {site} in the last five minutes were server errors: {errors} of {responses}."))
+        Verdict::Wrong(format!(
+            "{share} % of the responses of {site} in the last five minutes were server errors: {errors} of {responses}."
+        ))
     } else {
         Verdict::Right
     };
@@ -127,6 +129,7 @@ pub(super) fn shortened(text: &mut String, bytes_max: usize) {
         let end = (0..=bytes_max - '…'.len_utf8()).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
         text.truncate(end);
         text.push('…');
+        text.shrink_to_fit();
     }
 }
 

@@ -134,10 +134,10 @@ fn an_alert_about_what_is_no_longer_there_ends() {
     assert_eq!(alerts.step(Timestamp::from_secs(BEGIN + 100), &rules(), &Facts::default()), []);
     // The site was removed.
     let gone = alerts.step(Timestamp::from_secs(BEGIN + 101), &rules(), &Facts { origins: Some(&[]), ..Facts::default() });
-    assert_eq!(gone.iter().map(|notice| (notice.state, notice.alert.until)).collect::<Vec<_>>(), [(
-        State::Resolved,
-        Some((BEGIN + 101) * 1000)
-    )]);
+    assert_eq!(
+        gone.iter().map(|notice| (notice.state, notice.alert.until)).collect::<Vec<_>>(),
+        [(State::Resolved, Some((BEGIN + 101) * 1000))]
+    );
 }
 
 #[test]
@@ -153,8 +153,9 @@ fn a_kind_that_is_off_is_not_watched() {
 fn many_sites_with_one_origin_take_bounded_room() {
     let mut alerts = Alerts::default();
     let origins: Vec<_> = (0..5_000).map(|n| origin(&format!("{n}.{}", "x".repeat(2_000)), Some(false))).collect();
-    let traffic: Vec<_> =
-        (0..5_000).map(|n| TrafficFact { site: format!("{n}.example"), requests: 10, server_errors: 10, ..TrafficFact::default() }).collect();
+    let traffic: Vec<_> = (0..5_000)
+        .map(|n| TrafficFact { site: format!("{n}.example"), requests: 10, server_errors: 10, ..TrafficFact::default() })
+        .collect();
     let mut told = 0;
     for second in 0..100 {
         let facts = Facts { origins: Some(&origins), traffic: Some(&traffic), ..Facts::default() };
@@ -185,9 +186,7 @@ fn a_hit_ratio_that_falls_is_told_and_one_that_is_always_low_is_not() {
         }
     }
     assert_eq!(told.len(), 2, "{told:?}");
-    for ((name, about, state, minute), (expected, range)) in
-        told.iter().zip([(State::Firing, 130..180), (State::Resolved, 270..330)])
-    {
+    for ((name, about, state, minute), (expected, range)) in told.iter().zip([(State::Firing, 130..180), (State::Resolved, 270..330)]) {
         assert_eq!((name.as_str(), about.as_str(), *state), ("hit-ratio", "falls.example", expected));
         assert!(range.contains(minute), "{told:?}");
     }

@@ -1,6 +1,6 @@
 //! What the rules about traffic compare: the last hour of each site by minutes, and the hit ratio of each hour of the last week.
 //!
-//! A site takes 1.6 KiB, so all of them take 400 KiB at most.
+//! A site takes 2 KiB, so all of them take 512 KiB at most.
 
 use std::collections::BTreeMap;
 
@@ -163,8 +163,7 @@ impl Traffic {
     pub(super) fn ratio(&self, now: Timestamp, site: &str) -> Option<f64> {
         let site = self.sites.get(site).filter(|site| site.first + RATIO_MINUTES_MIN <= minute(now))?;
         let minutes = site.last(minute(now), HOUR_MINUTES as u64);
-        let (hits, lookups) =
-            minutes.fold((0, 0), |(hits, all), minute| (hits + u64::from(minute.hits), all + u64::from(minute.lookups)));
+        let (hits, lookups) = minutes.fold((0, 0), |(hits, all), minute| (hits + u64::from(minute.hits), all + u64::from(minute.lookups)));
         (lookups >= HOUR_LOOKUPS_MIN).then(|| hits as f64 / lookups as f64)
     }
 

@@ -17,13 +17,8 @@ use crate::config::settings;
 const WAITING_MAX: usize = 64;
 
 /// The waits between one attempt and the next. After the last one, the notice has failed.
-const RETRIES: [Duration; 5] = [
-    Duration::from_secs(5),
-    Duration::from_secs(30),
-    Duration::from_mins(2),
-    Duration::from_mins(5),
-    Duration::from_mins(20),
-];
+const RETRIES: [Duration; 5] =
+    [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2), Duration::from_mins(5), Duration::from_mins(20)];
 
 /// The longest wait that a receiver can ask for.
 const ASKED_WAIT_MAX: Duration = Duration::from_mins(20);

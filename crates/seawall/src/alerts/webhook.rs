@@ -43,7 +43,9 @@ pub(super) async fn send(
     }
     let why = format!("the receiver answers {}", status.as_u16());
     match status {
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Failure::passing(why, asked_wait(response.headers().get(RETRY_AFTER)))),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
+            Err(Failure::passing(why, asked_wait(response.headers().get(RETRY_AFTER))))
+        }
         status if status.is_server_error() => Err(Failure::passing(why, asked_wait(response.headers().get(RETRY_AFTER)))),
         status if status.is_redirection() => {
             Err(Failure::last(format!("{why}, which leads elsewhere and is not followed: write the address that it leads to")))

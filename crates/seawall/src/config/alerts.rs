@@ -140,7 +140,10 @@ impl Resolver<'_> {
             ];
             for (key, span) in others {
                 if let Some(span) = span {
-                    self.wrong_at(Mistake::new(format!("{key} has no effect without webhook"), "write webhook = \"https://...\" too"), span);
+                    self.wrong_at(
+                        Mistake::new(format!("{key} has no effect without webhook"), "write webhook = \"https://...\" too"),
+                        span,
+                    );
                 }
             }
             return None;
@@ -165,7 +168,8 @@ impl Resolver<'_> {
     fn command(&mut self, file: &file::Alerts) -> Option<AlertCommand> {
         let Some(list) = &file.command else {
             if let Some(timeout) = &file.command_timeout {
-                let mistake = Mistake::new("command_timeout has no effect without command", "write command = [\"/usr/local/bin/notify\"] too");
+                let mistake =
+                    Mistake::new("command_timeout has no effect without command", "write command = [\"/usr/local/bin/notify\"] too");
                 self.wrong_at(mistake, timeout.span());
             }
             return None;
@@ -204,7 +208,9 @@ mod tests {
 
     #[test]
     fn the_address_of_a_webhook_is_whole_and_shown_to_nobody() {
-        for text in ["https://hooks.slack.com/services/T0/B0/XXX", "http://127.0.0.1:9000/", "https://ntfy.sh/topic?tpl=1&m=%7B%7B.text%7D%7D"] {
+        for text in
+            ["https://hooks.slack.com/services/T0/B0/XXX", "http://127.0.0.1:9000/", "https://ntfy.sh/topic?tpl=1&m=%7B%7B.text%7D%7D"]
+        {
             let url = text.parse::<WebhookUrl>().expect(text);
             assert_eq!(url.0.to_string(), text);
             assert!(!format!("{url:?}").contains("://"), "{url:?}");
