@@ -1,9 +1,9 @@
 //! The file in which alerts outlive the process. It lies in the folder of stored responses, and holds nothing secret.
 
 use std::{
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     io::{self, Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
 };
 
@@ -25,6 +25,7 @@ pub(super) fn read(dir: &Path) -> Option<String> {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn write(dir: &Path, text: &str) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let temporary = dir.join(TEMPORARY);
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(text.as_bytes())?;

@@ -22,7 +22,6 @@ use admin::{AlertLine, AlertTestRefused, AlertTried, AlertWay, AlertsState, Aler
 use insight::alerts::{Alerts, Notice, State as Firing};
 use parking_lot::Mutex;
 use semantics::Timestamp;
-use store::DiskState;
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::oneshot,
@@ -34,8 +33,8 @@ use self::{
     outbox::{Failure, Outbox, WAYS, Way},
 };
 use crate::{
-    config::settings::{self, Settings},
-    server::State,
+    config::settings,
+    server::{State, seen_folder},
 };
 
 /// How often it is looked at what is due.
@@ -202,7 +201,8 @@ impl Drop for Keeper {
 }
 
 async fn keep(state: &State, stopped: oneshot::Receiver<()>) {
-    let mut keeping = Keeping { state, written: None, trouble: false };
+    let folder = seen_folder(&state.plan.load().settings, &state.shared);
+    let mut keeping = Keeping { state, folder, written: None, trouble: false };
     keeping.read();
     let sending = async { tokio::join!(send_all(state, Way::Webhook), send_all(state, Way::Command)) };
     let probing = facts::probe(state);
@@ -240,6 +240,8 @@ async fn send_rest(state: &State, way: Way) {
 /// The looking, and what is written down of it.
 struct Keeping<'a> {
     state: &'a State,
+    /// The folder in which alerts are written down, if there is one.
+    folder: Option<PathBuf>,
     /// What was written last: how many alerts had changed, and when.
     written: Option<(u64, Timestamp)>,
     /// Whether it was said that nothing can be written.
@@ -257,17 +259,9 @@ impl Keeping<'_> {
         }
     }
 
-    /// Returns the folder of stored responses, if it is ours.
-    fn folder(&self) -> Option<PathBuf> {
-        let plan = self.state.plan.load();
-        let settings: &Settings = &plan.settings;
-        let (dir, _) = settings.disk_tier().filter(|_| self.state.shared.store.usage().disk != DiskState::Off)?;
-        Some(dir.to_owned())
-    }
-
     fn read(&mut self) {
         let now = self.state.shared.clock.now();
-        let Some(text) = self.folder().and_then(|folder| kept::read(&folder)) else { return };
+        let Some(text) = self.folder.as_deref().and_then(kept::read) else { return };
         match Alerts::read(&text, now) {
             Ok(alerts) => self.state.alerts.watching.lock().alerts = alerts,
             Err(error) => tracing::warn!("what is known of alerts begins anew, as the file is damaged: {error}"),
@@ -286,8 +280,8 @@ impl Keeping<'_> {
         let text = watching.alerts.kept();
         drop(watching);
         self.written = Some((changes, now));
-        let Some(folder) = self.folder() else { return };
-        match kept::write(&folder, &text) {
+        let Some(folder) = &self.folder else { return };
+        match kept::write(folder, &text) {
             Ok(()) => self.trouble = false,
             Err(error) if !self.trouble => {
                 self.trouble = true;

@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    future::Future,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
