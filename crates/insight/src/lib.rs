@@ -4,6 +4,7 @@
 //! Absent from this room: sockets, tasks, the clock (`now` is an argument), the cache. It knows requests as values, and keeps no client's address, no
 //! value of a cookie and no value of a query parameter.
 
+pub mod alerts;
 mod facts;
 pub mod filter;
 

@@ -183,6 +183,7 @@ impl Pipeline {
         let mut note = Note::of(Outcome::Hit);
         note.site = Some(site.id);
         note.client = client.and_then(|client| client.address);
+        note.scheme = client.map(|client| client.scheme);
         note.coding = coding;
         note.class = record.class;
         let status = write_head(stored, extent, coding, now, out);

@@ -61,7 +61,7 @@ pub use note::{CLASSES, Class, Note};
 pub use packed::Packing;
 pub use pipeline::Pipeline;
 pub use proof::PROOF_RESULTS;
-pub use purge::{Covered, OfSite, Publication, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
+pub use purge::{Covered, OfSite, Publication, Purge, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
 pub use question::Client;
 pub use record::Record;
 pub use response_fields::ResponseFields;

@@ -4,7 +4,9 @@ use std::{net::IpAddr, time::Duration};
 
 use http::{HeaderMap, header};
 use policy::CookieName;
-use semantics::{cache_status::Outcome, coding::Coding};
+use semantics::{Scheme, cache_status::Outcome, coding::Coding};
+
+use crate::admission::FirstStep;
 
 /// The account of how a response came about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,6 +21,8 @@ pub struct Note {
     pub origin_time: Option<Duration>,
     /// The client, if a trusted proxy named it.
     pub client: Option<IpAddr>,
+    /// The scheme that the client asked for; `None`: that of its connection.
+    pub scheme: Option<Scheme>,
     /// The content coding that the response has, if it is one of those we know.
     pub coding: Option<Coding>,
     /// The name of the rule or the failure that decided, as `Cache-Status` has it in `detail`; where that says nothing, as the outcome says enough, the
@@ -98,6 +102,12 @@ impl Note {
     /// Makes the note of a request that was answered by this rule and never got to the cache.
     pub(crate) fn ruled(rule: &'static str) -> Self {
         Self { rule: Some(rule), ..Self::default() }
+    }
+
+    /// Returns whether the request was a health check, which says nothing of the traffic.
+    #[must_use]
+    pub fn is_health_check(&self) -> bool {
+        self.outcome.is_none() && self.rule == Some(FirstStep::Health.name())
     }
 
     /// Makes the note of a request for which the cache did this.

@@ -133,6 +133,7 @@ impl Pipeline {
         let incoming = IncomingRequest { client, authority, parts, interim };
         let (response, mut note) = self.answered(&config, incoming, body).await;
         note.client = client.named();
+        note.scheme = Some(client.scheme);
         // A response without content, as a 304, is of the class of what it is about.
         if response.headers().contains_key(header::CONTENT_TYPE) {
             note.class = Class::of_response(response.headers());

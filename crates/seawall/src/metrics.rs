@@ -13,10 +13,11 @@ mod shown;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use admin::{
-    Histogram, Metric,
+    AlertLine, Histogram, Metric,
     MetricKind::{self, Counter, Gauge},
     Sample,
 };
+use insight::alerts::Kind;
 use pipeline::{
     BUCKET_MICROS, CLASSES, CookieCount, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, RuleCount, SiteSnapshot, Snapshot, Tally,
 };
@@ -55,6 +56,9 @@ const ADDRESSES_SHOWN: usize = 60;
 
 /// The certificates that have lines of their own.
 const CERTIFICATES_SHOWN: usize = 25;
+
+/// The alerts that have lines of their own.
+const ALERTS_SHOWN: usize = 25;
 
 /// The state from which all metrics of one answer are read.
 pub(crate) struct Seen<'a> {
@@ -135,6 +139,24 @@ fn rules<V: Into<admin::Value>>(seen: &Seen<'_>, of: impl Fn(&RuleCount) -> V) -
     seen.boards.rules.iter().map(|((site, rule), count)| Sample::labelled("site", site, of(count)).and("rule", *rule)).collect()
 }
 
+/// Returns 1 for each alert that stands, the oldest ones first, and for each name of which there are more; and 0 for each name of which there is none.
+fn alerts(seen: &Seen<'_>) -> Vec<Sample> {
+    let mut standing = seen.state.alerts.standing();
+    standing.sort_by_key(|alert| alert.from);
+    let sample = |name: &str, about: &str, stands: u64| Sample::labelled("name", name, stands).and("about", about);
+    let (shown, others) = standing.split_at(standing.len().min(ALERTS_SHOWN));
+    let mut samples: Vec<Sample> = shown.iter().map(|alert| sample(&alert.name, &alert.about, 1)).collect();
+    for name in Kind::ALL.map(Kind::name) {
+        let has = |alerts: &[AlertLine]| alerts.iter().any(|alert| alert.name == name);
+        if has(others) {
+            samples.push(sample(name, OTHER, 1));
+        } else if !has(shown) {
+            samples.push(sample(name, "", 0));
+        }
+    }
+    samples
+}
+
 /// Returns the certificates that are shown with a value of each: those that end first. The others are one, with the value that `worst` chooses.
 fn certificates(seen: &Seen<'_>, of: fn(&acme::Status) -> u64, worst: fn(u64, u64) -> u64) -> Vec<Sample> {
     let mut by_end: Vec<&acme::Status> = seen.certificates.iter().collect();
@@ -175,7 +197,7 @@ pub(crate) fn all(state: &State) -> Vec<Metric> {
 }
 
 /// The metrics, in the order of the page.
-pub(crate) static GROUPS: [Group; 9] = [
+pub(crate) static GROUPS: [Group; 10] = [
     Group {
         title: "Requests and responses",
         metrics: &[
@@ -778,6 +800,32 @@ pub(crate) static GROUPS: [Group; 9] = [
                 help: "Failed attempts to get the certificate since the last success.",
                 advice: "Above 0: `seawall certificates` and Seawall's log say why; `seawall check --acme` finds what is wrong.",
                 samples: |seen| certificates(seen, |of| u64::from(of.failures), u64::max),
+            },
+        ],
+    },
+    Group {
+        title: "Alerts",
+        metrics: &[
+            Definition {
+                name: "seawall_alert",
+                kind: Gauge,
+                labels: &["name", "about"],
+                help: "1: an alert stands that has this name, about this site, certificate or folder. 0, about nothing: no alert with this name stands.",
+                advice: "`seawall alerts` says what is wrong, and alerts.md what to do about it. The 25 that have stood longest have lines, `other` is about the others.",
+                samples: alerts,
+            },
+            Definition {
+                name: "seawall_alerts_sent_total",
+                kind: Counter,
+                labels: &["way", "result"],
+                help: "Alerts that were to be sent, once when they began and once when they ended, by way (`webhook`, `command`) and result: `sent`, `failed` (after all attempts), or `lost` (64 others were waiting).",
+                advice: "`failed` and `lost` should not rise: `seawall alerts` shows why the last one failed, and `seawall alerts test` tries it again.",
+                samples: |seen| {
+                    let of_way = |(way, counts): (&'static str, [(&'static str, u64); 3])| {
+                        counts.map(|(result, n)| Sample::labelled("way", way, n).and("result", result))
+                    };
+                    seen.state.alerts.sent().flat_map(of_way).collect()
+                },
             },
         ],
     },

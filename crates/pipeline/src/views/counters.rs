@@ -351,7 +351,7 @@ impl Counters {
     /// Counts a response that was sent, or whose client left.
     pub fn responded(&self, note: &Note, sent: &Sent) {
         let Sent { status, body_bytes, took, complete } = *sent;
-        let outcome = note.outcome.map_or(NONE, index);
+        let outcome = note.result();
         let site = self.site(note.site);
         add(&site.responses[usize::from(status / 100).min(5)], 1);
         let tally = site.tallies[outcome * CLASSES.len() + note.class as usize].get_or_init(Box::default);
@@ -462,6 +462,14 @@ impl Counters {
             to.requests += count.requests;
             to.origin_micros += count.origin_micros;
         }
+    }
+}
+
+impl Note {
+    /// Returns the place of what the cache did in [`OUTCOMES`].
+    #[must_use]
+    pub fn result(&self) -> usize {
+        self.outcome.map_or(NONE, index)
     }
 }
 

@@ -6,7 +6,7 @@
 use super::{error::Mistake, suggest::closest};
 
 /// The sections in the order of the manual. The first one is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 22] = [
     (
         "",
         &[
@@ -31,6 +31,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
             "compress",
             "purge",
             "refill",
+            "alerts",
             "route",
             "site",
         ],
@@ -136,6 +137,25 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
     ("compress", &["enabled", "types", "min_size", "exclude", "passed", "dictionaries"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
+    (
+        "alerts",
+        &[
+            "webhook",
+            "webhook_resolved",
+            "webhook_secret",
+            "webhook_fields",
+            "command",
+            "command_timeout",
+            "server",
+            "off",
+            "after",
+            "clear_after",
+            "server_errors",
+            "hit_ratio_fall",
+            "certificate_left",
+            "disk_free",
+        ],
+    ),
     ("route", &["path", "source", "strip_prefix", "cache", "origin"]),
     (
         "site",

@@ -5,6 +5,7 @@
 
 mod acme;
 mod again;
+mod alerts;
 mod auth;
 mod blog;
 mod codings;
@@ -50,6 +51,7 @@ mod recognition;
 mod refill;
 mod reload;
 mod routes;
+mod seeing;
 mod shutdown;
 mod site;
 mod sites;

@@ -169,6 +169,7 @@ async fn two_thousand_lines_are_enough_for_256_sites() {
     // Nothing here has a certificate, an alert or a schedule, and hardly anything was refused.
     let lines = |family: &Family| 2 + family.samples.len();
     let bounds = [
+        ("seawall_alert", 30),
         ("seawall_certificate_end_seconds", 26),
         ("seawall_certificate_failures", 26),
         ("seawall_refused_total", 41),
