@@ -93,9 +93,8 @@ impl Seawall {
     pub(crate) fn before(origin: u16, more: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (port, tls, admin) = (free_port(), free_port(), free_port());
-        let site = |name: &str, kind: &str| {
-            format!("[[site]]\nhosts = [\"{name}\"]\nsource = \"http://127.0.0.1:{origin}\"\nkind = \"{kind}\"\n")
-        };
+        let site =
+            |name: &str, kind: &str| format!("[[site]]\nhosts = [\"{name}\"]\nsource = \"http://127.0.0.1:{origin}\"\nkind = \"{kind}\"\n");
         let config = format!(
             "[server]\nlisten = [\"127.0.0.1:{port}\"]\nadmin = \"127.0.0.1:{admin}\"\nadmin_token_file = \"token\"\nworkers = 2\n\
              [tls]\nlisten = [\"127.0.0.1:{tls}\"]\n[acme]\ndirectory = \"https://127.0.0.1:9/directory\"\ndir = \"acme\"\n\
