@@ -69,7 +69,7 @@ pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
-pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot, Tally};
+pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

@@ -136,6 +136,12 @@ impl Shared {
         self.cookies.of(site)
     }
 
+    /// Returns the cookies that kept something from the cache, of all sites that were ever served, by the site's number.
+    #[must_use]
+    pub fn cookies_of_all(&self) -> Vec<(u16, CookieName, CookieCount)> {
+        self.cookies.all()
+    }
+
     pub(crate) fn is_certified(&self, host: &str) -> bool {
         self.certified.get().is_some_and(|certified| certified(host))
     }

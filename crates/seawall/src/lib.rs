@@ -3,6 +3,7 @@
 //! Absent: logic of serving; it only calls the other rooms.
 
 mod access_log;
+mod alerts;
 mod automatic;
 mod banner;
 mod blogs;

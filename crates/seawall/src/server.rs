@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -32,12 +32,14 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
+    alerts,
     automatic::{self, Automatic},
     blogs,
     certificates::Files,
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
     log_writer,
+    metrics::Shown,
     passed::PassedSockets,
     plan::Plan,
     recognition::{
@@ -80,6 +82,8 @@ pub struct Server {
     _looking: std::sync::mpsc::SyncSender<()>,
     /// The thread that asks servers what they are.
     recognising: Option<Keeper>,
+    /// The thread that looks for what is wrong, and tells of it.
+    watching: Option<alerts::Keeper>,
     /// The thread that takes what was counted in each second.
     seconds: Option<SecondHand>,
     /// What sends spans to a collector.
@@ -121,6 +125,12 @@ pub(crate) struct State {
     pub(crate) schedules: schedule::Notes,
     /// What became of spans.
     pub(crate) span_counts: Arc<traces::Counts>,
+    /// How many runs of all schedules were done, and how many failed.
+    pub(crate) schedule_runs: [AtomicU64; 2],
+    /// Who has lines of their own in the metrics.
+    pub(crate) shown: Shown,
+    /// What is wrong, and what is told of it.
+    pub(crate) alerts: alerts::Board,
 }
 
 /// A function that reads the configuration again.
@@ -219,6 +229,9 @@ impl Server {
             watched: keeper::Notes::default(),
             schedules: schedule::Notes::default(),
             span_counts,
+            schedule_runs: Default::default(),
+            shown: Shown::default(),
+            alerts: alerts::Board::default(),
         });
         state.seeing.know_sites(&plan, started.as_millis());
         let seconds = SecondHand::start(Arc::clone(&state))?;
@@ -236,6 +249,7 @@ impl Server {
             automatic,
             _looking: looking,
             recognising: None,
+            watching: None,
             seconds: Some(seconds),
             export,
         };
@@ -301,6 +315,20 @@ impl Server {
         let keeper = Keeper::start(Arc::clone(&self.state), known, changed).context("servers cannot be asked what they are")?;
         self.recognising = Some(keeper);
         Ok(())
+    }
+
+    /// Looks for what is wrong from now on, and tells of it as `[alerts]` says.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn keep_watching(&mut self) -> anyhow::Result<()> {
+        self.watching = Some(alerts::Keeper::start(Arc::clone(&self.state)).context("nobody can be told of alerts")?);
+        Ok(())
+    }
+
+    /// Looks on this thread for what is wrong, as far as that is due by the server's clock. For tests and tools.
+    pub fn look_for_alerts(&self) {
+        self.state.alerts.look(&self.state);
     }
 
     /// Carries out an order to purge, as the admin API does.
@@ -458,6 +486,7 @@ impl Server {
 
     fn join(&mut self) {
         self.recognising = None;
+        self.watching = None;
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
@@ -581,7 +610,7 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
 }
 
 /// Returns the folder in which what is seen of the traffic is kept: that of the cache, if it can be used.
-fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBuf> {
+pub(crate) fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBuf> {
     let dir = settings.cache_disk.as_ref()?.dir.clone()?;
     let is_refused = settings.disk_tier().is_some() && shared.store.usage().disk == DiskState::Off;
     (!is_refused).then_some(dir)

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     addresses::{AdminAddress, TrustedProxy},
+    alerts::{AlertWord, WebhookField, WebhookUrl},
     auth::{ProtectedPath, Realm},
     compress::{PassedWord, PathPattern, TypePattern},
     ghost::{MemberSecret, SecretText},
@@ -98,6 +99,8 @@ pub struct File {
     pub purge: Purge,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub refill: Refill,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub alerts: Alerts,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub route: Vec<Spanned<Route>>,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -941,6 +944,93 @@ pub struct Refill {
     ///
     /// Default: `2`.
     pub concurrency: Given<Count>,
+}
+
+/// `[alerts]`: what you are told without asking.
+///
+/// Seawall watches the servers behind your sites, hit ratios, certificates, disks, and errors. What is wrong stands in `seawall status`, in
+/// `seawall alerts` and in the dashboard. With `webhook` or `command` you are told when it begins and when it is over; `seawall alerts test` tries
+/// that. [alerts.md](alerts.md) says what each alert means, and shows this for Slack, ntfy and others.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Alerts {
+    /// The address to which an alert is sent when it begins and when it ends: `POST`, with JSON. Its `text` is what Slack, Mattermost and others
+    /// show. Redirects are not followed. If there is no answer in 10 seconds, or one with a status of 500 and above, Seawall tries again: six times in
+    /// half an hour. At most 64 alerts wait to be sent; further ones are lost, and counted. The address may be a secret: it is not shown in logs.
+    ///
+    /// Default: none.
+    pub webhook: Given<WebhookUrl>,
+
+    /// Another address for the end of an alert, such as that of a check at healthchecks.io, which has one for "failed" and one for "well".
+    ///
+    /// Default: none; then it is sent to `webhook` as well.
+    pub webhook_resolved: Given<WebhookUrl>,
+
+    /// A secret by which the receiver knows that Seawall sent it. The field `Seawall-Signature: sha256=HEX` then has the HMAC (SHA-256) of the
+    /// content.
+    ///
+    /// Default: none; the field is not sent.
+    pub webhook_secret: Given<SecretText>,
+
+    /// Fields of the request, such as `"Authorization: Bearer tk_1234"`; at most 16.
+    ///
+    /// Default: `[]`.
+    pub webhook_fields: Listed<WebhookField>,
+
+    /// A program that is run when an alert begins and when it ends, and its arguments: `["/usr/local/bin/notify", "--loud"]`. It gets the same JSON
+    /// on its standard input. It is run without a shell, as Seawall's user, and once: a program that fails is not run again. A relative path begins at
+    /// the folder of this file.
+    ///
+    /// Default: none.
+    pub command: Listed<String>,
+
+    /// How long the program may take; 1s to 10m. Then it is killed.
+    ///
+    /// Default: `"30s"`.
+    pub command_timeout: Given<Period>,
+
+    /// The name of this server in what is sent.
+    ///
+    /// Default: none; then the machine's own name.
+    pub server: Given<String>,
+
+    /// Alerts that you do not want: `"origin-down"`, `"hit-ratio"`, `"certificate"`, `"disk"`, `"server-errors"`.
+    ///
+    /// Default: `[]`.
+    pub off: Listed<AlertWord>,
+
+    /// How long something must be wrong, without a break, before the alert begins; up to 1d.
+    ///
+    /// Default: `"1m"`.
+    pub after: Given<Period>,
+
+    /// How long it must be right, without a break, before the alert ends; up to 7d. Something that comes and goes is one alert, and not many.
+    ///
+    /// Default: `"5m"`.
+    pub clear_after: Given<Period>,
+
+    /// The share of a site's responses in five minutes that may be server errors (a status of 500 and above), in per cent; 1 to 100. Fewer than ten
+    /// errors are no alert.
+    ///
+    /// Default: `5`.
+    pub server_errors: Given<Count>,
+
+    /// How far a site's hit ratio of the last hour may be below that of the same hour a week ago, in percentage points; 1 to 100. There must be 200
+    /// requests in each hour, so that it is no chance, and Seawall must have seen that week.
+    ///
+    /// Default: `20`.
+    pub hit_ratio_fall: Given<Count>,
+
+    /// The time before a certificate's end from which it is an alert; 1d to 90d. For a certificate that Seawall renews by itself, that is only so if
+    /// the renewal fails, or on its last day.
+    ///
+    /// Default: `"7d"`.
+    pub certificate_left: Given<Period>,
+
+    /// The space that should be free on the disks of `dir` in `[cache]` and of the access log; up to 16TiB.
+    ///
+    /// Default: `"1GiB"`.
+    pub disk_free: Given<ByteSize>,
 }
 
 /// `[[route]]` and `[[site.route]]`: a part of a site for which another server answers.

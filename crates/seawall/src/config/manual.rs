@@ -46,6 +46,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Compress", "compress"),
         ("Purge", "purge"),
         ("Refill", "refill"),
+        ("Alerts", "alerts"),
         ("Route", "route"),
         ("Site", "site"),
     ];
@@ -90,6 +91,7 @@ your file with `seawall check`: it shows every error with its line and what to d
 | ask for a password, add fields | [`[auth]`](#auth-and-siteauth-a-password-for-a-site-or-for-parts-of-it-http-basic-rfc-7617), [`[headers]`](#headers-and-siteheaders-fields-to-add-to-the-origins-responses-and-to-remove-from-them) |
 | write an access log | [`[log]`](#log-the-access-log) |
 | trace requests | [`[traces]`](#traces-spans-for-an-opentelemetry-collector) |
+| be told when something is wrong | [`[alerts]`](#alerts-what-you-are-told-without-asking) |
 
 Without `--config` and SOURCE, Seawall reads `./seawall.toml` if it exists. A flag overrides its environment variable, both override the file, and the file
 overrides the default. An empty variable counts as absent. Relative paths in the file begin at the file's folder.
@@ -161,13 +163,14 @@ fn the_manual_and_the_list_of_keys_are_complete() {
         "compress",
         "purge",
         "refill",
+        "alerts",
         "route",
         "site",
     ];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
-        // In a route, `cache` is a key, and in `[php]`, `server` is.
-        let is_key = |key: &str| !subsections.contains(&key) || matches!((name, key), ("route", "cache") | ("php", "server"));
+        // In a route, `cache` is a key, and in `[php]` and `[alerts]`, `server` is.
+        let is_key = |key: &str| !subsections.contains(&key) || matches!((name, key), ("route", "cache") | ("php" | "alerts", "server"));
         let listed: Vec<&str> = keys.iter().copied().filter(|key| is_key(key)).collect();
         assert_eq!(section.keys.iter().map(|key| key.name).collect::<Vec<_>>(), listed, "[{name}]");
         for key in &section.keys {

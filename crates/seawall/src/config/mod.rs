@@ -6,6 +6,7 @@
 
 pub mod acme;
 mod addresses;
+pub mod alerts;
 pub mod auth;
 pub mod compress;
 pub mod error;

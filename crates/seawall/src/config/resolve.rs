@@ -83,6 +83,7 @@ impl<'a> Resolver<'a> {
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
         let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
         let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
+        let alerts = self.alerts(&file.alerts);
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
         let listens_for_tcp_alone = !server.listen.iter().any(|listen| matches!(listen, Listen::Unix(_)));
@@ -108,6 +109,7 @@ impl<'a> Resolver<'a> {
             cache_disk,
             purge,
             refill,
+            alerts,
             sites,
             warnings,
         })

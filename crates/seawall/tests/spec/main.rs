@@ -5,6 +5,7 @@
 
 mod acme;
 mod again;
+mod alerts;
 mod auth;
 mod blog;
 mod codings;
