@@ -267,7 +267,10 @@ fn scripted(line: &Json) -> (&'static str, (&'static str, &'static str)) {
         _ if line["method"] == "POST" => ("api", ("method", "")),
         "/private" => ("document", ("no-store", "")),
         "/session" => ("document", ("set-cookie", "PHPSESSID")),
-        "/broken" => ("document", ("status", "")),
+        // RFC 9111 §3: without a lifetime, and of a status to which none may be given, it is not stored.
+        "/broken" => ("document", ("unfresh", "")),
+        // RFC 9110 §9.3.2: what answers a HEAD has no content to store.
+        _ if line["method"] == "HEAD" => ("document", ("method", "")),
         "/style.css" => cold("style"),
         "/picture.webp" => cold("picture"),
         "/feed" => cold("feed"),
@@ -357,7 +360,7 @@ async fn what_is_shown_is_what_the_access_log_says() {
         for ((rule, detail), logged) in sums(&of_site, |line| (line["cache"] != "HIT").then(|| scripted(line).1)) {
             reasons.push((host.clone(), rule.to_owned(), detail.to_owned(), logged.requests, logged.origin_micros));
         }
-        for (path, logged) in sums(&of_site, |line| (line["cache"] == "MISS").then(|| line["target"].as_str().expect("text"))) {
+        for (path, logged) in sums(&of_site, |line| (line["cache"] != "HIT").then(|| line["target"].as_str().expect("text"))) {
             missed.push((format!("http://{host}{path}"), logged.requests, logged.origin_micros));
         }
         let sessions = of_site.iter().filter(|line| line["target"] == "/session").count() as u64;
