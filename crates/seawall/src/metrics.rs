@@ -197,7 +197,7 @@ pub(crate) fn all(state: &State) -> Vec<Metric> {
 }
 
 /// The metrics, in the order of the page.
-pub(crate) static GROUPS: [Group; 10] = [
+pub(crate) static GROUPS: [Group; 11] = [
     Group {
         title: "Requests and responses",
         metrics: &[

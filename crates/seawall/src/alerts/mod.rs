@@ -214,6 +214,12 @@ async fn keep(state: &State, stopped: oneshot::Receiver<()>) {
     }
     let rest = async { tokio::join!(send_rest(state, Way::Webhook), send_rest(state, Way::Command)) };
     let _ = timeout(LAST_WORDS, rest).await;
+    for way in WAYS {
+        let left = state.alerts.outbox(way).waiting();
+        if left > 0 {
+            tracing::warn!("{left} alerts were not sent by the {} before the end", way.name());
+        }
+    }
     keeping.write(true);
 }
 
@@ -228,12 +234,13 @@ async fn send_all(state: &State, way: Way) {
 /// Sends what is in an outbox. The settings are looked at for each notice: a reload may have changed them.
 async fn send_rest(state: &State, way: Way) {
     let outbox = state.alerts.outbox(way);
-    while let Some(notice) = outbox.take() {
+    while let Some(notice) = outbox.first() {
         let plan = state.plan.load_full();
         let settings = &plan.settings.alerts;
         let transport = if way == Way::Webhook { transport(settings) } else { None };
         let once = || send(way, settings, transport.as_deref(), &notice, state.shared.clock.now());
         outbox.deliver(way, once).await;
+        outbox.done();
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::{sync::Notify, time::sleep};
 
 use crate::config::settings;
 
-/// The most notices that wait. A further one is lost, and counted. At 1 KiB each, that is 64 KiB.
+/// The most notices that wait or are under way. A further one is lost, and counted. At 1 KiB each, that is 64 KiB.
 const WAITING_MAX: usize = 64;
 
 /// The waits between one attempt and the next. After the last one, the notice has failed.
@@ -111,9 +111,14 @@ impl Outbox {
         self.filled.notified().await;
     }
 
+    /// Returns what has waited longest. It stays in until it is [`done`](Self::done), so that the end of the process finds what is under way.
+    pub(super) fn first(&self) -> Option<Notice> {
+        self.waiting.lock().front().cloned()
+    }
+
     /// Takes out what has waited longest.
-    pub(super) fn take(&self) -> Option<Notice> {
-        self.waiting.lock().pop_front()
+    pub(super) fn done(&self) {
+        self.waiting.lock().pop_front();
     }
 
     /// Tries to send until it succeeds or there is no hope, and counts what came of it.

@@ -58,10 +58,11 @@ impl FromStr for WebhookUrl {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let remedy = "write a whole address, such as \"https://hooks.example.org/seawall\"";
-        let Ok(url) = text.parse::<Uri>() else { return Err(Mistake::new("this is not the address of a webhook", remedy)) };
-        if !matches!(url.scheme_str(), Some("http" | "https")) || url.host().is_none_or(str::is_empty) {
-            return Err(Mistake::new("a webhook's address begins with http:// or https:// and a host", remedy));
+        if !text.starts_with("http://") && !text.starts_with("https://") {
+            return Err(Mistake::new("a webhook's address begins with http:// or https://", remedy));
         }
+        let url = text.parse::<Uri>().ok().filter(|url| url.host().is_some_and(|host| !host.is_empty()));
+        let url = url.ok_or_else(|| Mistake::new("this is not the address of a webhook", remedy))?;
         if url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
             let remedy = "leave out everything before and including the \"@\", and write webhook_fields = [\"Authorization: ...\"]";
             return Err(Mistake::new("a webhook's address cannot carry a user name", remedy));
@@ -136,7 +137,7 @@ impl Resolver<'_> {
             let others = [
                 ("webhook_resolved", file.webhook_resolved.as_ref().map(Spanned::span)),
                 ("webhook_secret", file.webhook_secret.as_ref().map(Spanned::span)),
-                ("webhook_fields", file.webhook_fields.as_ref().map(Spanned::span)),
+                ("webhook_fields", file.webhook_fields.as_ref().filter(|list| !list.get_ref().is_empty()).map(Spanned::span)),
             ];
             for (key, span) in others {
                 if let Some(span) = span {
@@ -166,16 +167,9 @@ impl Resolver<'_> {
     }
 
     fn command(&mut self, file: &file::Alerts) -> Option<AlertCommand> {
-        let Some(list) = &file.command else {
-            if let Some(timeout) = &file.command_timeout {
-                let mistake =
-                    Mistake::new("command_timeout has no effect without command", "write command = [\"/usr/local/bin/notify\"] too");
-                self.wrong_at(mistake, timeout.span());
-            }
-            return None;
-        };
         let said = self.said(&file.command_timeout);
         let timeout: Duration = self.within("command_timeout", said, seconds(30), seconds(1)..=seconds(600)).0;
+        let list = file.command.as_ref()?;
         let words = list.get_ref();
         let Some((program, arguments)) = words.split_first().filter(|_| words.len() <= ARGUMENTS_MAX) else {
             let remedy = format!("write the program and its arguments, each a text of its own, at most {ARGUMENTS_MAX}");
@@ -219,10 +213,10 @@ mod tests {
             ("hooks.example.org/x", "http://"),
             ("/x", "http://"),
             ("ftp://hooks.example.org", "http://"),
+            ("", "http://"),
             ("https://user:word@hooks.example.org/", "user name"),
-            ("https://", "address"),
-            ("a b", "address"),
-            ("", "address"),
+            ("https://", "not the address"),
+            ("https://a b", "not the address"),
         ] {
             let mistake = text.parse::<WebhookUrl>().expect_err(text);
             assert!(mistake.problem.contains(piece), "{text}: {mistake:?}");

@@ -955,8 +955,9 @@ pub struct Refill {
 #[serde(deny_unknown_fields, default)]
 pub struct Alerts {
     /// The address to which an alert is sent when it begins and when it ends: `POST`, with JSON. Its `text` is what Slack, Mattermost and others
-    /// show. Redirects are not followed. If there is no answer in 10 seconds, or one with a status of 500 and above, Seawall tries again: six times in
-    /// half an hour. At most 64 alerts wait to be sent; further ones are lost, and counted. The address may be a secret: it is not shown in logs.
+    /// show. Redirects are not followed. If there is no answer in 10 seconds, or one with a status of 408, 429 or 500 and above, Seawall tries again:
+    /// five times in half an hour. At most 64 messages wait to be sent; further ones are lost, and counted. The address may be a secret: only its host is
+    /// shown.
     ///
     /// Default: none.
     pub webhook: Given<WebhookUrl>,
@@ -966,8 +967,8 @@ pub struct Alerts {
     /// Default: none; then it is sent to `webhook` as well.
     pub webhook_resolved: Given<WebhookUrl>,
 
-    /// A secret by which the receiver knows that Seawall sent it. The field `Seawall-Signature: sha256=HEX` then has the HMAC (SHA-256) of the
-    /// content.
+    /// A secret by which the receiver knows that Seawall sent it. The field `Seawall-Signature: t=SECONDS, sha256=HEX` then has the HMAC (SHA-256) of
+    /// the seconds, a dot and the content.
     ///
     /// Default: none; the field is not sent.
     pub webhook_secret: Given<SecretText>,

@@ -6,7 +6,7 @@
 use super::{error::Mistake, suggest::closest};
 
 /// The sections in the order of the manual. The first one is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 22] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 23] = [
     (
         "",
         &[

@@ -25,7 +25,7 @@ impl Key {
 
 /// Returns the sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 22] = [
+    const NAMES: [(&str, &str); 23] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
