@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use admin_api::{
-    CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused,
+    CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation, Inventory, Moment, PurgeDone, PurgeRefused,
     Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand,
 };
 use axum::{
@@ -38,6 +38,7 @@ GET  /status    what runs: sites, their servers, the cache, the metrics; as JSON
 GET  /seen      sums of what happened, and what leads them: ?site=NAME
 GET  /series    what happened when: ?site=NAME&span=hour, day or week
 GET  /recent    the last requests that were not plain hits: ?after=NUMBER
+GET  /moment    what happened in the last second
 POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
 POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
@@ -61,6 +62,7 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
         .route("/seen", get(seen))
         .route("/series", get(series))
         .route("/recent", get(recent))
+        .route("/moment", get(moment))
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/reload", post(reload))
@@ -182,6 +184,10 @@ struct After {
 
 async fn recent(State(console): Shared, Query(After { after }): Query<After>) -> Json<Recent> {
     Json(console.recent(after))
+}
+
+async fn moment(State(console): Shared) -> Json<Moment> {
+    Json(console.moment())
 }
 
 /// Takes JSON whatever `Content-Type` says: that field is what keeps forms of web pages out elsewhere, and here the token does.
