@@ -13,6 +13,7 @@ mod explain;
 mod health;
 mod help;
 mod import;
+mod log;
 mod manual;
 mod mistyped;
 mod new;
@@ -22,6 +23,7 @@ mod reload;
 mod serve;
 mod status;
 mod theme;
+mod top;
 mod tune;
 mod warm;
 
@@ -66,7 +68,7 @@ impl Entry {
 }
 
 /// Every command, in groups, in the order in which they are needed.
-const GROUPS: [(&str, &[Entry]); 5] = [
+const GROUPS: [(&str, &[Entry]); 6] = [
     (
         "Begin",
         &[
@@ -83,6 +85,7 @@ const GROUPS: [(&str, &[Entry]); 5] = [
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],
     ),
+    ("See", &[entry::<top::Top>(), entry::<log::Log>()]),
     ("Measure", &[entry::<bench::Bench>()]),
     ("Manage the cache", &[entry::<explain::Explain>(), entry::<purge::Purge>(), entry::<warm::Warm>()]),
     ("More", &[entry::<help::Help>(), entry::<completions::Completions>(), entry::<manual::Manual>()]),
