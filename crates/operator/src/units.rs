@@ -68,7 +68,7 @@ pub(crate) fn micros(micros: u64) -> String {
         () if millis < 999.5 => format!("{millis:.0} ms"),
         () if seconds < 9.95 => format!("{seconds:.1} s"),
         () if seconds < 59.5 => format!("{seconds:.0} s"),
-        () => span((micros + 500_000) / 1_000_000),
+        () => span(micros.saturating_add(500_000) / 1_000_000),
     }
 }
 

@@ -283,7 +283,7 @@ impl Sheet<'_> {
         };
         self.gauge(picture, "hits", &hits, Color::Green, |second| {
             let (hits, requests) = (second[Column::Hits as usize], second[Column::Requests as usize]);
-            (hits * 1_000).checked_div(requests)
+            hits.saturating_mul(1_000).checked_div(requests)
         });
         let origin = match sum(Column::OriginRequests) {
             0 => "not asked".to_owned(),
