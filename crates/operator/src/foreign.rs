@@ -10,16 +10,23 @@ use ratatui::text::Span;
 /// The marks that may stand above and below a letter. Languages need two; piles of them grow over other lines.
 const MARKS_MAX: u32 = 2;
 
-/// Writes text so that a terminal shows all of it.
+/// The letters of a text that are shown at most: two pages of them help nobody, and are measured and written each second.
+const LETTERS_MAX: usize = 1_000;
+
+/// Writes text so that a terminal shows all of it; `…` stands for the end of one that is very long.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     // Most texts are plain, and many of them are shown each second.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+    if text.len() <= LETTERS_MAX && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len());
+    let mut shown = String::with_capacity(text.len().min(2 * LETTERS_MAX));
     // A mark needs a letter before it.
     let mut marks = MARKS_MAX;
-    for letter in text.chars() {
+    for (number, letter) in text.chars().enumerate() {
+        if number == LETTERS_MAX {
+            shown.push('…');
+            break;
+        }
         let is_mark = columns_of(letter) == 0;
         if acts(letter) || (is_mark && marks == MARKS_MAX) {
             shown.extend(letter.escape_unicode());
@@ -61,7 +68,7 @@ pub(crate) fn shell_word(text: &str) -> String {
 
 /// Tells whether a letter does something to the text around it, or is not to be seen: controls, marks of direction, separators of lines, fillers, what
 /// has no width by its meaning (the Default_Ignorable_Code_Point of Unicode), and spaces that look like the usual one.
-const fn acts(letter: char) -> bool {
+fn acts(letter: char) -> bool {
     (letter.is_control() || letter.is_whitespace() && letter != ' ')
         || matches!(
             letter,
@@ -115,6 +122,14 @@ mod tests {
         }
         for plain in ["", "/hello?a=…", "<script>alert(1)</script>", "\\u{1b}", "héllo 東京 שלום 👍", "Mozilla/5.0 (X11)"] {
             assert_eq!(visible(plain), plain);
+        }
+    }
+
+    #[test]
+    fn what_is_very_long_is_cut_off() {
+        for letter in ["a", "é"] {
+            assert_eq!(visible(&letter.repeat(8 << 10)), format!("{}…", letter.repeat(LETTERS_MAX)));
+            assert_eq!(visible(&letter.repeat(LETTERS_MAX)), letter.repeat(LETTERS_MAX));
         }
     }
 

@@ -150,7 +150,10 @@ fn json(line: &RequestLine) -> String {
 
 /// Returns the titles of the columns of a line.
 fn titles(colour: bool) -> String {
-    let titles = format!("{:<20} {:>6} {:<11} {:<24} {:>8} {:>8} {:>10} {}", "time (UTC)", "status", "result", "rule", "took", "origin", "sent", "request");
+    let titles = format!(
+        "{:<20} {:>6} {:<11} {:<24} {:>8} {:>8} {:>10} {}",
+        "time (UTC)", "status", "result", "rule", "took", "origin", "sent", "request"
+    );
     styled(titles, Style::Dim, colour) + "\n"
 }
 
@@ -282,7 +285,8 @@ mod tests {
         let expected = "1994-11-06T08:49:37Z    200 miss        cold                        31 ms    31 ms    7.2 KiB GET https://blog.example/7?page=… by curl\n";
         assert_eq!(noted.lines, [expected]);
         assert!(noted.told.is_empty(), "what left the list before anybody asked is no loss: {:?}", noted.told);
-        let shared = RequestLine { collapsed: true, complete: false, rule: "cookie".to_owned(), detail: "PHPSESSID".to_owned(), ..request(1) };
+        let shared =
+            RequestLine { collapsed: true, complete: false, rule: "cookie".to_owned(), detail: "PHPSESSID".to_owned(), ..request(1) };
         let line = text(&shared, false);
         assert!(line.contains(" cookie PHPSESSID ") && line.ends_with(" by curl (shared, broken off)\n"), "{line}");
         // The titles stand above their columns.

@@ -31,7 +31,7 @@ pub(crate) fn about(seconds: u64) -> String {
 
 /// Writes how many there are of something: `one` is its name if there is one, `many` if there are none or several.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
+    format!("{} {}", self::number(number), if number == 1 { one } else { many })
 }
 
 /// Writes a number with commas between thousands.
@@ -130,7 +130,10 @@ mod tests {
 
     #[test]
     fn one_is_not_called_many() {
-        assert_eq!([0, 1, 2].map(|number| count(number, "address", "addresses")), ["0 addresses", "1 address", "2 addresses"]);
+        assert_eq!(
+            [0, 1, 2, 3_456].map(|number| count(number, "address", "addresses")),
+            ["0 addresses", "1 address", "2 addresses", "3,456 addresses"]
+        );
     }
 
     #[test]

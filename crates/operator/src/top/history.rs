@@ -18,9 +18,7 @@ pub(super) type Second = [u64; COLUMNS.len()];
 pub(super) enum Column {
     Requests,
     Hits,
-    Misses = 3,
-    Passes,
-    ServerErrors,
+    ServerErrors = 5,
     ClientErrors,
     Bytes,
     HitBytes,
@@ -43,19 +41,13 @@ pub(super) struct History {
 impl History {
     /// Begins with what the server has counted before.
     pub(super) fn of(series: &Series) -> Self {
-        let places: Vec<Option<usize>> =
-            COLUMNS.iter().map(|name| series.columns.iter().position(|column| column == name)).collect();
+        let places: Vec<Option<usize>> = COLUMNS.iter().map(|name| series.columns.iter().position(|column| column == name)).collect();
         let second = |row: &Option<Vec<u64>>| {
             let row = row.as_ref()?;
             Some(std::array::from_fn(|column| places[column].and_then(|place| row.get(place)).copied().unwrap_or_default()))
         };
         let skipped = series.rows.len().saturating_sub(KEPT);
         Self { end: series.from + series.rows.len() as u64, seconds: series.rows.iter().skip(skipped).map(second).collect() }
-    }
-
-    /// Tells whether seconds before `moment` are missing.
-    pub(super) fn misses_some_before(&self, moment: &Moment) -> bool {
-        moment.at > self.end + 1
     }
 
     /// Adds the second of a moment, of all sites or of one. One that is there already is not added again.
@@ -128,8 +120,6 @@ mod tests {
         for (column, name) in [
             (Column::Requests, "requests"),
             (Column::Hits, "hits"),
-            (Column::Misses, "misses"),
-            (Column::Passes, "passes"),
             (Column::ServerErrors, "server_errors"),
             (Column::ClientErrors, "client_errors"),
             (Column::Bytes, "bytes"),
@@ -157,7 +147,6 @@ mod tests {
         assert_eq!(requests(&history), [Some(5), None, Some(7)]);
         // The second that ended at 103 is the newest of the series.
         for (at, count) in [(103, 1), (104, 2), (104, 3), (106, 4)] {
-            assert_eq!(history.misses_some_before(&moment(at, count)), at == 106);
             history.add(&moment(at, count), None);
         }
         assert_eq!(requests(&history), [Some(5), None, Some(7), Some(2), None, Some(4)]);

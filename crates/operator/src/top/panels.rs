@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     foreign::{shell_word, visible},
-    units::{about, bytes, micros, number as digits, share, span, time_of_day},
+    units::{about, bytes, count, micros, number as digits, share, span, time_of_day},
 };
 
 /// A list.
@@ -112,6 +112,14 @@ fn ago(picture: &Picture, at: u64) -> String {
     format!("{} ago", about(picture.now().saturating_sub(at) / 1_000))
 }
 
+fn asked(requests: u64) -> String {
+    count(requests, "request", "requests")
+}
+
+fn answered(responses: u64) -> String {
+    count(responses, "response", "responses")
+}
+
 fn explain(url: &str) -> (&'static str, String) {
     ("to see why", format!("seawall explain {}", shell_word(url)))
 }
@@ -125,7 +133,7 @@ fn reasons(picture: &Picture) -> Table {
         let Reason { site, rule: name, detail, requests, origin_micros, example, remedy } = reason;
         let mut details = vec![
             ("reason", format!("{} at {}", rule(name, detail), plain(site))),
-            ("cost", format!("{} requests, {} of the origin's time", digits(*requests), micros(*origin_micros))),
+            ("cost", format!("{}, {} of the origin's time", asked(*requests), micros(*origin_micros))),
         ];
         if !remedy.is_empty() {
             details.push(("what would end it", plain(remedy)));
@@ -154,10 +162,8 @@ fn reasons(picture: &Picture) -> Table {
 
 fn page(line: &PageLine) -> Vec<(&'static str, String)> {
     let error = if line.error > 0 { format!(" (at most {} too many)", digits(line.error)) } else { String::new() };
-    let mut details = vec![
-        ("page", plain(&line.url)),
-        ("requests", format!("{}{error}, {} sent", digits(line.requests), bytes(line.bytes))),
-    ];
+    let mut details =
+        vec![("page", plain(&line.url)), ("requests", format!("{}{error}, {} sent", digits(line.requests), bytes(line.bytes)))];
     if line.origin_micros > 0 {
         details.push(("cost", format!("{} of the origin's time", micros(line.origin_micros))));
     }
@@ -208,9 +214,9 @@ fn cookies(picture: &Picture) -> Table {
             (
                 "it kept out",
                 format!(
-                    "{} requests that carried it, {kept_out} of all; {} responses that set it were not stored",
-                    digits(line.requests),
-                    digits(line.answers)
+                    "{} that carried it, {kept_out} of all; {} that set it and was not stored for that",
+                    asked(line.requests),
+                    answered(line.answers)
                 ),
             ),
             ("cost", format!("{} of the origin's time", micros(line.origin_micros))),
@@ -313,7 +319,7 @@ fn requests(picture: &Picture) -> Table {
             number("sent", 5),
             text("request", 0, 0),
         ],
-        rows: picture.requests().map(row).collect(),
+        rows: picture.requests_shown().map(row).collect(),
         empty: "No request yet that was not a plain hit.",
     }
 }
@@ -322,7 +328,15 @@ fn errors(picture: &Picture) -> Table {
     let row = |line: &ErrorLine| {
         let what = if line.failure.is_empty() { "the origin's own answer" } else { &line.failure };
         let mut details = vec![
-            ("error", format!("{}, {}, at {}", line.status, plain(what), if line.site.is_empty() { "no site".to_owned() } else { plain(&line.site) })),
+            (
+                "error",
+                format!(
+                    "{}, {}, at {}",
+                    line.status,
+                    plain(what),
+                    if line.site.is_empty() { "no site".to_owned() } else { plain(&line.site) }
+                ),
+            ),
             ("how often", format!("{}, last at {}", digits(line.requests), time_of_day(line.last))),
         ];
         if line.status < 500 && !line.failure.is_empty() {
@@ -369,7 +383,7 @@ struct Event {
 
 fn purged(line: &PurgeLine) -> Event {
     let how = if line.hard { "purged" } else { "marked stale" };
-    let count = line.count.map(|count| format!(", {} responses", digits(count))).unwrap_or_default();
+    let count = line.count.map(|count| format!(", {}", answered(count))).unwrap_or_default();
     Event {
         at: line.at,
         kind: coloured("purge", Color::Cyan),
@@ -429,12 +443,7 @@ fn events(picture: &Picture) -> Table {
     events.sort_by_key(|event| std::cmp::Reverse(event.at));
     let row = |event: Event| Row {
         key: format!("{} {} {}", event.at, event.kind.text, event.about),
-        cells: vec![
-            ago(picture, event.at).into(),
-            event.kind,
-            foreign(&event.about),
-            event.words.into(),
-        ],
+        cells: vec![ago(picture, event.at).into(), event.kind, foreign(&event.about), event.words.into()],
         details: event.details,
     };
     Table {
@@ -501,7 +510,10 @@ fn readers(picture: &Picture) -> Table {
     let row = |(kind, named): (&'static str, &admin_api::Named)| Row {
         key: format!("{kind} {}", named.name),
         cells: vec![digits(named.requests).into(), kind.to_owned().into(), foreign(&named.name)],
-        details: vec![(kind, plain(&named.name)), ("requests", format!("{}, at most {} too many", digits(named.requests), digits(named.error)))],
+        details: vec![
+            (kind, plain(&named.name)),
+            ("requests", format!("{}, at most {} too many", digits(named.requests), digits(named.error))),
+        ],
     };
     Table {
         columns: vec![number("requests", 0), text("", 7, 1), text("name", 0, 0)],

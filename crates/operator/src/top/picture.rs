@@ -81,7 +81,7 @@ pub(super) struct Picture {
     pub(super) moment: Moment,
     pub(super) history: History,
     /// The last requests that were not plain hits, the newest first, of all sites.
-    requests: VecDeque<RequestLine>,
+    pub(super) requests: VecDeque<RequestLine>,
     /// The reason why the server gave no answer the last time, in a sentence.
     pub(super) trouble: Option<String>,
 }
@@ -112,7 +112,7 @@ impl Picture {
     }
 
     /// Returns the last requests of the site that is shown, the newest first.
-    pub(super) fn requests(&self) -> impl Iterator<Item = &RequestLine> {
+    pub(super) fn requests_shown(&self) -> impl Iterator<Item = &RequestLine> {
         self.requests.iter().filter(|request| self.site.as_deref().is_none_or(|site| request.site == site))
     }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn numbers(picture: &Picture) -> Vec<u64> {
-        picture.requests().map(|request| request.number).collect()
+        picture.requests_shown().map(|request| request.number).collect()
     }
 
     #[test]

@@ -116,9 +116,10 @@ impl Screen {
 
     /// Returns the place of the row that is chosen: the first one, unless another one was and is still there.
     pub(super) fn place(&self, picture: &Picture) -> usize {
-        let place = self.panel.zip(self.chosen.as_ref()).and_then(|(panel, chosen)| {
-            panel.table(picture).rows.iter().position(|row| row.key == *chosen)
-        });
+        let place = self
+            .panel
+            .zip(self.chosen.as_ref())
+            .and_then(|(panel, chosen)| panel.table(picture).rows.iter().position(|row| row.key == *chosen));
         place.unwrap_or_default()
     }
 }

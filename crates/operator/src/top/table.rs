@@ -99,7 +99,8 @@ impl Table {
         }
         // What remains has to share: texts before numbers, whose end nobody may lose.
         while taken(&widths) + REST_MIN > room {
-            let longest = (0..last).filter(|place| !self.columns[*place].is_number && widths[*place] > 4).max_by_key(|place| widths[*place]);
+            let longest =
+                (0..last).filter(|place| !self.columns[*place].is_number && widths[*place] > 4).max_by_key(|place| widths[*place]);
             let Some(longest) = longest else { break };
             widths[longest] -= 1;
         }
@@ -194,7 +195,8 @@ mod tests {
 
     fn drawn(table: &Table, width: u16) -> Vec<String> {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, 3));
-        table.draw(&mut buffer, buffer.area, 0, None);
+        let area = buffer.area;
+        table.draw(&mut buffer, area, 0, None);
         (0..3).map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned()).collect()
     }
 

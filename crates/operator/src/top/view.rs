@@ -28,6 +28,9 @@ const TWO_COLUMNS: u16 = 130;
 /// The height below which what happens now takes two lines.
 const LOW: u16 = 18;
 
+/// The height from which a free line stands before the lists.
+const HIGH: u16 = 30;
+
 /// The width of names, and the place where curves begin.
 const NAME: u16 = 10;
 const CURVES: u16 = 46;
@@ -113,12 +116,13 @@ fn need(table: &Table, width: u16) -> u16 {
     u16::try_from(lines + 2).unwrap_or(u16::MAX)
 }
 
-/// The lists in the order in which they matter: those in which something stands before those in which nothing does.
+/// The lists in the order in which they matter: those in which something stands before those in which nothing does. That nothing has asked the origin is
+/// worth the first place, too.
 fn shown(picture: &Picture) -> Vec<(Panel, Table)> {
     let has_sites = picture.shows_several();
     let panels = PANELS.into_iter().map(|(panel, _)| panel).filter(|panel| *panel != Panel::Sites || has_sites);
     let mut tables: Vec<_> = panels.map(|panel| (panel, panel.table(picture))).collect();
-    tables.sort_by_key(|(_, table)| table.rows.is_empty());
+    tables.sort_by_key(|(panel, table)| table.rows.is_empty() && *panel != Panel::Reasons);
     tables
 }
 
@@ -195,7 +199,7 @@ fn alone(buffer: &mut Buffer, room: Rect, panel: Panel, picture: &Picture, scree
 }
 
 /// The width of the labels of details.
-const DETAIL: u16 = 17;
+const DETAIL: u16 = 18;
 
 /// Divides details into lines.
 fn details(details: &[(&'static str, String)], width: u16) -> Vec<(&'static str, String)> {
@@ -290,7 +294,8 @@ impl Sheet<'_> {
             asked => format!("{}, {} each", rate(history.rate(Column::OriginRequests)), micros(sum(Column::OriginMicros) / asked)),
         };
         self.gauge(picture, "origin", &origin, Color::Yellow, value(Column::OriginMicros));
-        let latency = history.latency().map_or_else(|| "-".to_owned(), |(half, most)| format!("median {}, 99 % {}", micros(half), micros(most)));
+        let latency =
+            history.latency().map_or_else(|| "-".to_owned(), |(half, most)| format!("median {}, 99 % {}", micros(half), micros(most)));
         self.gauge(picture, "latency", &latency, Color::Magenta, value(Column::P99));
         let failed = failures(picture);
         let (words, colour) = failed.as_deref().map_or(("none", Color::Green), |failed| (failed, Color::Red));
@@ -308,13 +313,15 @@ impl Sheet<'_> {
         let totals = &picture.seen.totals;
         if totals.requests > 0 {
             let since = about(picture.seen.at.saturating_sub(picture.seen.since) / 1_000);
-            let saved = if totals.saved_micros > 0 { format!(", saved {} of the origin's time", micros(totals.saved_micros)) } else { String::new() };
+            let saved = if totals.saved_micros > 0 { format!("; saved {}", micros(totals.saved_micros)) } else { String::new() };
             let in_bytes = if totals.bytes > 0 { format!(", in bytes {}", share(totals.hit_bytes, totals.bytes)) } else { String::new() };
             let hits = share(totals.hits, totals.requests);
-            let words = format!("{} requests in {since}: hits {hits}{in_bytes}{saved}", number(totals.requests));
+            let words = format!("{} in {since}: hits {hits}{in_bytes}{saved}", number(totals.requests));
             self.named("in all", &words, Style::new());
         }
-        self.next();
+        if self.area.height >= HIGH {
+            self.next();
+        }
     }
 
     fn named(&mut self, name: &str, words: &str, style: Style) {
@@ -340,7 +347,11 @@ impl Sheet<'_> {
         let before = usize::from(width).saturating_sub(curve.len());
         let curve = std::iter::repeat_n(None, before).chain(curve);
         let area = Rect { x: self.area.x + from, y, width, height: 1 };
-        Sparkline::default().data(curve.collect::<Vec<_>>()).style(Style::new().fg(colour)).absent_value_symbol(" ").render(area, self.buffer);
+        Sparkline::default()
+            .data(curve.collect::<Vec<_>>())
+            .style(Style::new().fg(colour))
+            .absent_value_symbol(" ")
+            .render(area, self.buffer);
     }
 
     /// Says what is not well: origins that are away, alerts, a server that gives no answer.
@@ -353,7 +364,7 @@ impl Sheet<'_> {
         if left > 0 {
             self.line(&format!("and {left} more (7 lists outages and alerts)"), Color::Red);
         }
-        if !troubles.is_empty() && self.area.height >= LOW {
+        if !troubles.is_empty() && self.area.height >= HIGH {
             self.next();
         }
     }
@@ -401,11 +412,7 @@ const KEY: u16 = 13;
 /// Says how much fails, if something does.
 fn failures(picture: &Picture) -> Option<String> {
     let history = &picture.history;
-    let parts = [
-        (Column::ServerErrors, "5xx"),
-        (Column::OriginFailures, "without an answer of the origin"),
-        (Column::ClientErrors, "4xx"),
-    ];
+    let parts = [(Column::ServerErrors, "5xx"), (Column::OriginFailures, "without an answer of the origin"), (Column::ClientErrors, "4xx")];
     // Clients' own mistakes are no failure by themselves.
     if parts[..2].iter().all(|(column, _)| history.sum(*column).0 == 0) {
         return None;

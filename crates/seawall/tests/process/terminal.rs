@@ -145,7 +145,13 @@ impl Person {
             session.env(name, value.expect("set"));
         }
         let side = || Stdio::from(self.terminal.try_clone().expect("open"));
-        session.current_dir(command.get_current_dir().expect("somewhere")).stdin(side()).stdout(side()).stderr(side()).spawn().expect("it starts")
+        session
+            .current_dir(command.get_current_dir().expect("somewhere"))
+            .stdin(side())
+            .stdout(side())
+            .stderr(side())
+            .spawn()
+            .expect("it starts")
     }
 
     fn types(&self, keys: &str) {
@@ -154,9 +160,10 @@ impl Person {
 
     /// Looks until this is shown, and returns all that is shown by then; and forgets it.
     fn sees(&self, expected: &str) -> String {
-        until(|| self.shown.lock().expect("no panic").contains(expected).then_some(()), || {
-            format!("{expected:?} is never shown: {:?}", self.shown.lock().expect("no panic"))
-        });
+        until(
+            || self.shown.lock().expect("no panic").contains(expected).then_some(()),
+            || format!("{expected:?} is never shown: {:?}", self.shown.lock().expect("no panic")),
+        );
         std::mem::take(&mut self.shown.lock().expect("no panic"))
     }
 
@@ -289,12 +296,8 @@ fn log_shows_only_what_is_wanted_and_points_at_what_is_mistyped() {
 fn log_goes_on_until_control_c_and_says_what_is_missing() {
     let (place, server) = (Place::new(), Scripted::start());
     server.ended(1, 0, 200, "/one");
-    let mut following = server
-        .command(&place, &["log", "--follow", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut following =
+        server.command(&place, &["log", "--follow", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(following.stdout.take().expect("piped")).lines();
     let mut messages = BufReader::new(following.stderr.take().expect("piped")).lines();
     let mut next = || serde_json::from_str::<Value>(&lines.next().expect("a line").expect("text")).expect("JSON")["path"].clone();
