@@ -18,6 +18,9 @@ use crate::{
 /// The time from one question to the next, for whoever follows.
 const EACH: Duration = Duration::from_millis(500);
 
+/// The requests that the server keeps.
+pub const KEPT: u16 = 4_096;
+
 /// The requests in an answer from which there may be so many that the next question does not wait.
 const CROWD: usize = 1_000;
 
@@ -75,7 +78,7 @@ pub fn run(
     wanted: impl Fn(&RequestLine) -> bool,
     reader: &mut impl Reader,
 ) -> Result<(), LogError> {
-    shown(|after| client.get(&format!("/recent?after={after}")), options, wanted, reader)
+    shown(|after| client.get(&format!("/recent?after={after}&limit={KEPT}")), options, wanted, reader)
 }
 
 fn shown(

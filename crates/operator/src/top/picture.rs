@@ -53,7 +53,7 @@ impl Questions {
         let of_site = self.site.as_ref().map(|site| format!("?site={}", query_value(site))).unwrap_or_default();
         let seen = self.client.get(&format!("/seen{of_site}"))?;
         let moment: Moment = self.client.get("/moment")?;
-        let recent: Recent = self.client.get(&format!("/recent?after={}", self.after))?;
+        let recent: Recent = self.client.get(&format!("/recent?after={}&limit={REQUESTS_MAX}", self.after))?;
         // Whoever missed a second asks for all of them: no curve has a hole because the network had one.
         let series = (moment.at > self.last + 1).then(|| self.client.get(&format!("/series{of_site}"))).transpose()?;
         (self.after, self.last) = (recent.next, moment.at);

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use insight::Filter;
 use operator::{
-    log::{self, LogError, Options, Reader},
+    log::{self, KEPT, LogError, Options, Reader},
     terminal::has_colour,
 };
 use tokio::{
@@ -21,9 +21,6 @@ use tracing::Level;
 
 use super::{Run, access::Access, serve::Taken};
 use crate::told;
-
-/// The requests that the server keeps.
-const KEPT: u16 = 4_096;
 
 /// How long a question may take. Ctrl-C waits for it.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -91,7 +91,7 @@ fn answer(target: &str, (recent, lost): &mut (Vec<Value>, u64)) -> (u16, String)
         "/moment" => json!(Moment { at: 784_111_777, connections: 7, ..Moment::default() }),
         "/series" => json!(Series::default()),
         "/recent" => {
-            let after: u64 = query.strip_prefix("after=").and_then(|after| after.parse().ok()).unwrap_or_default();
+            let after: u64 = query.split('&').find_map(|part| part.strip_prefix("after=")?.parse().ok()).unwrap_or_default();
             let number = |request: &Value| request["number"].as_u64().unwrap_or_default();
             let next = recent.iter().map(number).max().unwrap_or_default();
             let requests: Vec<&Value> = recent.iter().filter(|request| number(request) > after).collect();
