@@ -158,19 +158,53 @@ impl Person {
         (&self.keyboard).write_all(keys.as_bytes()).expect("typed");
     }
 
-    /// Looks until this is shown, and returns all that is shown by then; and forgets it.
+    /// Looks until this is on the screen, and returns the screen.
     fn sees(&self, expected: &str) -> String {
-        until(
-            || self.shown.lock().expect("no panic").contains(expected).then_some(()),
-            || format!("{expected:?} is never shown: {:?}", self.shown.lock().expect("no panic")),
-        );
-        std::mem::take(&mut self.shown.lock().expect("no panic"))
+        let screen = || screen(&self.shown.lock().expect("no panic"));
+        until(|| Some(screen()).filter(|screen| screen.contains(expected)), || format!("{expected:?} is never shown:\n{}", screen()))
+    }
+
+    /// Looks until this was written to the terminal.
+    fn is_sent(&self, expected: &str) {
+        let shown = || self.shown.lock().expect("no panic");
+        until(|| shown().contains(expected).then_some(()), || format!("{expected:?} is never sent: {:?}", shown()));
     }
 
     /// Whether lines are edited and shown by the terminal itself, as in a shell.
     fn is_as_a_shell_has_it(&self) -> bool {
         tcgetattr(self.terminal.as_fd()).expect("asked").local_modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
+}
+
+/// What stands on a screen to which this was written (ECMA-48 §8.3.21, CUP, and §8.3.39, ED); other codes are about looks.
+fn screen(written: &str) -> String {
+    let (mut lines, mut row, mut column) = (vec![Vec::new(); 100], 0, 0);
+    let mut letters = written.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\u{1b}' {
+            let line: &mut Vec<char> = &mut lines[row];
+            line.resize(line.len().max(column + 1), ' ');
+            line[column] = letter;
+            column += 1;
+            continue;
+        }
+        assert_eq!(letters.next(), Some('['), "a code");
+        let mut code = String::new();
+        let end = letters.by_ref().find(|letter| {
+            code.push(*letter);
+            letter.is_ascii_alphabetic()
+        });
+        match end {
+            Some('H') => {
+                let place = code.trim_end_matches('H').split_once(';').expect("a place");
+                let number = |text: &str| text.parse::<usize>().expect("a number") - 1;
+                (row, column) = (number(place.0), number(place.1));
+            }
+            Some('J') => lines.iter_mut().for_each(Vec::clear),
+            _ => {}
+        }
+    }
+    lines.iter().map(|line| line.iter().collect::<String>() + "\n").collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "waits for another process, which tells nobody")]
@@ -201,8 +235,9 @@ fn top_takes_the_terminal_and_gives_it_back() {
         let person = Person::before_a_terminal(80, 24);
         assert!(person.is_as_a_shell_has_it());
         let top = person.run(&server.command(&place, &["top"]));
-        let shown = person.sees("7 connections");
-        assert!(shown.contains("\u{1b}[?1049h"), "it draws on a screen of its own: {shown:?}");
+        person.sees("open      7 connections\n");
+        // It draws on a screen of its own.
+        person.is_sent("\u{1b}[?1049h");
         assert!(!person.is_as_a_shell_has_it());
         if how.len() == 1 {
             person.types(how);
@@ -210,7 +245,7 @@ fn top_takes_the_terminal_and_gives_it_back() {
             signal(&top, how);
         }
         assert_eq!(ended(top), Some(0), "{how:?}");
-        person.sees("\u{1b}[?1049l");
+        person.is_sent("\u{1b}[?1049l");
         assert!(person.is_as_a_shell_has_it(), "{how:?}");
     }
 }
@@ -222,17 +257,21 @@ fn top_follows_the_size_of_its_terminal_and_the_keys() {
     let mut command = server.command(&place, &["top"]);
     command.env("NO_COLOR", "1");
     let top = person.run(&command);
-    let shown = person.sees("q end");
-    assert!(!shown.contains("\u{1b}[36m") && !shown.contains("\u{1b}[38;5;6m"), "there is no colour: {shown:?}");
-    // In 12 rows the last line is the twelfth.
+    assert!(person.sees("q end").lines().nth(59).is_some_and(|line| line.starts_with("q end")), "the keys stand at the end");
     person.resize(40, 12);
-    person.sees("\u{1b}[12;1H");
+    let shown = until(
+        || Some(person.sees("q end")).filter(|shown| shown.lines().nth(11).is_some_and(|line| line.starts_with("q end"))),
+        String::new,
+    );
+    assert!(shown.lines().all(|line| line.trim_end().chars().count() <= 40), "{shown}");
     person.types("?");
     person.sees("any key goes back");
     person.types(" 4");
     person.sees("No request yet that was not a plain hit.");
     person.types("q");
     assert_eq!(ended(top), Some(0));
+    let sent = person.shown.lock().expect("no panic");
+    assert!(!sent.contains("[38;5;"), "there is no colour: {sent:?}");
 }
 
 #[test]
