@@ -356,7 +356,7 @@ mod tests {
         let line = RequestLine {
             path: format!("/{hostile}{long}"),
             agent: hostile.to_owned(),
-            referrer: long.clone(),
+            referrer: long,
             detail: hostile.to_owned(),
             host: hostile.to_owned(),
             method: hostile.to_owned(),
