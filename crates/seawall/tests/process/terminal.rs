@@ -22,7 +22,9 @@ use rustix::{
 };
 use serde_json::{Value, json};
 
-use crate::running::{PATIENCE, Place};
+use testkit::{Origin, get as request, ok, status};
+
+use crate::running::{PATIENCE, Place, Running, get};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -350,4 +352,41 @@ fn log_goes_on_until_control_c_and_says_what_is_missing() {
     signal(&following, "INT");
     assert_eq!(ended(following), Some(0));
     assert!(lines.next().is_none());
+}
+
+/// A page that is stored and read again, one whose response sets a cookie, one that is not there: what is seen of a real server is what its readers did.
+#[test]
+fn what_readers_of_a_real_server_did_is_seen() {
+    let origin = Origin::start();
+    origin.on(request("/hello/")).reply(ok("text").field("cache-control", "max-age=60"));
+    origin.on(request("/cart/").query("item=7")).reply(ok("cart").field("set-cookie", "PHPSESSID=0123456789; path=/"));
+    origin.on(request("/nowhere/")).reply(status(404));
+    let place = Place::new();
+    let admin = format!("127.0.0.1:{}", testkit::free_port());
+    let _running = Running::start(&mut place.serve(&[&origin.url(), "--kind", "generic", "--admin", &admin]));
+    for path in ["/hello/", "/hello/", "/cart/?item=7", "/nowhere/"] {
+        get(&place, path);
+    }
+    let run = |arguments: &[&str]| {
+        let Output { status, stdout, stderr } = place.seawall(&[arguments, &["--admin", &admin]].concat()).output().expect("it runs");
+        assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
+        String::from_utf8(stdout).expect("text")
+    };
+    let known = || serde_json::from_str::<Value>(&run(&["top", "--json"])).expect("JSON");
+    let known = until(|| Some(known()).filter(|known| known["seen"]["totals"]["requests"] == 4), || "four requests are never seen".to_owned());
+    assert_eq!((&known["seen"]["totals"]["hits"], &known["seen"]["totals"]["origin_requests"]), (&json!(1), &json!(3)), "{known}");
+    let cookies: Vec<&Value> = known["seen"]["cookies"].as_array().expect("a list").iter().map(|line| &line["name"]).collect();
+    assert_eq!(cookies, ["PHPSESSID"]);
+
+    let picture = run(&["top", "--once"]);
+    for part in ["25.0 %", "cold", "PHPSESSID", "/cart/?item=…", "/nowhere/"] {
+        assert!(picture.contains(part), "{part} is missing in\n{picture}");
+    }
+    assert!(!picture.contains("0123456789") && !picture.contains("item=7"), "no value of a cookie or of a query is kept:\n{picture}");
+
+    let shown = run(&["log"]);
+    let addresses: Vec<&str> = shown.lines().filter_map(|line| line.split("http://localhost").nth(1)?.split(' ').next()).collect();
+    assert_eq!(addresses, ["/hello/", "/cart/?item=…", "/nowhere/"], "a plain hit is not there:\n{shown}");
+    let missing = run(&["log", "--json", "--where", "status = 404 and complete"]);
+    assert_eq!(serde_json::from_str::<Value>(&missing).expect("one object")["path"], "/nowhere/");
 }
