@@ -211,14 +211,8 @@ fn cookies(picture: &Picture) -> Table {
         let kept_out = share((line.share * 1e6) as u64, 1_000_000);
         let mut details = vec![
             ("cookie", format!("{} at {}", plain(&line.name), plain(&line.site))),
-            (
-                "it kept out",
-                format!(
-                    "{} that carried it, {kept_out} of all; {} that set it and was not stored for that",
-                    asked(line.requests),
-                    answered(line.answers)
-                ),
-            ),
+            ("it kept out", format!("{kept_out} of all requests: {} that carried it", asked(line.requests))),
+            ("not stored", format!("{} that set it", answered(line.answers))),
             ("cost", format!("{} of the origin's time", micros(line.origin_micros))),
         ];
         let known = [("known for it", &line.known_for), ("set by", &line.set_by), ("what to do", &line.remedy)];

@@ -185,7 +185,9 @@ fn alone(buffer: &mut Buffer, room: Rect, panel: Panel, picture: &Picture, scree
     }
     heading(buffer, Rect { height: 1, ..room }, panel);
     let mut details = table.rows.get(place).map(|row| details(&row.details, room.width)).unwrap_or_default();
-    details.truncate(usize::from(room.height / 2));
+    // The list has half of the room, and leaves to the details what it does not need.
+    let needed = need(&table, room.width).min(room.height / 2);
+    details.truncate((room.height - needed).into());
     let below = u16::try_from(details.len()).unwrap_or(u16::MAX);
     let list = Rect { y: room.y + 1, height: (room.height - 1).saturating_sub(if below > 0 { below + 1 } else { 0 }), ..room };
     // The titles of the columns take a line.

@@ -65,7 +65,7 @@ pub(crate) struct Log {
 }
 
 fn filter(expression: &str) -> Result<Filter, String> {
-    Filter::parse(expression).map_err(|error| error.shown(expression))
+    Filter::parse(expression).map_err(|error| format!("\n{}", error.shown(expression)))
 }
 
 impl Run for Log {

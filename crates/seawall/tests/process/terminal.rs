@@ -373,7 +373,8 @@ fn what_readers_of_a_real_server_did_is_seen() {
         String::from_utf8(stdout).expect("text")
     };
     let known = || serde_json::from_str::<Value>(&run(&["top", "--json"])).expect("JSON");
-    let known = until(|| Some(known()).filter(|known| known["seen"]["totals"]["requests"] == 4), || "four requests are never seen".to_owned());
+    let known =
+        until(|| Some(known()).filter(|known| known["seen"]["totals"]["requests"] == 4), || "four requests are never seen".to_owned());
     assert_eq!((&known["seen"]["totals"]["hits"], &known["seen"]["totals"]["origin_requests"]), (&json!(1), &json!(3)), "{known}");
     let cookies: Vec<&Value> = known["seen"]["cookies"].as_array().expect("a list").iter().map(|line| &line["name"]).collect();
     assert_eq!(cookies, ["PHPSESSID"]);
