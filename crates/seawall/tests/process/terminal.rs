@@ -361,9 +361,11 @@ fn what_readers_of_a_real_server_did_is_seen() {
     origin.on(request("/hello/")).reply(ok("text").field("cache-control", "max-age=60"));
     origin.on(request("/cart/").query("item=7")).reply(ok("cart").field("set-cookie", "PHPSESSID=0123456789; path=/"));
     origin.on(request("/nowhere/")).reply(status(404));
+    // Seawall looks at the start whether somebody answers.
+    origin.on(request("/")).reply(status(404));
     let place = Place::new();
     let admin = format!("127.0.0.1:{}", testkit::free_port());
-    let _running = Running::start(&mut place.serve(&[&origin.url(), "--kind", "generic", "--admin", &admin]));
+    let _running = Running::start(place.serve(&[&origin.url(), "--kind", "generic", "--admin", &admin]).stdout(Stdio::null()));
     for path in ["/hello/", "/hello/", "/cart/?item=7", "/nowhere/"] {
         get(&place, path);
     }
