@@ -19,6 +19,7 @@ mod seeing;
 mod status;
 mod stored;
 mod token;
+mod warm;
 
 pub use certificates::{BadRevocation, CertificateState, OWN_ROOT, RevokeCommand, RevokeRefused};
 pub use direct::{BadDirect, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused};
@@ -37,3 +38,4 @@ pub use status::{
 };
 pub use stored::{Inventory, StoredCommand, StoredPage};
 pub use token::{Token, TokenError};
+pub use warm::{BadWarm, WarmCommand, WarmRefused, Warming};

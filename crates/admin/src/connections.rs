@@ -5,7 +5,7 @@
 
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -17,7 +17,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{Token, console::Console, guard::Guard, routes};
+use crate::{Token, console::Console, guard::{Guard, Peer}, routes};
 
 /// The most connections at once.
 pub const CONNECTIONS_MAX: usize = 64;
@@ -85,10 +85,10 @@ pub(crate) async fn serve_within(
             () = &mut shutdown => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             (place, accepted) = next => match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     let (router, end) = (router.clone(), end.clone());
                     connections.spawn(async move {
-                        answer(bounds, stream, router, end).await;
+                        answer(bounds, stream, Peer(peer.ip()), router, end).await;
                         drop(place);
                     });
                 }
@@ -112,9 +112,10 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Answers the requests of one connection until it closes, its time is up, or `end` says so.
-async fn answer(bounds: Bounds, stream: TcpStream, router: Router, mut end: watch::Receiver<bool>) {
+async fn answer(bounds: Bounds, stream: TcpStream, peer: Peer, router: Router, mut end: watch::Receiver<bool>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(HEAD_MAX);
+    let router = router.layer(Extension(peer));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     let served = tokio::select! {
         served = &mut connection => Some(served),

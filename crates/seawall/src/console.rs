@@ -9,7 +9,7 @@ use std::{
 use admin::{
     CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
     ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused,
-    ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
+    ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
 };
 use edge::Socket;
 use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
@@ -34,7 +34,7 @@ use crate::{
         sends_to_https, software,
     },
     server::{Reloader, State},
-    worker_questions,
+    warming, worker_questions,
 };
 
 /// Stored responses in one list: some 10 MB of JSON.
@@ -235,6 +235,14 @@ impl Console for ServerConsole {
 
     fn moment(&self) -> Moment {
         Moment::default()
+    }
+
+    fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused> {
+        warming::begin(&self.0, command)
+    }
+
+    fn warming(&self) -> Warming {
+        self.0.warmer.now()
     }
 
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {

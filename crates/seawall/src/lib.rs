@@ -29,6 +29,7 @@ mod signals;
 mod systemd;
 mod told;
 mod try_next;
+mod warming;
 mod wordpress;
 mod worker_questions;
 mod writer;

@@ -45,6 +45,7 @@ use crate::{
         schedule,
     },
     service::SiteService,
+    warming::Warmer,
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
@@ -111,6 +112,8 @@ pub(crate) struct State {
     pub(crate) watched: keeper::Notes,
     /// What is known of the schedules that are run from here.
     pub(crate) schedules: schedule::Notes,
+    /// What is being fetched at the wish of an operator.
+    pub(crate) warmer: Warmer,
 }
 
 /// A function that reads the configuration again.
@@ -200,6 +203,7 @@ impl Server {
             questions,
             watched: keeper::Notes::default(),
             schedules: schedule::Notes::default(),
+            warmer: Warmer::default(),
         });
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
@@ -252,6 +256,12 @@ impl Server {
     #[must_use]
     pub fn listening(&self) -> &[Socket] {
         &self.listening
+    }
+
+    /// Lets the server fetch pages at the wish of an operator: what it has to know for that, it asks its own admin listener at this address. Only the first
+    /// call counts.
+    pub fn warm_by(&self, admin: SocketAddr, token: admin::Token) {
+        self.state.warmer.ask_at(admin, token);
     }
 
     /// Returns what the admin API needs: a view of this server, and its commands.
