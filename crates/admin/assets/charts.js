@@ -59,7 +59,7 @@ const CHARTS = [
     stacked: true,
   },
   {
-    id: 'ratio', show: (value) => percent(value, 100), range: [0, 100], axis: (value) => `${value} %`,
+    id: 'ratio', show: (value) => percent(value, 100), range: (plot, low) => [Math.max(0, Math.floor(((low ?? 0) - 4) / 10) * 10), 100], axis: (value) => `${value} %`,
     lines: [
       { colour: 'hits', words: 'of requests', of: (point) => (point.requests > 0 ? (100 * point.hits) / point.requests : null) },
       { colour: 'bytes', words: 'of bytes', of: (point) => (point.bytes > 0 ? (100 * point.hit_bytes) / point.bytes : null), dash: [5, 3] },
@@ -148,7 +148,8 @@ export class Charts {
   /** The values of each line. Those of a stack are added up, the sum of all comes first. */
   #values({ lines, stacked }, points) {
     const values = lines.map(({ of }) => points.map((point) => orNull(point, of)));
-    if (!stacked) return values;
+    // A line along the bottom would say that there is something to see.
+    if (!stacked) return values.map((line, at) => (lines[at].colour === 'errors' && line.every((value) => !value) ? line.map(() => null) : line));
     for (let line = 1; line < values.length; line += 1) values[line] = values[line].map((value, at) => (value === null ? null : value + values[line - 1][at]));
     return values.reverse();
   }
@@ -169,7 +170,8 @@ export class Charts {
 
   #options({ id, lines, stacked, show, range, axis, log }, box) {
     const ink = colour('faint');
-    const grid = { stroke: colour('line'), width: 1 };
+    const decades = log ? (plot, ticks) => ticks.map((value) => (isDecade(value) ? value : null)) : (plot, ticks) => ticks;
+    const grid = { stroke: colour('line'), width: 1, filter: decades };
     const series = lines.map(({ colour: name, words, fill, dash, width }) => ({
       label: words, stroke: colour(name), width: width ?? (stacked ? 0 : 1.5), dash, points: { show: false }, spanGaps: false,
       fill: stacked ? colour(name) : fill ? see(name, 18) : undefined,
@@ -177,13 +179,13 @@ export class Charts {
     if (stacked) series.reverse();
     const tip = el('p', { class: 'tip' });
     return {
-      width: box.clientWidth || 400, height: HEIGHT, padding: [8, 8, 0, 0],
+      width: box.clientWidth || 400, height: HEIGHT, padding: [8, 18, 0, 0],
       cursor: { sync: { key: 'seawall' }, drag: { x: false, y: false }, points: { show: false }, y: false },
       legend: { show: false },
       scales: { x: { time: true }, y: log ? { distr: 3, range: (plot, low, high) => [10 ** Math.floor(Math.log10(Math.max(low ?? 0.1, 0.01))), 10 ** Math.ceil(Math.log10(Math.max(high ?? 1000, 1)))] } : range ? { range } : { range: (plot, low, high) => [0, Math.max(high ?? 0, 1) * 1.1] } },
       axes: [
-        { stroke: ink, grid: { show: false }, ticks: grid, size: 28, font: '11px system-ui', space: 60, values: (plot, ticks) => ticks.map((at) => this.#tick(at)) },
-        { stroke: ink, grid, ticks: { show: false }, size: 52, font: '11px system-ui', space: log ? 24 : 34, values: (plot, ticks) => ticks.map((value) => (value === null ? '' : log && !isDecade(value) ? '' : (axis ?? rate)(value))) },
+        { stroke: ink, grid: { show: false }, ticks: { stroke: colour('line'), width: 1 }, size: 28, font: '11px system-ui', space: 60, values: (plot, ticks) => ticks.map((at) => this.#tick(at)) },
+        { stroke: ink, grid, ticks: { show: false }, size: 52, font: '11px system-ui', space: log ? 22 : 30, filter: decades, values: (plot, ticks) => ticks.map((value) => (value === null ? '' : (axis ?? rate)(value))) },
       ],
       series: [{}, ...series],
       hooks: {

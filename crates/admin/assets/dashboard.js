@@ -29,6 +29,12 @@ function pulse(state) {
   say(byId('pulse'), PULSE[state]);
 }
 
+function stands(state) {
+  // What was true of the last second is so no longer.
+  if (state !== 'live') moment = undefined;
+  pulse(state);
+}
+
 function showRatio() {
   ratio(summed(charts.rows), span);
 }
@@ -50,7 +56,7 @@ async function totals() {
   seen = answer;
   charts.marks(seen.outages, seen.purges);
   sums(seen);
-  if (moment) alarms(moment, seen);
+  alarms(moment, seen);
   choices();
 }
 
@@ -106,7 +112,7 @@ async function start() {
   setInterval(() => { if (!document.hidden) quietly(totals)(); }, SUMS);
   setInterval(() => { if (!document.hidden && span !== 'hour') quietly(series)(); }, SERIES);
   document.addEventListener('visibilitychange', () => { if (!document.hidden) { quietly(totals)(); quietly(series)(); } });
-  listen({ moment: hear, state: pulse, fallback: async () => { await Promise.all([totals(), recent(), span === 'hour' ? series() : undefined]); } });
+  listen({ moment: hear, state: stands, fallback: async () => { await Promise.all([totals(), recent(), span === 'hour' ? series() : undefined]); } });
 }
 
 async function stand() {

@@ -20,12 +20,16 @@ export function say(node, text) {
 /** Replaces what is in `node`. */
 export const put = (node, ...children) => node.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
 
+// The rows of each box, by their keys.
+const shown = new WeakMap();
+
 /**
  * Shows `items` in `box`, each by a node of its own that stays as long as its key does. `make` returns a node and how it shows an item. While somebody points
  * at the box or has the focus in it, its rows keep their places: what is about to be pressed does not move away.
  */
 export function rows(box, items, keyOf, make, nothing) {
-  const known = box.rows ?? (box.rows = new Map());
+  if (!shown.has(box)) shown.set(box, new Map());
+  const known = shown.get(box);
   const still = box.matches(':hover, :focus-within') && known.size > 0;
   const wanted = new Map(items.map((item) => [keyOf(item), item]));
   for (const [key, row] of known) {

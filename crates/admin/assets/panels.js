@@ -56,17 +56,19 @@ export function now({ last, mean }, moment) {
 
 /** Shows what stands in the way of readers: alerts that stand, and origins that cannot be reached. */
 export function alarms(moment, seen) {
-  const told = new Set(moment.alerts.filter(({ name }) => name === 'origin-down').map(({ about }) => about));
   const since = new Map((seen?.outages ?? []).filter(({ until }) => !until).map(({ site, from }) => [site, from]));
+  const { alerts, down } = moment ?? { alerts: seen.alerts, down: [...since.keys()] };
+  const stand = alerts.filter(({ until }) => !until);
+  const told = new Set(stand.filter(({ name }) => name === 'origin-down').map(({ about }) => about));
   const items = [
-    ...moment.alerts.filter(({ until }) => !until).map(({ name, about, text, from }) => ({ key: `${name} ${about}`, from, words: plain(text) })),
-    ...moment.down.filter((site) => !told.has(site)).map((site) => ({ key: `down ${site}`, from: since.get(site), words: `The origin of ${plain(site, 100)} cannot be reached. What is stored is served.` })),
+    ...stand.map(({ name, about, text, from }) => ({ key: `${name} ${about}`, from, words: plain(text) })),
+    ...down.filter((site) => !told.has(site)).map((site) => ({ key: `down ${site}`, from: since.get(site), words: `The origin of ${plain(site, 100)} cannot be reached. What is stored is served.` })),
   ];
   rows(byId('alarms'), items, ({ key }) => key, ({ words }) => {
     const text = el('bdi');
     const time = el('span', { class: 'since' });
     return {
-      node: el('p', { class: 'alarm' }, el('span', { class: 'mark', 'aria-hidden': 'true', text: '!' }), text, time),
+      node: el('p', { class: 'alarm' }, el('span', { class: 'mark', 'aria-hidden': 'true', text: '!' }), el('span', {}, text, ' ', time)),
       show: ({ words: now = words, from }) => { say(text, now); say(time, from ? `since ${at(from)} (${lasted(Date.now() - from)})` : ''); },
     };
   }, '');
@@ -133,8 +135,8 @@ function reasons(seen) {
     const remedy = el('p', { class: 'remedy' });
     const example = el('p', { class: 'example' });
     const node = el('li', {},
-      el('p', { class: 'what' }, words(reason), ' ', siteOf(seen, reason.site), el('span', { class: 'spacer' }), share, cost),
-      bar, remedy, example);
+      el('p', { class: 'what' }, words(reason), ' ', siteOf(seen, reason.site), el('span', { class: 'sum' }, share, ' ', cost)),
+      bar, el('div', { class: 'end' }, remedy, example));
     let shown;
     return {
       node,
@@ -142,7 +144,7 @@ function reasons(seen) {
         say(share, percent(now.origin_micros, all));
         say(cost, `${time(now.origin_micros)} · ${count(now.requests)} requests`);
         bar.style.width = `${most > 0 ? (100 * now.origin_micros) / most : 0}%`;
-        say(remedy, plain(now.remedy, 400) || 'Nothing to do: this is as it should be.');
+        say(remedy, plain(now.remedy, 400) || 'Nothing to do: it is as it should be.');
         remedy.classList.toggle('calm', !now.remedy);
         if (shown !== now.example) put(example, ...(now.example ? [address(now.example), ' ', explain(now.example)] : []));
         shown = now.example;
@@ -223,7 +225,7 @@ function events(seen) {
     el('p', { class: 'fact' }, when(ms), ' by ', el('bdi', { text: plain(by, 120) }), ', ', hard ? 'removed' : 'refreshed', ' ', siteOf(seen, site)),
   ], 'Nothing was purged.');
   show('alerts', seen.alerts, ({ name, about, from }) => JSON.stringify([name, about, from]), ({ about, text, from, until }) => [
-    el('p', { class: 'what' }, el('span', { class: until ? 'dot over' : 'dot', 'aria-hidden': 'true' }), el('bdi', { text: plain(text, 300) })),
+    el('p', { class: 'what one' }, el('span', { class: until ? 'dot over' : 'dot', 'aria-hidden': 'true' }), el('bdi', { text: plain(text, 300) })),
     el('p', { class: 'fact' }, until ? 'Over: ' : 'Stands: ', when(from), ' – ', until ? when(until) : 'now', about ? ', ' : '', el('bdi', { text: plain(about, 80) })),
   ], 'None stands, none stood.');
 }

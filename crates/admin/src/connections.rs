@@ -17,7 +17,12 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{Token, console::Console, guard::{Guard, Peer}, routes};
+use crate::{
+    Token,
+    console::Console,
+    guard::{Guard, Peer},
+    routes,
+};
 
 /// The most connections at once.
 pub const CONNECTIONS_MAX: usize = 64;

@@ -314,7 +314,8 @@ mod tests {
 
         fn judge(&self, request: &str) -> u16 {
             let host = self.origin.split_once("//").expect("an origin").1;
-            let request = request.replace("COOKIE", &self.cookie).replace("KEY", &self.key).replace("ORIGIN", self.origin).replace("HOST", host);
+            let request =
+                request.replace("COOKIE", &self.cookie).replace("KEY", &self.key).replace("ORIGIN", self.origin).replace("HOST", host);
             self.guard.admit(&parts(&request), Instant::now()).map_or_else(|refusal| refusal.status.as_u16(), |()| 0)
         }
     }

@@ -59,7 +59,10 @@ impl Refusal {
 
     /// Refuses a request whose session is right to read and not to change anything.
     pub(crate) fn no_key() -> Self {
-        Self { challenge: Some("Bearer realm=\"seawall\""), ..Self::new(StatusCode::UNAUTHORIZED, "this needs the key of the session", "sign in again") }
+        Self {
+            challenge: Some("Bearer realm=\"seawall\""),
+            ..Self::new(StatusCode::UNAUTHORIZED, "this needs the key of the session", "sign in again")
+        }
     }
 
     /// Refuses to look at one more token of an address that has sent wrong ones.

@@ -7,8 +7,8 @@ use std::{
 
 use admin_api::{
     CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused,
-    Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand,
-    WarmCommand, Warming,
+    Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand, WarmCommand,
+    Warming,
 };
 use axum::{
     Json, Router,
@@ -25,8 +25,7 @@ use axum::{
 
 use crate::{
     console::{Console, Health},
-    exposition,
-    dashboard,
+    dashboard, exposition,
     guard::{Guard, Standing, wants_page},
     refusal::{self, Refusal},
 };

@@ -602,7 +602,13 @@ fn a_browser_gets_the_dashboard_and_everybody_else_the_list() {
 fn every_answer_forbids_a_browser_what_it_need_not_do() {
     let server = Running::start();
     let page = "GET / HTTP/1.1|HOST|Accept: text/html";
-    for request in [page, "GET /assets/dashboard.js HTTP/1.1|HOST", "GET /seen HTTP/1.1|HOST", "POST /purge HTTP/1.1|HOST", "GET / HTTP/1.1|Host: evil.example"] {
+    for request in [
+        page,
+        "GET /assets/dashboard.js HTTP/1.1|HOST",
+        "GET /seen HTTP/1.1|HOST",
+        "POST /purge HTTP/1.1|HOST",
+        "GET / HTTP/1.1|Host: evil.example",
+    ] {
         let answer = server.ask(request, "");
         for field in [
             "content-security-policy: default-src 'none'; ",
@@ -622,7 +628,10 @@ fn every_answer_forbids_a_browser_what_it_need_not_do() {
     for part in parts {
         let answer = server.ask(&format!("GET {part} HTTP/1.1|HOST"), "");
         assert_eq!(answer.status, 200, "{part}");
-        assert!(["text/css", "text/javascript", "image/svg+xml"].iter().any(|kind| answer.head.contains(&format!("content-type: {kind}"))), "{part}");
+        assert!(
+            ["text/css", "text/javascript", "image/svg+xml"].iter().any(|kind| answer.head.contains(&format!("content-type: {kind}"))),
+            "{part}"
+        );
     }
     for missing in ["/assets/", "/assets/nothing.js", "/assets/uplot/LICENSE", "/assets/..%2fdashboard.html"] {
         assert_eq!(server.ask(&format!("GET {missing} HTTP/1.1|HOST"), "").status, 404, "{missing}");
@@ -648,7 +657,10 @@ fn the_token_is_shown_once_and_the_session_commands_until_it_is_ended() {
         assert_ne!(cookie.split_once('=').expect("a pair").1, key);
         let session = format!("{own}|Cookie: {cookie}|Seawall-Session: {key}");
         let purge = || server.ask(&format!("POST /purge HTTP/1.1{session}"), r#"{"all": true}"#).status;
-        assert_eq!(server.ask(&format!("GET /session HTTP/1.1|HOST|Cookie: {cookie}"), "").json(), json!({"signed_in": true, "reads": true}));
+        assert_eq!(
+            server.ask(&format!("GET /session HTTP/1.1|HOST|Cookie: {cookie}"), "").json(),
+            json!({"signed_in": true, "reads": true})
+        );
         assert_eq!(server.ask(&format!("GET /seen HTTP/1.1|HOST|Cookie: {cookie}"), "").status, 200);
         assert_eq!(purge(), 200);
         // The page of another server on this machine, which knows the cookie, and can have the browser send it.

@@ -91,7 +91,8 @@ fn an_operator_signs_in_explains_purges_warms_and_signs_out_in_a_browser() {
     }
     let (address, fake) = shown(Scene::Crowd, "127.0.0.1:0");
     assert_eq!(journey("commands", json!({"url": url(address)})), Vec::<String>::new());
-    let purges: Vec<String> = fake.purges.lock().expect("no panic").iter().map(|order| format!("{:?} {}", order.what[0], order.hard)).collect();
+    let purges: Vec<String> =
+        fake.purges.lock().expect("no panic").iter().map(|order| format!("{:?} {}", order.what[0], order.hard)).collect();
     assert_eq!(purges.len(), 2, "{purges:?}");
     assert!(purges[0].contains("/product/tide-clock") && purges[0].ends_with("false"), "{purges:?}");
     assert!(purges[1].contains("Everything") && purges[1].ends_with("true"), "{purges:?}");

@@ -173,13 +173,36 @@ impl Fake {
 
     fn alerts(&self, now: u64) -> Vec<AlertLine> {
         let ms = now * 1000;
-        let line = |name: &str, about: &str, text: String, from, until| AlertLine { name: name.to_owned(), about: about.to_owned(), text, from, until };
-        let over = line("hit-ratio", "blog.example", "The hit ratio of blog.example was 61 %; in this hour of last week it was 93 %.".to_owned(), ms - 26 * 3_600_000, Some(ms - 25 * 3_600_000));
+        let line = |name: &str, about: &str, text: String, from, until| AlertLine {
+            name: name.to_owned(),
+            about: about.to_owned(),
+            text,
+            from,
+            until,
+        };
+        let over = line(
+            "hit-ratio",
+            "blog.example",
+            "The hit ratio of blog.example was 61 %; in this hour of last week it was 93 %.".to_owned(),
+            ms - 26 * 3_600_000,
+            Some(ms - 25 * 3_600_000),
+        );
         match self.scene {
             Scene::Empty => Vec::new(),
             Scene::Calm | Scene::Crowd => vec![over],
-            Scene::Down => vec![line("origin-down", "shop.example", "The origin of shop.example cannot be reached: it refuses connections. What is stored is served.".to_owned(), ms - 240_000, None), over],
-            Scene::Hostile => vec![line("origin-down", &self.text(1, "shop.example"), self.text(2, "The origin cannot be reached. "), ms - 60_000, None)],
+            Scene::Down => vec![
+                line(
+                    "origin-down",
+                    "shop.example",
+                    "The origin of shop.example cannot be reached: it refuses connections. What is stored is served.".to_owned(),
+                    ms - 240_000,
+                    None,
+                ),
+                over,
+            ],
+            Scene::Hostile => {
+                vec![line("origin-down", &self.text(1, "shop.example"), self.text(2, "The origin cannot be reached. "), ms - 60_000, None)]
+            }
         }
     }
 }
@@ -231,12 +254,51 @@ impl Console for Fake {
         };
         let session = "Start the session only where somebody signs in or puts something into the cart; or set drop_set_cookies = [\"PHPSESSID\"] in [cache] if readers do not need it.";
         let reasons = [
-            busy.then(|| reason(0, "shop.example", "cookie", "PHPSESSID", 0.46, 118_400.0, "https://shop.example/product/tide-clock", session)).flatten(),
-            reason(1, "shop.example", "cold", "", 0.19, 61_200.0, "https://shop.example/product/sea-glass", "Warm the cache after a change: seawall warm, or Warm on this page."),
+            busy.then(|| {
+                reason(0, "shop.example", "cookie", "PHPSESSID", 0.46, 118_400.0, "https://shop.example/product/tide-clock", session)
+            })
+            .flatten(),
+            reason(
+                1,
+                "shop.example",
+                "cold",
+                "",
+                0.19,
+                61_200.0,
+                "https://shop.example/product/sea-glass",
+                "Warm the cache after a change: seawall warm, or Warm on this page.",
+            ),
             reason(2, "shop.example", "cookie", "wp_woocommerce_session_*", 0.12, 31_900.0, "https://shop.example/cart", ""),
-            reason(3, "blog.example", "expired", "", 0.09, 40_100.0, "https://blog.example/2026/11/the-long-pier/", "Let the origin say stale-while-revalidate=60, so that readers never wait for a page that is stored."),
-            reason(4, "docs.example", "set-cookie", "_docs", 0.05, 9_800.0, "https://docs.example/search?q=…", "Set drop_set_cookies = [\"_docs\"] in [cache], if readers do not need it."),
-            reason(5, "blog.example", "no-cache", "", 0.03, 4_020.0, "https://blog.example/feed/", "The origin sends Cache-Control: no-cache; let it send max-age=60."),
+            reason(
+                3,
+                "blog.example",
+                "expired",
+                "",
+                0.09,
+                40_100.0,
+                "https://blog.example/2026/11/the-long-pier/",
+                "Let the origin say stale-while-revalidate=60, so that readers never wait for a page that is stored.",
+            ),
+            reason(
+                4,
+                "docs.example",
+                "set-cookie",
+                "_docs",
+                0.05,
+                9_800.0,
+                "https://docs.example/search?q=…",
+                "Set drop_set_cookies = [\"_docs\"] in [cache], if readers do not need it.",
+            ),
+            reason(
+                5,
+                "blog.example",
+                "no-cache",
+                "",
+                0.03,
+                4_020.0,
+                "https://blog.example/feed/",
+                "The origin sends Cache-Control: no-cache; let it send max-age=60.",
+            ),
             reason(6, "shop.example", "method", "", 0.02, 3_400.0, "https://shop.example/wp-login.php", ""),
         ];
         let page = |at: usize, name: &str, path: &str, requests: f64, part: f64, rule: &str| {
@@ -270,8 +332,23 @@ impl Console for Fake {
             bytes: (totals.bytes as f64 * part) as u64,
             origin_micros: (origin * share * cost) as u64,
         };
-        let latency = |name: &str, part: f64, p50, p95, p99| Latency { name: name.to_owned(), count: (totals.requests as f64 * part) as u64, p50, p95, p99 };
-        let cookie = |at: usize, name: &str, cookie: &str, requests: u64, answers, part: f64, cost: f64, set_by: &str, known_for: &str, remedy: &str| {
+        let latency = |name: &str, part: f64, p50, p95, p99| Latency {
+            name: name.to_owned(),
+            count: (totals.requests as f64 * part) as u64,
+            p50,
+            p95,
+            p99,
+        };
+        let cookie = |at: usize,
+                      name: &str,
+                      cookie: &str,
+                      requests: u64,
+                      answers,
+                      part: f64,
+                      cost: f64,
+                      set_by: &str,
+                      known_for: &str,
+                      remedy: &str| {
             of_site(name).then(|| CookieLine {
                 site: name.to_owned(),
                 name: self.text(at, cookie),
@@ -349,9 +426,45 @@ impl Console for Fake {
             .flatten()
             .collect(),
             cookies: [
-                busy.then(|| cookie(0, "shop.example", "PHPSESSID", 118_400, 41_000, 0.093, 0.46, "https://shop.example/product/tide-clock", "PHP sessions", session)).flatten(),
-                cookie(1, "shop.example", "wp_woocommerce_session_*", 31_900, 2_100, 0.021, 0.12, "https://shop.example/cart", "WooCommerce: a cart with something in it", ""),
-                cookie(2, "docs.example", "_docs", 0, 9_800, 0.014, 0.05, "https://docs.example/search?q=…", "", "Set drop_set_cookies = [\"_docs\"] in [cache], if readers do not need it."),
+                busy.then(|| {
+                    cookie(
+                        0,
+                        "shop.example",
+                        "PHPSESSID",
+                        118_400,
+                        41_000,
+                        0.093,
+                        0.46,
+                        "https://shop.example/product/tide-clock",
+                        "PHP sessions",
+                        session,
+                    )
+                })
+                .flatten(),
+                cookie(
+                    1,
+                    "shop.example",
+                    "wp_woocommerce_session_*",
+                    31_900,
+                    2_100,
+                    0.021,
+                    0.12,
+                    "https://shop.example/cart",
+                    "WooCommerce: a cart with something in it",
+                    "",
+                ),
+                cookie(
+                    2,
+                    "docs.example",
+                    "_docs",
+                    0,
+                    9_800,
+                    0.014,
+                    0.05,
+                    "https://docs.example/search?q=…",
+                    "",
+                    "Set drop_set_cookies = [\"_docs\"] in [cache], if readers do not need it.",
+                ),
             ]
             .into_iter()
             .flatten()
@@ -482,7 +595,14 @@ impl Console for Fake {
         let warmed = self.warmed.lock().expect("no panic");
         let Some(host) = warmed.last() else { return Warming::default() };
         let of = |name: &str, requests| Named { name: name.to_owned(), requests, error: 0 };
-        Warming { host: host.clone(), running: true, pages: 412, done: 120, results: vec![of("stored", 97), of("hit", 23)], told: String::new() }
+        Warming {
+            host: host.clone(),
+            running: true,
+            pages: 412,
+            done: 120,
+            results: vec![of("stored", 97), of("hit", 23)],
+            told: String::new(),
+        }
     }
 
     fn health(&self) -> Health {
