@@ -164,7 +164,7 @@ function at(next) {
   step = next;
   const what = byId('purge-what').value;
   byId('purge-form').hidden = step !== 'form';
-  byId('purge-sure').hidden = step !== 'sure';
+  byId('purge-sure').hidden = step === 'form';
   byId('purge-name-label').hidden = what === 'all';
   byId('purge-name').required = what !== 'all';
   byId('purge-go').hidden = step === 'done';
