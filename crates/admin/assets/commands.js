@@ -235,7 +235,7 @@ async function watch() {
     put(box,
       el('p', {}, el('b', {}, el('bdi', { text: plain(host, 100) })), running ? (pages > 0 ? `: ${count(done)} of ${count(pages)} pages` : ': reading the sitemap') : `: done, ${count(done)} of ${count(pages)} pages`),
       pages > 0 ? el('progress', { max: pages, value: done, 'aria-label': 'Pages that were fetched' }) : null,
-      el('ul', { class: 'events' }, ...results.map(({ name, requests }) => el('li', {}, el('bdi', { text: plain(name, 120) }), `: ${count(requests)}`))),
+      el('ul', { class: 'results' }, ...results.map(({ name, requests }) => el('li', {}, el('b', { text: count(requests) }), ' ', el('bdi', { text: plain(name, 120) })))),
       words ? el('p', { class: 'fact' }, el('bdi', { text: plain(words, 400) })) : null);
     if (running && byId('dialog-warm').open) watching = setTimeout(watch, 1000);
   } catch (error) {
