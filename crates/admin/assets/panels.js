@@ -235,6 +235,7 @@ export class Live {
   #box = byId('live');
   #waiting = [];
   #last = 0;
+  #lastAt = 0;
   #held = false;
   #find = '';
 
@@ -261,9 +262,13 @@ export class Live {
   }
 
   add(requests) {
+    const newest = requests.at(-1);
+    // After a restart, numbers may begin anew.
+    if (newest && newest.number < this.#last && newest.at > this.#lastAt) this.#last = 0;
     const fresh = requests.filter(({ number }) => number > this.#last);
     if (fresh.length === 0) return;
     this.#last = Math.max(...fresh.map(({ number }) => number));
+    this.#lastAt = newest.at;
     this.#waiting = [...this.#waiting, ...fresh].slice(-LIVE_MAX);
     if (this.#held || this.#box.matches(':hover, :focus-within')) this.#words();
     else this.#show();

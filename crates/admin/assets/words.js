@@ -76,10 +76,22 @@ export function lasted(ms) {
   return seconds < 36 * 3600 ? `${(seconds / 3600).toFixed(1)} h` : `${Math.round(seconds / 86400)} days`;
 }
 
-// The rules, as `Cache-Status` names them, in words. What is not here has its own name.
+// The rules, as `Cache-Status` names them, in words. What is not here has its own name, with the names of software in it as they are written.
 const RULES = {
   cold: 'Nothing was stored yet',
   expired: 'The stored copy had expired',
+  revalidated: 'The stored copy had to be confirmed',
+  'vary-miss': 'Another variant was stored, not this one',
+  collapsed: 'It shared the fetch of another request',
+  request: 'The reader’s program wants a new copy',
+  'only-if-cached': 'Only a stored copy was wanted',
+  target: 'An address that cannot be understood',
+  'session-cookie': 'The reader has a session cookie',
+  'php-session': 'The reader has a PHP session',
+  'wordpress-user-cookie': 'The reader is signed in to WordPress',
+  'woocommerce-session': 'The reader has a WooCommerce session',
+  'woocommerce-cart': 'The reader has something in the cart',
+  'ghost-member-cookie': 'A member of the Ghost is signed in',
   purged: 'The stored copy had been purged',
   'no-cache': 'The origin wants to be asked each time',
   'set-cookie': 'The page sets a cookie',
@@ -122,11 +134,19 @@ const RULES = {
   dns_error: 'The origin’s name cannot be resolved',
 };
 
+const SOFTWARE = { wordpress: 'WordPress', woocommerce: 'WooCommerce', ghost: 'Ghost', php: 'PHP', api: 'API', rest: 'REST', edd: 'EDD', jetpack: 'Jetpack', supercache: 'WP Super Cache', cron: 'cron', http: 'HTTP', dns: 'DNS', tls: 'TLS' };
+const spelt = (word) => (Object.hasOwn(SOFTWARE, word) ? SOFTWARE[word] : word);
+
 /** A rule in words. */
-export const rule = (name) => (Object.hasOwn(RULES, name) ? RULES[name] : name ? `The rule “${plain(name, 60)}”` : 'No rule');
+export function rule(name) {
+  if (Object.hasOwn(RULES, name)) return RULES[name];
+  if (!name) return 'No rule';
+  const words = plain(name, 60).split(/[-_]/).map(spelt).join(' ');
+  return words[0].toUpperCase() + words.slice(1);
+}
 
 const RESULTS = {
-  hit: 'Hit', updating: 'Hit, being refreshed', stale: 'Stale copy', revalidated: 'Confirmed', expired: 'Refetched', miss: 'Miss', bypass: 'Passed', none: 'Not asked for',
+  hit: 'Hit', updating: 'Hit, being refreshed', stale: 'Stale copy', revalidated: 'Confirmed', expired: 'Refetched', miss: 'Miss', bypass: 'Passed', refused: 'Refused', none: 'Not asked for',
 };
 export const result = (name) => (Object.hasOwn(RESULTS, name) ? RESULTS[name] : plain(name, 40));
 

@@ -82,17 +82,17 @@ impl Guard {
         }
         // Whoever shows the token there, or ends a session, is judged by the route.
         if request.uri.path() == SESSION {
-            return from_own_page(&request.headers, host.as_ref()).map(drop).ok_or_else(Refusal::cross_site);
+            return from_own_page(&request.headers, host.as_ref()).map(drop).ok_or_else(Refusal::other_origin);
         }
         let Some(cookie) = cookie else { return Err(Refusal::unauthorized(given.is_some())) };
-        let origin = from_own_page(&request.headers, host.as_ref()).ok_or_else(Refusal::cross_site)?;
+        let origin = from_own_page(&request.headers, host.as_ref()).ok_or_else(Refusal::other_origin)?;
         let key = request.headers.get(KEY_FIELD).map_or(&b""[..], |key| key.as_bytes());
         if self.sessions.commands(cookie, key, origin, now) { Ok(()) } else { Err(Refusal::no_key()) }
     }
 
     /// Opens a session for whoever shows the token.
     pub(crate) fn sign_in(&self, request: &Parts, token: &str, now: Instant) -> Result<SignedIn, Refusal> {
-        let origin = from_own_page(&request.headers, host(request)?.as_ref()).ok_or_else(Refusal::cross_site)?;
+        let origin = from_own_page(&request.headers, host(request)?.as_ref()).ok_or_else(Refusal::other_origin)?;
         let Peer(peer) = request.extensions.get().copied().unwrap_or(Peer(Ipv4Addr::UNSPECIFIED.into()));
         if let Some(wait) = self.sessions.must_wait(peer, now) {
             return Err(Refusal::too_many_tokens(wait));

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, time::Duration};
 
 use crate::{
-    BadCommand, BadDirect, BadQuestion, BadRevocation, BadWarm, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused,
-    WarmRefused,
+    BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, BadWarm, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused,
+    RevokeRefused, VIEWERS_MAX, WarmRefused,
 };
 use axum::{
     Json,
@@ -52,7 +52,7 @@ impl Refusal {
     }
 
     /// Refuses a request with a session that does not come from a page of this listener.
-    pub(crate) fn cross_site() -> Self {
+    pub(crate) fn other_origin() -> Self {
         let remedy = "use the page of this very address; a proxy in front must pass Host and Origin on as they are";
         Self::new(StatusCode::FORBIDDEN, "the request does not come from a page of this address", remedy)
     }
@@ -93,6 +93,15 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "there is no site of this name", "GET /status lists the sites")
     }
 
+    pub(crate) fn too_many_viewers() -> Self {
+        let error = format!("{VIEWERS_MAX} viewers are shown events, and there is room for no more");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error, "close one of the pages that show them, or ask /seen and /recent")
+    }
+
+    pub(crate) fn cross_site() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "a page of another site asks for this", "open the dashboard at the address of the admin listener")
+    }
+
     pub(crate) fn method() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method", "GET / lists what there is")
     }
@@ -116,6 +125,12 @@ impl From<PurgeRefused> for Refusal {
 
 impl From<BadQuestion> for Refusal {
     fn from(error: BadQuestion) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<BadExpression> for Refusal {
+    fn from(error: BadExpression) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
     }
 }

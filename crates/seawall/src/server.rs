@@ -24,7 +24,7 @@ use http::HeaderValue;
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
 use policy::purge::{Maker, Order, What};
 use semantics::Timestamp;
-use store::{DiskOptions, DiskTrouble, SiteNumbers, StoreOptions};
+use store::{DiskOptions, DiskState, DiskTrouble, SiteNumbers, StoreOptions};
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::{mpsc, watch},
@@ -44,14 +44,15 @@ use crate::{
         keeper::{self, Keeper, SharedKnown},
         schedule,
     },
+    seeing::{SecondHand, Seeing, watch::Purges},
     service::SiteService,
     warming::Warmer,
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
 
-/// The interval in which a worker hands on log lines that do not fill a piece.
-const LOG_FLUSH: Duration = Duration::from_millis(200);
+/// How often in a second a worker hands on log lines that do not fill a piece.
+const FLUSHES: u32 = 5;
 
 /// The longest wait at the end of the process for the last lines to be written.
 const LOG_WAIT: Duration = Duration::from_secs(3);
@@ -79,6 +80,8 @@ pub struct Server {
     _looking: std::sync::mpsc::SyncSender<()>,
     /// The thread that asks servers what they are.
     recognising: Option<Keeper>,
+    /// The thread that takes what was counted in each second.
+    seconds: Option<SecondHand>,
 }
 
 /// The state of a running server that the admin API may see.
@@ -94,6 +97,8 @@ pub(crate) struct State {
     pub(crate) keeper: ArcSwapOption<acme::Keeper>,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
+    /// What is known of the traffic.
+    pub(crate) seeing: Seeing,
     pub(crate) began: Instant,
     /// The time by the wall clock at which the server began to serve.
     pub(crate) started: Timestamp,
@@ -167,6 +172,9 @@ impl Server {
         let started = clock.now();
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
+        let seeing = Seeing::open(seen_folder(&settings, &shared), started.as_millis());
+        let (insight, purges) = (Arc::clone(&seeing.insight), Purges::default());
+        shared.purging.watch(move |purge| purges.tell(&insight, purge));
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
         let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
@@ -193,6 +201,7 @@ impl Server {
             keeper: ArcSwapOption::new(automatic.as_ref().map(|automatic| Arc::clone(automatic.keeper()))),
             plan: ArcSwap::new(Arc::clone(&plan)),
             counters: (0..workers).map(|_| Arc::default()).collect(),
+            seeing,
             began: Instant::now(),
             started,
             store_max,
@@ -205,6 +214,8 @@ impl Server {
             schedules: schedule::Notes::default(),
             warmer: Warmer::default(),
         });
+        state.seeing.know_sites(&plan);
+        let seconds = SecondHand::start(Arc::clone(&state))?;
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
         let mut server = Self {
@@ -219,6 +230,7 @@ impl Server {
             automatic,
             _looking: looking,
             recognising: None,
+            seconds: Some(seconds),
         };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
@@ -327,6 +339,11 @@ impl Server {
         self.state.shared.workshop.wait_until_idle();
     }
 
+    /// Takes what was counted since the last second, as if one were over now. For tests and tools.
+    pub fn settle_seeing(&self) {
+        self.state.seeing.take(&self.state);
+    }
+
     /// Packs what nobody has read as it is for long enough, if it is time to look for it, and waits for that on this thread; before that, for what
     /// the disk is still to write. For tests and tools.
     pub fn settle_packing(&self) {
@@ -377,6 +394,7 @@ impl Server {
             let order = Order::for_site(site, vec![What::Everything], false, Maker::Watch);
             self.state.shared.purge(&order).context("what was stored before the upgrade still counts as fresh")?;
         }
+        self.state.seeing.know_sites(&plan);
         self.state.plan.store(plan);
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
     }
@@ -432,7 +450,8 @@ impl Server {
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
-        // Nobody asks any more; what was stored last is written.
+        // Nobody asks any more; what was counted and stored last is written.
+        self.seconds = None;
         self.state.shared.store.close();
         if self.log.take().is_some_and(|log| !log.close(LOG_WAIT)) {
             tracing::warn!("the last lines of the access log are lost, because the reader of standard output does not take them");
@@ -471,7 +490,7 @@ async fn work(
     let is_first = state.counters.first().is_some_and(|first| Arc::ptr_eq(first, pipeline.counters()));
     let refilling = std::rc::Rc::clone(&pipeline);
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
-    let service = SiteService::new(pipeline, log);
+    let service = SiteService::new(pipeline, log, Arc::clone(&state.seeing.insight));
     service.tell_of(alt_svc(&plan.settings, &state.listening));
     let worker = Worker::new(service, edge_config(&plan, &state));
     let listeners = match Listeners::open(listeners) {
@@ -482,14 +501,14 @@ async fn work(
     drop(plan);
     let _ = ready.send(Ok(()));
 
-    let mut flush = tokio::time::interval(LOG_FLUSH);
+    let mut flush = tokio::time::interval(Duration::from_secs(1) / FLUSHES);
     flush.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let grace = stop.clone();
     let mut running = std::pin::pin!(std::rc::Rc::clone(&worker).run(listeners, stop));
     loop {
         tokio::select! {
             () = &mut running => break,
-            _ = flush.tick() => worker.service().tidy(),
+            _ = flush.tick() => worker.service().tidy(FLUSHES),
             Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
             never = &mut refilling => match never {},
             Some(plan) = reloads.recv() => match plan.router() {
@@ -508,7 +527,7 @@ async fn work(
     if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
         tracing::debug!("gave up fetches that nobody waited for");
     }
-    worker.service().tidy();
+    worker.service().tidy(FLUSHES);
 }
 
 fn warn(settings: &Settings) {
@@ -543,6 +562,13 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
         _ => tracing::warn!("{trouble}"),
     };
     Some(DiskOptions { report: Arc::new(report), ..DiskOptions::new(dir.to_owned(), size_max) })
+}
+
+/// Returns the folder in which what is seen of the traffic is kept: that of the cache, if it can be used.
+fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBuf> {
+    let dir = settings.cache_disk.as_ref()?.dir.clone()?;
+    let is_refused = settings.disk_tier().is_some() && shared.store.usage().disk == DiskState::Off;
+    (!is_refused).then_some(dir)
 }
 
 fn tls_listen(settings: &Settings) -> &[SocketAddr] {

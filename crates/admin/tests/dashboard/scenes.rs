@@ -7,9 +7,9 @@ use std::{
 };
 
 use admin::{
-    CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
-    ListenerHealth, Metric, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series,
-    SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
+    BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health,
+    Inventory, ListenerHealth, Metric, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused,
+    Seen, Series, SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
 };
 use admin_api::{
     AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Named, Outage, PageLine, PurgeLine, Reason, RequestLine, Totals,
@@ -526,9 +526,9 @@ impl Console for Fake {
         })
     }
 
-    fn recent(&self, after: u64) -> Recent {
-        let requests: Vec<_> = self.requests(now(), 100).into_iter().filter(|line| line.number > after).collect();
-        Recent { next: requests.last().map_or(after, |line| line.number), lost: 0, requests }
+    fn recent(&self, after: u64, _: Option<&str>, limit: usize) -> Result<Recent, BadExpression> {
+        let requests: Vec<_> = self.requests(now(), limit as u64).into_iter().filter(|line| line.number > after).collect();
+        Ok(Recent { next: requests.last().map_or(after, |line| line.number), lost: 0, requests })
     }
 
     fn moment(&self) -> Moment {
