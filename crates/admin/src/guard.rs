@@ -93,7 +93,7 @@ impl Guard {
     /// Opens a session for whoever shows the token.
     pub(crate) fn sign_in(&self, request: &Parts, token: &str, now: Instant) -> Result<SignedIn, Refusal> {
         let origin = from_own_page(&request.headers, host(request)?.as_ref()).ok_or_else(Refusal::other_origin)?;
-        let Peer(peer) = request.extensions.get().copied().unwrap_or(Peer(Ipv4Addr::UNSPECIFIED.into()));
+        let Peer(peer) = request.extensions.get().copied().unwrap_or_else(|| Peer(Ipv4Addr::UNSPECIFIED.into()));
         if let Some(wait) = self.sessions.must_wait(peer, now) {
             return Err(Refusal::too_many_tokens(wait));
         }

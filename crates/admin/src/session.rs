@@ -259,8 +259,8 @@ mod tests {
         sessions.was_right(guesser);
         assert_eq!(sessions.must_wait(guesser, later), None);
         // Of IPv6, a client has a whole network.
-        for host in 0..WRONG_AT_ONCE {
-            sessions.was_wrong(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host as u16]), begun);
+        for host in (0..).take(WRONG_AT_ONCE as usize) {
+            sessions.was_wrong(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]), begun);
         }
         assert!(sessions.must_wait("2001:db8:0:7:ffff::1".parse().expect("an address"), begun).is_some());
         assert!(sessions.must_wait("2001:db8:0:8::1".parse().expect("an address"), begun).is_none());

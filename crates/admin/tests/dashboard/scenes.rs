@@ -1,6 +1,8 @@
 //! A console that shows invented numbers: what the dashboard looks like before a server that has just started, on a calm day, in a crowd, when the origin is
 //! gone, and when everything that strangers sent was meant to harm whoever looks at it.
 
+#![expect(clippy::cast_possible_truncation, reason = "invented numbers are small")]
+
 use std::{
     sync::Mutex,
     time::{Duration, SystemTime},
