@@ -379,4 +379,4 @@ fn read_period(reader: &mut Reader<'_>) -> Result<Period, Broken> {
 }
 
 /// Buckets of latencies that are on disk: another number of them is another version of the form.
-const _: () = assert!(BUCKETS == 18 && RESULTS.len() == 9 && CLASSES.len() == 8, "another form on disk needs another version");
+const _: () = assert!(BUCKETS == 21 && RESULTS.len() == 9 && CLASSES.len() == 8, "another form on disk needs another version");
