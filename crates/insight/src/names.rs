@@ -82,7 +82,9 @@ mod tests {
         let names = Names::default();
         let cookie = names.number("cookie");
         assert_eq!((names.number("cookie"), &*names.text(cookie)), (cookie, "cookie"));
-        (0..2 * NAMES_MAX).for_each(|n| drop(names.number(&format!("rule {n}"))));
+        for n in 0..2 * NAMES_MAX {
+            names.number(&format!("rule {n}"));
+        }
         assert_eq!(names.0.read().names.len(), NAMES_MAX);
         assert_eq!(names.number("another"), Name::OTHERS);
         assert_eq!(names.number("cookie"), cookie);

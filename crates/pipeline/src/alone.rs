@@ -61,7 +61,7 @@ impl Pipeline {
                 return self.deliver(&question, &confirmed, ending).await;
             }
             if let Some(updated) = self.looked_at(&question, candidate, &fetched, begun).await {
-                let ending = ending.stored_unless(None).about(&updated);
+                let ending = ending.stored_unless(None).about(&updated.record);
                 let now = shared.clock.now();
                 // Of a HEAD, so no file is opened.
                 if let Ok(response) = deliver::stored(shared, &updated, &question, &ending.status, now).await {

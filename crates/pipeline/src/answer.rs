@@ -11,7 +11,7 @@ use semantics::{
 };
 
 use crate::{
-    Body, Class, Failure, Note, Pipeline, Shared, Stored,
+    Body, Class, Failure, Note, Pipeline, Record, Shared, Stored,
     coded::{best, in_passing},
     deliver, failure, find,
     learnt::{cookies, dictionaries},
@@ -78,9 +78,9 @@ impl Ending {
         Self { reason: Some(reason), ..self }
     }
 
-    /// Adds that the response is made of a stored one.
-    pub(crate) fn about(self, stored: &Stored) -> Self {
-        Self { class: stored.record.class, ..self }
+    /// Adds that the response is made of a stored one, or of one that is being stored.
+    pub(crate) fn about(self, record: &Record) -> Self {
+        Self { class: record.class, ..self }
     }
 
     /// Adds the cookie by which the request passed.
@@ -133,7 +133,7 @@ impl Pipeline {
     pub(crate) async fn deliver(self: &Rc<Self>, question: &Rc<Question>, stored: &Arc<Stored>, ending: Ending) -> Answer {
         let shared = &self.shared;
         let now = shared.clock.now();
-        let ending = ending.about(stored);
+        let ending = ending.about(&stored.record);
         want_best_form(shared, question, stored);
         if let Some(response) = dictionaries::update(shared, question, stored, &ending.status, now) {
             return ending.with_explained(response);
@@ -162,7 +162,7 @@ pub(crate) async fn failed(shared: &Shared, asking: Asking, failure: &Failure) -
     let Asking { question, candidate, forwarded, collapsed, .. } = asking;
     let now = shared.clock.now();
     if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(&question, stored, now)) {
-        let ending = Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed).about(&stored);
+        let ending = Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed).about(&stored.record);
         if let Ok(response) = deliver::stored(shared, &stored, &question, &ending.status, now).await {
             return ending.with_explained(response);
         }

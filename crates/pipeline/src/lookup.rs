@@ -172,7 +172,7 @@ impl Pipeline {
         };
         let answer = match outcome {
             store::Outcome::Serve { record, body } if is_for(shared, &question, &record) => {
-                let ending = asking.ending(record.status).stored_unless(None).collapsed(true);
+                let ending = asking.ending(record.status).stored_unless(None).collapsed(true).about(&record);
                 ending.with_explained(deliver::growing(&record, body, &question, &ending.status))
             }
             store::Outcome::Stored(stored) if is_for(shared, &question, &stored.record) => {
@@ -215,7 +215,7 @@ impl Pipeline {
         let question = &asking.question;
         match told {
             Told::Growing { record, body, own, took, proving } => {
-                let ending = asking.ending(record.status).took(took);
+                let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
                 let ending = if proving { ending.because(Some(proof::RULE)) } else { ending.stored_unless(None) };
                 let mut response = deliver::growing(&record, body, question, &ending.status);

@@ -44,7 +44,7 @@ use crate::{
         keeper::{self, Keeper, SharedKnown},
         schedule,
     },
-    seeing::{SecondHand, Seeing, watch::Purges},
+    seeing::{self, SecondHand, Seeing},
     service::SiteService,
     warming::Warmer,
     worker_questions::WorkerQuestion,
@@ -173,8 +173,8 @@ impl Server {
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
         let seeing = Seeing::open(seen_folder(&settings, &shared), started.as_millis());
-        let (insight, purges) = (Arc::clone(&seeing.insight), Purges::default());
-        shared.purging.watch(move |purge| purges.tell(&insight, purge));
+        let insight = Arc::clone(&seeing.insight);
+        shared.purging.watch(move |purge| seeing::watch::tell(&insight, purge));
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
         let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
@@ -214,7 +214,7 @@ impl Server {
             schedules: schedule::Notes::default(),
             warmer: Warmer::default(),
         });
-        state.seeing.know_sites(&plan);
+        state.seeing.know_sites(&plan, started.as_millis());
         let seconds = SecondHand::start(Arc::clone(&state))?;
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
@@ -394,7 +394,7 @@ impl Server {
             let order = Order::for_site(site, vec![What::Everything], false, Maker::Watch);
             self.state.shared.purge(&order).context("what was stored before the upgrade still counts as fresh")?;
         }
-        self.state.seeing.know_sites(&plan);
+        self.state.seeing.know_sites(&plan, self.state.shared.clock.now().as_millis());
         self.state.plan.store(plan);
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
     }

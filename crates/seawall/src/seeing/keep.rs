@@ -18,7 +18,7 @@ const TEMPORARY: &str = "seen.new";
 const FILE_BYTES_MAX: u64 = 2 * MEMORY_MAX;
 
 /// Reads the account in the folder `folder`, if there is one.
-pub(super) fn read(folder: &Path, now: u64) -> Option<Insight> {
+pub(super) fn read(folder: &Path) -> Option<Insight> {
     let path = folder.join(FILE);
     let mut bytes = Vec::new();
     match File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)) {
@@ -29,7 +29,7 @@ pub(super) fn read(folder: &Path, now: u64) -> Option<Insight> {
             return None;
         }
     }
-    match Insight::from_bytes(&bytes, now) {
+    match Insight::from_bytes(&bytes) {
         Ok(insight) => Some(insight),
         Err(error) => {
             tracing::warn!("{} is not used, and counting begins anew: {error}", path.display());

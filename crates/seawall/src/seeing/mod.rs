@@ -50,15 +50,15 @@ pub(crate) struct Seeing {
 impl Seeing {
     /// Takes up the account that is kept in `folder`, or begins one. `now` is in milliseconds since the epoch.
     pub(crate) fn open(folder: Option<PathBuf>, now: u64) -> Self {
-        let kept = folder.as_deref().and_then(|folder| keep::read(folder, now));
+        let kept = folder.as_deref().and_then(keep::read);
         let insight = Arc::new(kept.unwrap_or_else(|| Insight::new(now)));
         Self { insight, taken: Mutex::default(), moment: Mutex::default(), folder }
     }
 
-    /// Makes the sites of a plan those that are counted apart.
-    pub(crate) fn know_sites(&self, plan: &Plan) {
+    /// Makes the sites of a plan those that are counted apart. `now` is in milliseconds since the epoch.
+    pub(crate) fn know_sites(&self, plan: &Plan, now: u64) {
         let sites: Vec<(u16, &str)> = plan.sites.iter().map(|site| (site.id, site.name())).collect();
-        self.insight.set_sites(&sites);
+        self.insight.set_sites(&sites, now);
     }
 
     /// Takes what was counted since this was called last, as the second that ends now.
