@@ -7,6 +7,8 @@ import { percent, rate, time } from './words.js';
 const HEIGHT = 150;
 // More points than a screen has are drawn as means.
 const POINTS_MAX = 720;
+// A chart shows at least so many rows: of seconds, five minutes.
+const ROWS_MIN = 300;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const see = (name, strength) => `color-mix(in srgb, ${colour(name)} ${strength}%, transparent)`;
@@ -21,6 +23,12 @@ export function named(columns, row, at) {
   const values = { at };
   columns.forEach((name, place) => { values[name] = row[place]; });
   return values;
+}
+
+/** Leaves out what was before counting began, but for so much that a chart has a width. */
+function sinceBegun(rows) {
+  const begun = rows.findIndex(({ requests }) => requests !== undefined);
+  return begun < 0 ? rows : rows.slice(Math.max(0, Math.min(begun, rows.length - ROWS_MIN)));
 }
 
 /** Sums up the columns of rows; times that responses took are left out. */
@@ -99,7 +107,7 @@ export class Charts {
   get rows() { return this.#rows; }
 
   show(series, span) {
-    this.#rows = read(series);
+    this.#rows = sinceBegun(read(series));
     this.#step = series.step || 1;
     this.#span = span;
     this.#draw();

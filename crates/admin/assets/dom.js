@@ -24,7 +24,8 @@ export const put = (node, ...children) => node.replaceChildren(...children.filte
 const shown = new WeakMap();
 
 /**
- * Shows `items` in `box`, each by a node of its own that stays as long as its key does. `make` returns a node and how it shows an item. While somebody points
+ * Shows `items` in `box`, each by a node of its own that stays as long as its key does. `make` returns a node and how it shows an item: everything that
+ * changes must stand in the item, as `make` is called once. While somebody points
  * at the box or has the focus in it, its rows keep their places: what is about to be pressed does not move away.
  */
 export function rows(box, items, keyOf, make, nothing) {

@@ -20,6 +20,12 @@ const address = (url, length = 120) => {
   return el('bdi', { class: 'address', title: plain(url, 1000) }, el('span', { class: 'host', text: start.replace(/^https?:\/\//, '') }), el('span', { text: text.slice(start.length) }));
 };
 const code = (text, length) => el('code', {}, el('bdi', { text: plain(text, length) }));
+/** A text of Seawall's own, in which what is between grave accents is to be typed. */
+const prose = (text) => plain(text, 400).split('`').map((part, at) => (at % 2 ? el('code', { text: part }) : part));
+function tell(node, text) {
+  if (node.dataset.told !== text) put(node, ...prose(text));
+  node.dataset.told = text;
+}
 const when = (ms, words = at(ms)) => el('time', { datetime: new Date(ms).toISOString(), title: fully(ms), text: words });
 const explain = (url, words = 'Explain') => el('button', { type: 'button', class: 'small', 'data-explain': url, 'aria-label': `${words} ${plain(url, 100)}`, text: words });
 const purge = (url) => el('button', { type: 'button', class: 'small', 'data-purge': url, 'aria-label': `Purge ${plain(url, 100)}`, text: 'Purge' });
@@ -30,16 +36,16 @@ export function ratio(sum, words) {
   say(byId('ratio-requests'), percent(sum.hits, sum.requests));
   say(byId('ratio-bytes'), percent(sum.hit_bytes, sum.bytes));
   say(byId('ratio-foot'), sum.requests > 0 ? `${count(sum.requests)} requests and ${bytes(sum.bytes)} in the last ${words}` : `No request in the last ${words}`);
-  const parts = MIX.map(({ name, words, of }) => ({ name, words, number: of(sum) }));
+  const parts = MIX.map(({ name, words, of }) => ({ name, words, number: of(sum), all: sum.requests }));
   const rest = sum.requests - parts.reduce((all, { number }) => all + number, 0);
-  if (rest > 0) parts.push({ name: 'others', words: 'Not for the cache', number: rest });
+  if (rest > 0) parts.push({ name: 'others', words: 'Not for the cache', number: rest, all: sum.requests });
   rows(byId('mix'), parts.filter(({ number }) => number > 0), ({ name }) => name, ({ name }) => {
     const node = el('i', { class: name });
     return { node, show: ({ number }) => { node.style.flexGrow = number; } };
   }, '');
   rows(byId('mix-legend'), parts, ({ name }) => name, ({ name, words }) => {
     const figure = el('b');
-    return { node: el('li', { class: name }, el('i', { 'aria-hidden': 'true' }), `${words} `, figure), show: ({ number }) => say(figure, percent(number, sum.requests)) };
+    return { node: el('li', { class: name }, el('i', { 'aria-hidden': 'true' }), `${words} `, figure), show: ({ number, all }) => say(figure, percent(number, all)) };
   }, '');
 }
 
@@ -116,7 +122,7 @@ function cost(seen) {
     box,
     el('p', { class: 'figure' }, el('b', { text: percent(worst.origin_micros, all) }), el('span', { text: 'of its time' })),
     el('p', { class: 'what' }, words(worst), ' ', siteOf(seen, worst.site)),
-    worst.remedy ? el('p', { class: 'remedy', text: plain(worst.remedy, 400) }) : null,
+    worst.remedy ? el('p', { class: 'remedy' }, ...prose(worst.remedy)) : null,
     worst.example ? el('p', { class: 'example' }, address(worst.example, 80), ' ', explain(worst.example)) : null,
   );
 }
@@ -128,7 +134,7 @@ function words({ rule: name, detail }) {
 function reasons(seen) {
   const all = seen.totals.origin_micros;
   const most = seen.reasons[0]?.origin_micros ?? 0;
-  rows(byId('reasons'), seen.reasons.slice(0, SHOWN), ({ site, rule, detail }) => JSON.stringify([site, rule, detail]), (reason) => {
+  rows(byId('reasons'), seen.reasons.slice(0, SHOWN).map((reason) => ({ ...reason, all, most })), ({ site, rule, detail }) => JSON.stringify([site, rule, detail]), (reason) => {
     const share = el('b');
     const cost = el('span', { class: 'n' });
     const bar = el('i', { class: 'bar', 'aria-hidden': 'true' });
@@ -141,10 +147,10 @@ function reasons(seen) {
     return {
       node,
       show: (now) => {
-        say(share, percent(now.origin_micros, all));
+        say(share, percent(now.origin_micros, now.all));
         say(cost, `${time(now.origin_micros)} · ${count(now.requests)} requests`);
-        bar.style.width = `${most > 0 ? (100 * now.origin_micros) / most : 0}%`;
-        say(remedy, plain(now.remedy, 400) || 'Nothing to do: it is as it should be.');
+        bar.style.width = `${now.most > 0 ? (100 * now.origin_micros) / now.most : 0}%`;
+        tell(remedy, now.remedy || 'Nothing to do: it is as it should be.');
         remedy.classList.toggle('calm', !now.remedy);
         if (shown !== now.example) put(example, ...(now.example ? [address(now.example), ' ', explain(now.example)] : []));
         shown = now.example;
@@ -169,7 +175,7 @@ function cookies(seen) {
         if (shown !== now.set_by) put(setBy, ...(now.set_by ? ['Set by ', address(now.set_by, 80), ' ', explain(now.set_by)] : []));
         shown = now.set_by;
         setBy.hidden = !now.set_by;
-        say(remedy, plain(now.remedy, 400));
+        tell(remedy, now.remedy);
         remedy.hidden = !now.remedy;
       },
     };
@@ -196,11 +202,11 @@ const about = ({ requests, error }) => (error > requests / 20 ? `≤ ${count(req
 
 function bars(box, items, nothing) {
   const most = items[0]?.requests ?? 0;
-  rows(box, items.slice(0, SHOWN), ({ name }) => name, ({ name }) => {
+  rows(box, items.slice(0, SHOWN).map((item) => ({ ...item, most })), ({ name }) => name, ({ name }) => {
     const [bar, number] = [el('i', { class: 'bar', 'aria-hidden': 'true' }), el('span', { class: 'n' })];
     return {
       node: el('li', {}, el('bdi', { text: plain(name, 60), title: plain(name, 1000) }), number, bar),
-      show: (now) => { say(number, about(now)); bar.style.width = `${most > 0 ? (100 * now.requests) / most : 0}%`; },
+      show: (now) => { say(number, about(now)); bar.style.width = `${now.most > 0 ? (100 * now.requests) / now.most : 0}%`; },
     };
   }, nothing);
 }

@@ -286,6 +286,14 @@ async function looked(page, scene) {
   const panels = await page.locator('main section, main figure, main article').evaluateAll((nodes) => nodes.filter((node) => node.innerText.trim() === '').length);
   must(`${scene}: no panel is blank`, panels === 0);
   if (scene === 'empty') has('Nothing was counted yet', 'No request in the last hour', 'no cookie keeps a reader', 'Nothing was purged', 'Never, since counting began', 'None yet. Plain hits are not listed.');
+  if (scene !== 'empty') {
+    // What is shown goes on to be true while the numbers change: parts of all requests are all requests.
+    await page.waitForTimeout(2500);
+    const parts = await page.locator('#mix-legend b').allInnerTexts();
+    const sum = parts.reduce((all, part) => all + Number.parseFloat(part), 0);
+    must(`${scene}: ${parts} are everything`, sum > 98.5 && sum < 100.6);
+    must(`${scene}: the page is live`, (await text(page, '#pulse')) === 'Live');
+  }
   if (scene === 'calm') has('of requests', 'of bytes', 'WooCommerce', 'Ghost, in an answer to an editor', 'The stored copy had expired');
   if (scene === 'crowd') {
     has('PHPSESSID', 'PHP sessions', '/product/tide-clock', 'drop_set_cookies', '46.0 %');
