@@ -20,6 +20,7 @@ mod seeing;
 mod status;
 mod stored;
 mod token;
+mod warm;
 
 pub use alerts::{AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested};
 pub use certificates::{BadRevocation, CertificateState, OWN_ROOT, RevokeCommand, RevokeRefused};
@@ -39,3 +40,4 @@ pub use status::{
 };
 pub use stored::{Inventory, StoredCommand, StoredPage};
 pub use token::{Token, TokenError};
+pub use warm::{BadWarm, WarmCommand, WarmRefused, Warming};

@@ -22,7 +22,7 @@ use crate::{
     Token,
     console::Console,
     events::{Events, Viewing},
-    guard::Guard,
+    guard::{Guard, Peer},
     routes,
 };
 
@@ -98,10 +98,10 @@ pub(crate) async fn serve_within(
             never = &mut telling => match never {},
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             (place, accepted) = next => match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     let (router, end) = (router.clone(), end.clone());
                     connections.spawn(async move {
-                        answer(bounds, stream, router, end).await;
+                        answer(bounds, stream, Peer(peer.ip()), router, end).await;
                         drop(place);
                     });
                 }
@@ -126,11 +126,11 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Answers the requests of one connection until it closes, its time is up, or `end` says so.
-async fn answer(bounds: Bounds, stream: TcpStream, router: Router, mut end: watch::Receiver<bool>) {
+async fn answer(bounds: Bounds, stream: TcpStream, peer: Peer, router: Router, mut end: watch::Receiver<bool>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(HEAD_MAX);
     let viewing = Viewing::default();
-    let router = router.layer(Extension(viewing.clone()));
+    let router = router.layer(Extension(viewing.clone())).layer(Extension(peer));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     let lifetime = async {
         tokio::time::sleep(bounds.lifetime).await;

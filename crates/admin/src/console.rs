@@ -5,7 +5,7 @@ use std::time::Duration;
 use admin_api::{
     AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand,
     ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone,
-    ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value,
+    ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value, WarmCommand, WarmRefused, Warming,
 };
 use policy::purge::Order;
 
@@ -42,6 +42,15 @@ pub trait Console: Send + Sync + 'static {
 
     /// Lists what is stored and no longer fresh. Called on a thread that may wait: everything that is stored is looked at.
     fn stored(&self, command: &StoredCommand) -> Inventory;
+
+    /// Begins to fetch the pages of a host's sitemap, and returns at once.
+    ///
+    /// # Errors
+    /// When no site has the host, or others are being fetched.
+    fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused>;
+
+    /// Says how far the fetching is that began last.
+    fn warming(&self) -> Warming;
 
     /// Signs a field that lets requests go past the cache for `time`.
     ///

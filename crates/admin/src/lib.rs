@@ -5,7 +5,12 @@
 //!
 //! | route | answer | token |
 //! |---|---|---|
-//! | `GET /` | the list of routes, as text | not on loopback |
+//! | `GET /` | the dashboard, for a browser (`Accept: text/html`) | never: it says nothing of the server |
+//! | `GET /` | the list of routes, as text, for everybody else | not on loopback |
+//! | `GET /assets/…` | the parts of the dashboard | never |
+//! | `GET /session` | whether the browser has a session, and whether it may read without one, as JSON | never |
+//! | `POST /session` | a session for whoever shows the token: a cookie, and a key in JSON | in the body |
+//! | `DELETE /session` | ends the session | never |
 //! | `GET /healthz` | `{"status":"ok"}`; with 503 `{"status":"draining"}` | not on loopback |
 //! | `GET /metrics` | the metrics, in the Prometheus text format 0.0.4 | not on loopback |
 //! | `GET /status` | what runs: sites, their servers, the cache, the metrics; as JSON | not on loopback |
@@ -18,27 +23,33 @@
 //! | `POST /explain` | how a request is judged and what is stored for it, as JSON | always |
 //! | `POST /stored` | what is stored and no longer fresh, as JSON | always |
 //! | `POST /direct` | a field that lets requests of the load tester go past the cache for a while, as JSON | always |
+//! | `GET /warm` | how far the fetching of a sitemap's pages is, as JSON | not on loopback |
+//! | `POST /warm` | begins to fetch the pages of a host's sitemap; the same as JSON | always |
 //! | `POST /purge` | what a purge covered, as JSON | always |
+//!
+//! A session stands for the token, for browsers: its cookie to read, its cookie and its key to change something (see `session.rs`).
 //!
 //! Errors are `{"error": what is wrong, "remedy": what to do}`.
 
 mod connections;
 mod console;
+mod dashboard;
 mod events;
 mod exposition;
 mod guard;
 mod refusal;
 mod routes;
+mod session;
 #[cfg(test)]
 mod tests;
 
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
     AlertLine, AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested, BadCommand, BadDirect, BadExpression, BadQuestion,
-    BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused, ExplainCommand,
-    ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MetricKind, Moment, OWN_ROOT, OriginHealth, Publication,
-    PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth, Seen, Series,
-    SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
+    BadRevocation, BadWarm, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused, ExplainCommand,
+    ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MetricKind, Moment, Named, OWN_ROOT, OriginHealth,
+    Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth, Seen,
+    Series, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value, WarmCommand, WarmRefused, Warming,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, Sample};

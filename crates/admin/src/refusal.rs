@@ -1,10 +1,10 @@
 //! Every answer that is not what was asked for: a status, what is wrong, and what to do.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use crate::{
-    AlertTestRefused, BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused,
-    ReloadRefused, RevokeRefused, VIEWERS_MAX,
+    AlertTestRefused, BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, BadWarm, DirectRefused, ExplainRefused,
+    PurgeRefused, ReloadRefused, RevokeRefused, VIEWERS_MAX, WarmRefused,
 };
 use axum::{
     Json,
@@ -24,13 +24,15 @@ pub(crate) struct Refusal {
     remedy: Cow<'static, str>,
     /// The challenge of a 401.
     challenge: Option<&'static str>,
+    /// The time after which it makes sense to try again.
+    wait: Option<Duration>,
 }
 
 const AUTHORIZE: &str = "send `Authorization: Bearer TOKEN`; the token is in the file admin_token_file, which only its owner can read";
 
 impl Refusal {
     fn new(status: StatusCode, error: impl Into<Cow<'static, str>>, remedy: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, error: error.into(), remedy: remedy.into(), challenge: None }
+        Self { status, error: error.into(), remedy: remedy.into(), challenge: None, wait: None }
     }
 
     /// Refuses a request without the right token. Its challenges are those of RFC 6750 §3.1: a request without a token is not told that its
@@ -47,6 +49,36 @@ impl Refusal {
     pub(crate) fn misdirected() -> Self {
         let remedy = "use http://127.0.0.1 or http://localhost with the port of the admin listener, or send the token";
         Self::new(StatusCode::MISDIRECTED_REQUEST, "without a token, the admin API answers to addresses of this machine alone", remedy)
+    }
+
+    /// Refuses a request with a session that does not come from a page of this listener.
+    pub(crate) fn other_origin() -> Self {
+        let remedy = "use the page of this very address; a proxy in front must pass Host and Origin on as they are";
+        Self::new(StatusCode::FORBIDDEN, "the request does not come from a page of this address", remedy)
+    }
+
+    /// Refuses a request whose session is right to read and not to change anything.
+    pub(crate) fn no_key() -> Self {
+        Self {
+            challenge: Some("Bearer realm=\"seawall\""),
+            ..Self::new(StatusCode::UNAUTHORIZED, "this needs the key of the session", "sign in again")
+        }
+    }
+
+    /// Refuses to look at one more token of an address that has sent wrong ones.
+    pub(crate) fn too_many_tokens(wait: Duration) -> Self {
+        let remedy = "wait a little, then copy the token from its file";
+        Self { wait: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens came from your address", remedy) }
+    }
+
+    /// Refuses to sign in with something else than a token. The reason does not quote what was sent.
+    pub(crate) fn bad_sign_in(error: &serde_json::Error) -> Self {
+        let at = format!("the body is not valid: see column {}", error.column());
+        Self::new(StatusCode::BAD_REQUEST, at, "send {\"token\": \"…\"}")
+    }
+
+    pub(crate) fn no_randomness() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the system gave no random bytes for a session", "try again")
     }
 
     pub(crate) fn bad_host() -> Self {
@@ -163,6 +195,23 @@ impl From<RevokeRefused> for Refusal {
     }
 }
 
+impl From<BadWarm> for Refusal {
+    fn from(error: BadWarm) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<WarmRefused> for Refusal {
+    fn from(error: WarmRefused) -> Self {
+        let status = match error {
+            WarmRefused::NoSite(_) => StatusCode::MISDIRECTED_REQUEST,
+            WarmRefused::Busy(_) => StatusCode::CONFLICT,
+            WarmRefused::Unable => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string(), error.remedy())
+    }
+}
+
 impl From<BytesRejection> for Refusal {
     fn from(error: BytesRejection) -> Self {
         match error.status() {
@@ -179,6 +228,9 @@ impl IntoResponse for Refusal {
         let mut response = (self.status, Json(admin_api::Refusal { error: self.error, remedy: self.remedy })).into_response();
         if let Some(challenge) = self.challenge {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        if let Some(wait) = self.wait {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
         }
         // What is left of a body that nobody will read must not be taken for the next request.
         if matches!(self.status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE) {

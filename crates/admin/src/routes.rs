@@ -1,30 +1,34 @@
 //! The routes, and what each answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use admin_api::{
     AlertTestRefused, AlertsState, AlertsTested, CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation,
     Inventory, Moment, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen,
-    Series, Status, StoredCommand,
+    Series, Status, StoredCommand, WarmCommand, Warming,
 };
 use axum::{
     Extension, Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
     http::{
-        HeaderMap, HeaderValue,
-        header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+        HeaderMap, HeaderValue, Uri,
+        header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
 
 use crate::{
     console::{Console, Health},
+    dashboard,
     events::{Events, Viewing},
     exposition,
-    guard::Guard,
+    guard::{Guard, Standing, wants_page},
     refusal::{self, Refusal},
 };
 
@@ -35,7 +39,7 @@ pub(crate) const BODY_MAX: usize = 16 << 10;
 const RECENT_DEFAULT: usize = 500;
 
 const ROUTES: &str = "\
-Seawall's admin API
+Seawall's admin API. In a browser, this address is the dashboard.
 
 GET  /healthz   is it ready? 200 or 503
 GET  /metrics   for Prometheus
@@ -51,6 +55,7 @@ POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a r
 POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
                 \"hard\": false marks stale
+POST /warm      {\"host\": \"…\"}: fetches the pages of the host's sitemap; GET says how far it is
 POST /reload    reads the configuration again
 POST /direct    {\"seconds\": 600}: a field that lets requests of `seawall bench --direct` go past the cache for so long
 GET  /certificates         names, who certifies them, until when, when they are renewed
@@ -62,8 +67,11 @@ type Shared = State<Arc<dyn Console>>;
 
 /// Puts all routes behind `guard`. A body has `body_timeout` to arrive.
 pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Guard, body_timeout: Duration) -> Router {
+    let guard = Arc::new(guard);
     let routes = Router::new()
-        .route("/", get(async || ROUTES))
+        .route("/", get(root))
+        .route("/assets/{name}", get(asset))
+        .route(dashboard::SESSION, session(&guard, body_timeout))
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
         .route("/status", get(status))
@@ -79,6 +87,7 @@ pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Gua
         .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
         .route("/alerts", get(alerts))
         .route("/alerts/test", post(test_alerts))
+        .route("/warm", get(warming).post(move |console: Shared, request: Request| warm(console, request, body_timeout)))
         .route("/certificates", get(certificates))
         .route("/certificates/revoke", post(move |console: Shared, request: Request| revoke(console, request, body_timeout)))
         .method_not_allowed_fallback(async || Refusal::method())
@@ -86,13 +95,13 @@ pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Gua
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(console);
     // A router of its own for the guard: around the routes themselves, a refusal would still get their `Allow`.
-    Router::new().fallback_service(routes).layer(middleware::from_fn_with_state(Arc::new(guard), admit))
+    Router::new().fallback_service(routes).layer(middleware::from_fn_with_state(guard, admit))
 }
 
 /// Judges a request before every route, the missing ones too: whoever may not ask does not learn which paths there are.
 async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let mut response = match guard.admit(&parts) {
+    let mut response = match guard.admit(&parts, Instant::now()) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => refusal.into_response(),
     };
@@ -101,7 +110,59 @@ async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) ->
     // No page may load an answer as a script or an image and learn from what it does.
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     fields.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    fields.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    fields.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    fields.entry(CONTENT_SECURITY_POLICY).or_insert(NOTHING);
     response
+}
+
+/// The policy of answers that are no page: a browser that shows one all the same runs nothing of it, and in no frame.
+const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+
+/// Answers a browser with the dashboard, and everybody else with the list of routes.
+async fn root(fields: HeaderMap) -> Response {
+    let mut response = if wants_page(&fields) { dashboard::page() } else { ROUTES.into_response() };
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
+}
+
+async fn asset(uri: Uri) -> Result<Response, Refusal> {
+    dashboard::part(uri.path()).ok_or_else(Refusal::no_such_route)
+}
+
+/// Asks for the token in exchange for a session.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignIn {
+    token: String,
+}
+
+/// Answers whoever signed in: the key, and after how many seconds the session ends.
+#[derive(serde::Serialize)]
+struct Signed {
+    key: String,
+    seconds: u64,
+}
+
+/// Makes the route of sessions: `GET` says what the page may do, `POST` takes the token, `DELETE` ends the session.
+fn session(guard: &Arc<Guard>, body_timeout: Duration) -> MethodRouter<Arc<dyn Console>> {
+    let (asked, shown, ended) = (Arc::clone(guard), Arc::clone(guard), Arc::clone(guard));
+    get(move |request: Request| async move {
+        let (parts, _) = request.into_parts();
+        Json::<Standing>(asked.standing(&parts, Instant::now()))
+    })
+    .post(move |request: Request| async move {
+        let (parts, content) = request.into_parts();
+        let content = body(Request::new(content), body_timeout).await?;
+        let SignIn { token } = serde_json::from_slice(&content).map_err(|error| Refusal::bad_sign_in(&error))?;
+        let signed = shown.sign_in(&parts, &token, Instant::now())?;
+        Ok::<_, Refusal>(([(SET_COOKIE, signed.cookie)], Json(Signed { key: signed.key, seconds: signed.seconds })))
+    })
+    .delete(move |request: Request| async move {
+        let (parts, _) = request.into_parts();
+        let forgotten = ended.sign_out(&parts, Instant::now());
+        ([(SET_COOKIE, forgotten)], Json(ended.standing(&parts, Instant::now())))
+    })
 }
 
 async fn healthz(State(console): Shared) -> Response {
@@ -254,6 +315,16 @@ async fn stored(State(console): Shared, request: Request, body_timeout: Duration
     // A walk through everything that is stored.
     let listed = tokio::task::spawn_blocking(move || console.stored(&command)).await;
     Ok(Json(listed.map_err(|_| ExplainRefused::Busy)?))
+}
+
+async fn warming(State(console): Shared) -> Json<Warming> {
+    Json(console.warming())
+}
+
+async fn warm(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<Warming>, Refusal> {
+    let command = WarmCommand::from_json(&body(request, body_timeout).await?)?;
+    console.warm(&command)?;
+    Ok(Json(console.warming()))
 }
 
 async fn direct(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<DirectField>, Refusal> {

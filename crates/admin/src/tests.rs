@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::{
     CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
     ListenerHealth, Metric, MetricKind, OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, Sample,
-    SiteHealth, StoredCommand, Token,
+    SiteHealth, StoredCommand, Token, WarmCommand, WarmRefused, Warming,
     connections::{Bounds, serve_within},
 };
 use admin_api::{Status, StoredPage};
@@ -127,6 +127,18 @@ impl Console for Fake {
     fn moment(&self) -> admin_api::Moment {
         let recent = vec![admin_api::RequestLine { path: "/".repeat(2_900), ..admin_api::RequestLine::default() }; 5];
         admin_api::Moment { at: self.at.load(Ordering::SeqCst), recent, ..admin_api::Moment::default() }
+    }
+
+    fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused> {
+        match command.host.as_str() {
+            "a" => Ok(()),
+            "busy" => Err(WarmRefused::Busy("b".to_owned())),
+            host => Err(WarmRefused::NoSite(host.to_owned())),
+        }
+    }
+
+    fn warming(&self) -> Warming {
+        Warming { host: "a".to_owned(), running: true, ..Warming::default() }
     }
 
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {
@@ -288,6 +300,8 @@ fn every_route_with_and_without_the_token() {
         ("GET /purge", "", [405, 405, 405], [401, 401, 405]),
         ("POST /explain", r#"{"url": "http://a/"}"#, [401, 401, 200], [401, 401, 200]),
         ("GET /explain", "", [405, 405, 405], [401, 401, 405]),
+        ("GET /warm", "", [200, 200, 200], [401, 401, 200]),
+        ("POST /warm", r#"{"host": "a"}"#, [401, 401, 200], [401, 401, 200]),
         ("POST /stored", "{}", [401, 401, 200], [401, 401, 200]),
         ("GET /certificates", "", [200, 200, 200], [401, 401, 200]),
         ("POST /certificates/revoke", r#"{"name": "a.example"}"#, [401, 401, 200], [401, 401, 200]),
@@ -695,4 +709,129 @@ fn a_reload_says_what_needs_a_restart_or_what_is_wrong() {
     assert_eq!(refused.status, 409);
     assert!(refused.json()["error"].as_str().expect("words").contains("line 3"), "{refused:?}");
     assert_eq!(reload().status, 503);
+}
+
+/// A browser gets the dashboard at the address where curl gets the list of routes.
+#[test]
+fn a_browser_gets_the_dashboard_and_everybody_else_the_list() {
+    let server = Running::start();
+    for (accept, is_page) in [
+        ("|Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true),
+        ("|Accept: */*", false),
+        ("|Accept: application/json", false),
+        ("|Accept: text/html;q=0, */*", false),
+        ("", false),
+    ] {
+        let answer = server.ask(&format!("GET / HTTP/1.1|HOST{accept}"), "");
+        assert_eq!((answer.status, answer.body.starts_with("<!doctype html>")), (200, is_page), "{accept}");
+        assert!(answer.head.contains("vary: accept"), "{answer:?}");
+    }
+}
+
+/// CSP3, Fetch Metadata, RFC 9111 §5.2.2.5: what a browser is told of each answer, whether it is a page or not.
+#[test]
+fn every_answer_forbids_a_browser_what_it_need_not_do() {
+    let server = Running::start();
+    let page = "GET / HTTP/1.1|HOST|Accept: text/html";
+    for request in [
+        page,
+        "GET /assets/dashboard.js HTTP/1.1|HOST",
+        "GET /seen HTTP/1.1|HOST",
+        "POST /purge HTTP/1.1|HOST",
+        "GET / HTTP/1.1|Host: evil.example",
+    ] {
+        let answer = server.ask(request, "");
+        for field in [
+            "content-security-policy: default-src 'none'; ",
+            "frame-ancestors 'none'",
+            "referrer-policy: no-referrer\r\n",
+            "cache-control: no-store\r\n",
+            "x-content-type-options: nosniff\r\n",
+            "cross-origin-resource-policy: same-origin\r\n",
+        ] {
+            assert!(answer.head.contains(field), "{request}: {field}: {answer:?}");
+        }
+        assert!(!answer.head.contains("unsafe"), "{answer:?}");
+    }
+    // Every part that the page names is there.
+    let parts: Vec<String> = server.ask(page, "").body.split('"').filter(|text| text.starts_with("/assets/")).map(str::to_owned).collect();
+    assert!(parts.len() >= 4, "{parts:?}");
+    for part in parts {
+        let answer = server.ask(&format!("GET {part} HTTP/1.1|HOST"), "");
+        assert_eq!(answer.status, 200, "{part}");
+        assert!(
+            ["text/css", "text/javascript", "image/svg+xml"].iter().any(|kind| answer.head.contains(&format!("content-type: {kind}"))),
+            "{part}"
+        );
+    }
+    for missing in ["/assets/", "/assets/nothing.js", "/assets/uplot/LICENSE", "/assets/..%2fdashboard.html"] {
+        assert_eq!(server.ask(&format!("GET {missing} HTTP/1.1|HOST"), "").status, 404, "{missing}");
+    }
+}
+
+#[test]
+fn the_token_is_shown_once_and_the_session_commands_until_it_is_ended() {
+    for listener in ["127.0.0.1:0", "0.0.0.0:0"] {
+        let server = Running::on(listener, Bounds::DEFAULT);
+        let own = format!("|HOST|Origin: http://{}", server.address);
+        let sign_in = |token: &str| server.ask(&format!("POST /session HTTP/1.1{own}"), &json!({"token": token}).to_string());
+        let reads = listener.starts_with("127");
+        assert_eq!(server.ask("GET /session HTTP/1.1|HOST", "").json(), json!({"signed_in": false, "reads": reads}));
+        assert_eq!(sign_in("wrong").status, 401);
+        assert_eq!(server.ask(&format!("POST /session HTTP/1.1{own}"), "{\"token\": 1}").status, 400);
+
+        let signed = sign_in(TOKEN);
+        assert_eq!(signed.status, 200, "{signed:?}");
+        let cookie = signed.head.split("set-cookie: ").nth(1).and_then(|rest| rest.split(';').next()).expect("a cookie").to_owned();
+        let answer = signed.json();
+        let key = answer["key"].as_str().expect("a key");
+        assert_ne!(cookie.split_once('=').expect("a pair").1, key);
+        let session = format!("{own}|Cookie: {cookie}|Seawall-Session: {key}");
+        let purge = || server.ask(&format!("POST /purge HTTP/1.1{session}"), r#"{"all": true}"#).status;
+        assert_eq!(
+            server.ask(&format!("GET /session HTTP/1.1|HOST|Cookie: {cookie}"), "").json(),
+            json!({"signed_in": true, "reads": true})
+        );
+        assert_eq!(server.ask(&format!("GET /seen HTTP/1.1|HOST|Cookie: {cookie}"), "").status, 200);
+        assert_eq!(purge(), 200);
+        // The page of another server on this machine, which knows the cookie, and can have the browser send it.
+        let stolen = format!("POST /purge HTTP/1.1|HOST|Origin: http://127.0.0.1:1|Cookie: {cookie}");
+        assert_eq!(server.ask(&stolen, r#"{"all": true}"#).status, 403);
+        assert_eq!(server.purges().len(), 1);
+
+        let ended = server.ask(&format!("DELETE /session HTTP/1.1{session}"), "");
+        assert_eq!((ended.status, ended.json()), (200, json!({"signed_in": false, "reads": reads})));
+        assert!(ended.head.contains("max-age=0"), "{ended:?}");
+        assert_eq!(purge(), 401);
+    }
+}
+
+#[test]
+fn guesses_are_answered_with_the_time_to_wait() {
+    let server = Running::start();
+    let guess = || server.ask(&format!("POST /session HTTP/1.1|HOST|Origin: http://{}", server.address), r#"{"token": "guess"}"#);
+    let answers: Vec<Answer> = (0..7).map(|_| guess()).collect();
+    let refused = answers.last().expect("an answer");
+    assert_eq!(refused.status, 429, "{refused:?}");
+    // RFC 9110 §10.2.3.
+    assert!(refused.head.contains("\r\nretry-after: 1"), "{refused:?}");
+    assert_eq!(server.ask("POST /reload HTTP/1.1|HOST|Authorization: Bearer TOKEN", "").status, 200, "commands are not held up");
+}
+
+#[test]
+fn pages_are_fetched_for_a_host_that_is_served() {
+    let server = Running::start();
+    let warm = |body| server.ask("POST /warm HTTP/1.1|HOST|Authorization: Bearer TOKEN", body);
+    let warming = json!({"host": "a", "running": true, "pages": 0, "done": 0, "results": [], "told": ""});
+    assert_eq!((warm(r#"{"host": "a"}"#).status, server.ask("GET /warm HTTP/1.1|HOST", "").json()), (200, warming));
+    for (body, status, error) in [
+        (r#"{"host": "busy"}"#, 409, "the pages of b are being fetched"),
+        (r#"{"host": "other"}"#, 421, "no site is served under other"),
+        (r#"{"host": "a", "all": true}"#, 400, "unknown field `all`"),
+        ("{}", 400, "missing field `host`"),
+    ] {
+        let answer = warm(body);
+        assert_eq!(answer.status, status, "{body}");
+        assert!(answer.json()["error"].as_str().is_some_and(|said| said.contains(error)), "{answer:?}");
+    }
 }

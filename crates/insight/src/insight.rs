@@ -22,7 +22,7 @@ use crate::{
     reasons::Room,
     recent::{Entry, Ring, micros},
     referrers, remedies,
-    series::{Columns, SERIES_BYTES_MAX, Track, columns},
+    series::{Columns, Track, bytes_max, columns},
     site::{Counted, Places, SITE_BYTES_MAX, Sketches, Slot, State, read_sums, write_sums},
     text::shortened,
     totals::Sums,
@@ -311,7 +311,8 @@ impl Insight {
     fn bound_series(sites: &Sites, of_all: usize, second: u64) {
         let mut bytes: Vec<usize> = sites.known.iter().map(|slot| slot.state.lock().track.bytes()).collect();
         let mut total = of_all + bytes.iter().sum::<usize>();
-        while total > SERIES_BYTES_MAX {
+        let most_of_all = bytes_max(sites.known.len());
+        while total > most_of_all {
             let Some((at, most)) = bytes.iter().copied().enumerate().max_by_key(|(_, bytes)| *bytes) else { return };
             let track = &mut sites.known[at].state.lock().track;
             if !track.give_up(second) {

@@ -2,8 +2,8 @@
 //!
 //! | part | at most |
 //! |---|---|
-//! | series of all sites ([`SERIES_BYTES_MAX`](crate::series::SERIES_BYTES_MAX)) | 2.5 MiB |
-//! | the last 4,096 requests ([`recent`](crate::recent)) | 1.4 MiB |
+//! | series of all sites ([`bytes_max`](crate::series::bytes_max)) | 3 MiB, with 256 sites 1.7 MiB |
+//! | the last 4,096 requests ([`recent`](crate::recent)) | 1.2 MiB |
 //! | sums and latencies of 256 sites ([`totals`](crate::totals)) | 0.5 MiB |
 //! | reasons and errors of 256 sites, and their examples | 1.1 MiB |
 //! | pages that missed, pages that are read, cookies, agents, referrers of 256 sites | 1.6 MiB |

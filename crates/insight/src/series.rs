@@ -14,8 +14,15 @@ use crate::{
     totals::percentile,
 };
 
-/// Bytes that the rows of all tracks take at most.
-pub(crate) const SERIES_BYTES_MAX: usize = 9 << 18;
+/// Bytes that the rows of all tracks take at most, with what each site takes for itself.
+pub(crate) const SERIES_BYTES_MAX: usize = 3 << 20;
+/// Bytes by which each site lowers that: for its sums, and for its part of the lists.
+const SITE_BYTES: usize = 5 << 10;
+
+/// Returns the bytes that the rows of all tracks take at most, with so many sites.
+pub(crate) const fn bytes_max(sites: usize) -> usize {
+    SERIES_BYTES_MAX.saturating_sub(sites * SITE_BYTES)
+}
 
 /// Bytes at which a chunk is full. The oldest chunk is what is given up at once.
 const CHUNK_BYTES: usize = 1_024;
@@ -106,8 +113,8 @@ impl Open {
         let mut columns = [0; COLUMNS.len()];
         columns[..SUMS].copy_from_slice(&self.sums);
         let buckets = self.latencies.map(u64::from);
-        columns[SUMS] = coarse(percentile(&buckets, 50));
-        columns[SUMS + 1] = coarse(percentile(&buckets, 99));
+        columns[SUMS] = of_byte(to_byte(percentile(&buckets, 50)));
+        columns[SUMS + 1] = of_byte(to_byte(percentile(&buckets, 99)));
         columns
     }
 
@@ -121,11 +128,16 @@ impl Open {
     }
 }
 
-/// Returns a number of which only the first three bits count: a percentile of a few buckets is no better.
-const fn coarse(value: u64) -> u64 {
-    let bits = u64::BITS - value.leading_zeros();
+/// Returns the byte of a percentile: its three highest bits, and how many follow. A percentile of a few buckets is no better, and one byte is enough.
+fn to_byte(value: u64) -> u64 {
+    let bits = u64::from(u64::BITS - value.leading_zeros());
     let dropped = bits.saturating_sub(4);
-    value >> dropped << dropped
+    if dropped == 0 { value } else { ((value >> dropped) & 7) + 8 * dropped + 8 }
+}
+
+/// Returns the percentile that such a byte stands for.
+fn of_byte(byte: u64) -> u64 {
+    if byte < 16 { byte } else { (8 + byte % 8) << ((byte - 8) / 8).min(60) }
 }
 
 impl Default for Track {
@@ -362,7 +374,9 @@ impl Chunk {
         if skips {
             put(&mut row, skipped);
         }
-        columns.iter().filter(|value| **value != 0).for_each(|value| put(&mut row, *value));
+        for (at, value) in columns.iter().enumerate().filter(|(_, value)| **value != 0) {
+            put(&mut row, if at < SUMS { *value } else { to_byte(*value) });
+        }
         if self.bytes.capacity() - self.bytes.len() < row.len() {
             self.bytes.reserve_exact(CHUNK_GROWTH.max(row.len()));
         }
@@ -389,7 +403,8 @@ fn read_row_after(reader: &mut Reader<'_>, any_before: bool) -> Result<(u64, Col
     let mut columns = [0; COLUMNS.len()];
     for (at, column) in columns.iter_mut().enumerate() {
         if set & (1 << at) != 0 {
-            *column = reader.number()?;
+            let value = reader.number()?;
+            *column = if at < SUMS { value } else { of_byte(value) };
         }
     }
     Ok((skipped, columns))
@@ -398,4 +413,96 @@ fn read_row_after(reader: &mut Reader<'_>, any_before: bool) -> Result<(u64, Col
 fn read_row(reader: &mut Reader<'_>) -> Result<(u64, Columns), Broken> {
     let any_before = !reader.is_at_start();
     read_row_after(reader, any_before)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn busy(requests: u64) -> Row {
+        let mut row = Row { origin_requests: 3, origin_micros: 120_000, ..Row::default() };
+        row.sums[0][0] = crate::Sum { requests, bytes: requests * 30_000, origin_micros: 0 };
+        row.sums[5][0] = crate::Sum { requests: 3, bytes: 90_000, origin_micros: 120_000 };
+        (row.latencies[0][2], row.latencies[5][11]) = (requests, 3);
+        row
+    }
+
+    #[test]
+    fn a_percentile_in_one_byte_is_within_an_eighth() {
+        for value in (0..100).chain((0..33).flat_map(|shift| [1 << shift, (1_u64 << shift) * 5 / 4 + 1, (2_u64 << shift) - 1])) {
+            let (byte, shown) = (to_byte(value), of_byte(to_byte(value)));
+            assert!(byte < 256 && shown <= value && value - shown <= value / 8, "{value}: {byte}, {shown}");
+            assert_eq!(to_byte(shown), byte);
+        }
+    }
+
+    #[test]
+    fn twenty_sites_that_are_busy_each_second_have_an_hour_a_day_and_a_week() {
+        let mut track = Track::default();
+        let mut random = fastrand::Rng::with_seed(1);
+        let now = 2_000_000_000;
+        // A week in minutes, then the last hour in seconds.
+        for minute in 0..10_080 - 60 {
+            track.second(now - 604_800 + minute * 60, &busy(random.u64(600..6_000)));
+        }
+        for second in now - 3_600..now {
+            track.second(second, &busy(random.u64(10..100)));
+        }
+        let all = track.bytes();
+        let minutes_of_a_day = track.tiers[1].bytes / 7;
+        let of_site = track.tiers[0].bytes + minutes_of_a_day + track.tiers[2].bytes;
+        assert!(all + 20 * of_site <= bytes_max(20), "{all} and 20 of {of_site}");
+    }
+
+    #[test]
+    fn the_track_that_holds_most_gives_up_its_finest_and_oldest() {
+        let mut track = Track::default();
+        let now = 2_000_000_000;
+        for minute in 0..2 * 1_440 {
+            track.second(now - 2 * 86_400 + minute * 60, &busy(1));
+        }
+        for second in now - 1_800..now {
+            track.second(second, &busy(1));
+        }
+        let count = |track: &Track, tier: usize, count: u64| track.last(track, tier, count, now).2.iter().flatten().count();
+        let seconds = count(&track, 0, 3_600);
+        // Minutes older than a day go first.
+        while track.tiers[1].since == 0 {
+            assert!(track.give_up(now));
+        }
+        assert_eq!((count(&track, 0, 3_600), count(&track, 2, 1_008) > 280), (seconds, true));
+        let mut before = track.bytes();
+        while track.give_up(now) {
+            assert!(track.bytes() < before);
+            before = track.bytes();
+        }
+        assert_eq!(before, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_track_is_the_rows_that_it_was_told(told in prop::collection::btree_map(0_u64..5_000, 0_u64..1_000_000, 1..200)) {
+            let (mut track, start) = (Track::default(), 2_000_000_000);
+            for (second, requests) in &told {
+                let mut row = Row::default();
+                row.sums[0][0].requests = *requests;
+                track.second(start + second, &row);
+            }
+            let last = told.keys().last().expect("one at least");
+            let now = start + last + 1;
+            let (_, from, rows) = track.last(&track, 0, 3_600, now);
+            for (at, row) in (from..).zip(rows) {
+                let expected = at.checked_sub(start).and_then(|at| told.get(&at));
+                prop_assert_eq!(row.map(|row| row[0]), expected.copied(), "second {}", at);
+            }
+            let mut bytes = Vec::new();
+            track.write(&mut bytes);
+            let mut reader = Reader::new(&bytes);
+            let again = Track::read(&mut reader);
+            prop_assert!(reader.end().is_ok());
+            prop_assert_eq!(again.expect("what was written").last(&track, 0, 3_600, now), track.last(&track, 0, 3_600, now));
+        }
+    }
 }

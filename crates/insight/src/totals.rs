@@ -272,10 +272,12 @@ mod tests {
     fn percentiles_are_those_of_the_buckets() {
         let mut buckets = [0; BUCKETS];
         assert_eq!(percentile(&buckets, 50), 0);
-        buckets[0] = 98;
-        buckets[6] = 1;
-        buckets[17] = 1;
-        assert_eq!(percentile(&buckets, 50), 51);
+        let bucket = |bound: u64| BUCKET_MICROS.iter().position(|of| *of == bound).expect("a bound");
+        buckets[bucket(1_000)] = 98;
+        buckets[bucket(10_000)] = 1;
+        buckets[BUCKETS - 1] = 1;
+        // From 500 to 1,000: the 50th of 98.
+        assert_eq!(percentile(&buckets, 50), 500 + 500 * 50 / 98);
         assert_eq!(percentile(&buckets, 99), 10_000);
         assert_eq!(percentile(&buckets, 100), 30_000_000);
     }
@@ -285,10 +287,10 @@ mod tests {
         let mut sums = Sums::default();
         let mut busy = row(&[("hit", "document", 1, 0, 0)]);
         busy.latencies[0][0] = 900_000_000;
-        busy.latencies[0][5] = 100_000_000;
+        busy.latencies[0][BUCKETS - 1] = 100_000_000;
         (0..20).for_each(|_| sums.add(&busy));
         let latency = &sums.latencies()[0];
-        assert!(latency.p50 <= 100 && latency.p95 > 2_500, "{latency:?}");
+        assert!(latency.p50 <= BUCKET_MICROS[0] && latency.p95 >= 30_000_000, "{latency:?}");
     }
 
     #[test]

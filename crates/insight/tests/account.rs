@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admin_api::{COLUMNS, PurgeLine};
-use insight::{CLASSES, CookiePart, Ended, Filter, Insight, PERIOD, RESULTS, Row, SampledHit, Span, Sum, Unreadable};
+use insight::{BUCKET_MICROS, CLASSES, CookiePart, Ended, Filter, Insight, PERIOD, RESULTS, Row, SampledHit, Span, Sum, Unreadable};
 
 const START: u64 = 1_800_000_000;
 const SITES: [(u16, &str); 2] = [(0, "blog"), (1, "shop")];
@@ -42,7 +42,8 @@ fn row(result: &str, requests: u64) -> Row {
     let mut row = Row::default();
     let at = RESULTS.iter().position(|name| *name == result).expect("a result");
     row.sums[at][0] = Sum { requests, bytes: requests * 10, origin_micros: if result == "miss" { requests * 1_000 } else { 0 } };
-    row.latencies[at][if result == "miss" { 5 } else { 0 }] = requests;
+    let slow = BUCKET_MICROS.iter().position(|bound| *bound == 5_000).expect("a bound");
+    row.latencies[at][if result == "miss" { slow } else { 0 }] = requests;
     if result == "miss" {
         (row.origin_requests, row.origin_micros) = (requests, requests * 1_000);
     }

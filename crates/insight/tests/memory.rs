@@ -51,6 +51,11 @@ fn resident() -> u64 {
 
 #[test]
 fn the_longest_texts_at_two_hundred_and_fifty_six_sites_stay_within_the_bound() {
+    // What the test itself needs, and the code, come before the measure.
+    drop(Insight::new(START * 1_000).to_bytes());
+    let mut busy = row(1_234_567, 987_654_321);
+    busy.sums.iter_mut().flatten().for_each(|sum| *sum = Sum { requests: 123_456, bytes: 1 << 35, origin_micros: 1 << 33 });
+    let rows: Vec<(Option<u16>, Row)> = (0..u16::try_from(SITES_MAX).expect("few")).map(|site| (Some(site), busy.clone())).collect();
     let before = resident();
     let insight = Insight::new(START * 1_000);
     let names: Vec<String> = (0..SITES_MAX).map(|n| format!("{n:064}")).collect();
@@ -94,24 +99,21 @@ fn the_longest_texts_at_two_hundred_and_fifty_six_sites_stay_within_the_bound() 
         });
     }
     // A busy day of all of them: seconds, minutes and ten minutes.
-    let mut busy = row(1_234_567, 987_654_321);
-    busy.sums.iter_mut().flatten().for_each(|sum| *sum = Sum { requests: 123_456, bytes: 1 << 35, origin_micros: 1 << 33 });
-    let rows: Vec<(Option<u16>, Row)> = (0..u16::try_from(SITES_MAX).expect("few")).map(|site| (Some(site), busy.clone())).collect();
-    for second in 0..1_500 {
+    for second in 0..700 {
         insight.second(START + second, &rows);
     }
-    for minute in 0..600 {
-        insight.second(START + 1_500 + minute * 60, &rows);
+    for minute in 0..300 {
+        insight.second(START + 700 + minute * 60, &rows);
     }
     let (bytes, _) = insight.memory();
     let grown = resident().saturating_sub(before);
-    println!("counted {bytes}, grown {grown}");
-    assert!(bytes <= MEMORY_MAX, "{bytes}");
+    // An allocator needs some room beside what it was asked for.
+    assert!(bytes <= MEMORY_MAX && grown <= MEMORY_MAX + (2 << 20), "counted {bytes}, grown {grown}");
     // What is there is still there of all of them: the last minute, and the hours in ten minutes.
-    let now = START + 1_500 + 600 * 60;
+    let now = START + 700 + 300 * 60;
     for (_, name) in &sites {
         let week = insight.series(Some(name), Span::Week, now).expect("a site");
-        assert!(week.rows.iter().flatten().count() > 30, "{name}");
+        assert!(week.rows.iter().flatten().count() > 20, "{name}");
     }
     // And the form on disk brings all of it back within the bound.
     let again = Insight::from_bytes(&insight.to_bytes()).expect("what was written");

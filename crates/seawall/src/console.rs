@@ -10,6 +10,7 @@ use admin::{
     AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused,
     ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone,
     PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
+    WarmCommand, WarmRefused, Warming,
 };
 use edge::Socket;
 use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
@@ -35,7 +36,7 @@ use crate::{
     },
     seeing,
     server::{Reloader, State},
-    worker_questions,
+    warming, worker_questions,
 };
 
 /// Stored responses in one list: some 10 MB of JSON.
@@ -247,6 +248,14 @@ impl Console for ServerConsole {
 
     fn test_alerts(&self) -> Result<AlertsTested, AlertTestRefused> {
         alerts::test(&self.0)
+    }
+
+    fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused> {
+        warming::begin(&self.0, command)
+    }
+
+    fn warming(&self) -> Warming {
+        self.0.warmer.now()
     }
 
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {

@@ -32,6 +32,7 @@ mod spans;
 mod systemd;
 mod told;
 mod try_next;
+mod warming;
 mod wordpress;
 mod worker_questions;
 mod writer;

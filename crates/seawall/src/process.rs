@@ -280,6 +280,7 @@ impl Admin {
         };
         server.accept_purge_token(token.clone());
         let address = listener.local_addr()?;
+        server.warm_by(address, token.clone());
         let listener = {
             let _context = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?

@@ -49,6 +49,7 @@ use crate::{
     seeing::{self, SecondHand, Seeing},
     service::SiteService,
     spans::{Export, Recorder},
+    warming::Warmer,
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
@@ -131,6 +132,8 @@ pub(crate) struct State {
     pub(crate) shown: Shown,
     /// What is wrong, and what is told of it.
     pub(crate) alerts: alerts::Board,
+    /// What is being fetched at the wish of an operator.
+    pub(crate) warmer: Warmer,
 }
 
 /// A function that reads the configuration again.
@@ -232,6 +235,7 @@ impl Server {
             schedule_runs: Default::default(),
             shown: Shown::default(),
             alerts: alerts::Board::default(),
+            warmer: Warmer::default(),
         });
         state.seeing.know_sites(&plan, started.as_millis());
         let seconds = SecondHand::start(Arc::clone(&state))?;
@@ -289,6 +293,12 @@ impl Server {
     #[must_use]
     pub fn listening(&self) -> &[Socket] {
         &self.listening
+    }
+
+    /// Lets the server fetch pages at the wish of an operator: what it has to know for that, it asks its own admin listener at this address. Only the first
+    /// call counts.
+    pub fn warm_by(&self, admin: SocketAddr, token: admin::Token) {
+        self.state.warmer.ask_at(admin, token);
     }
 
     /// Returns what the admin API needs: a view of this server, and its commands.

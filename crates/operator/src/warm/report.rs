@@ -58,6 +58,15 @@ impl Outcome {
         }
     }
 
+    /// Returns what became of it in words, such as `stored` or `not stored: set-cookie`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.word().0, self.detail()) {
+            (word, "") => word.to_owned(),
+            (word, detail) => format!("{word}: {detail}"),
+        }
+    }
+
     fn detail(&self) -> &str {
         match self {
             Self::Stored | Self::Hit | Self::Refreshing => "",
