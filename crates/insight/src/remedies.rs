@@ -40,6 +40,7 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ("revalidated", Is("The origin confirmed what was stored. A longer hold, or stale_while_revalidate, spares readers the wait.")),
     ("vary-miss", Is("A response is stored for other requests, as the origin sends Vary. Have it name only fields that change the page.")),
     ("collapsed", Right),
+    ("client-left", Right),
     ("request", Is("The client asked for a new response. Set honour_request_directives = false if clients should not get past the cache.")),
     // Requests that pass at any site.
     ("method", Right),
