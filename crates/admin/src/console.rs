@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admin_api::{
-    CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth,
-    MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth,
-    StoredCommand, Value,
+    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand,
+    ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone,
+    ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value,
 };
 use policy::purge::Order;
 
@@ -58,11 +58,28 @@ pub trait Console: Send + Sync + 'static {
     /// Lists what happened when, in rows of so many seconds: 1 (the last hour), 60 (the last day) or 600 (the last week). `None`: there is no such site.
     fn series(&self, site: Option<&str>, step: u64) -> Option<Series>;
 
-    /// Lists the last requests that were not plain hits, after this number.
-    fn recent(&self, after: u64) -> Recent;
+    /// Lists the last requests that were not plain hits, after this number: at most `limit` of those that an expression means. If there are more, a
+    /// reader who follows (`after` is above zero) gets the first ones, and others the last ones.
+    ///
+    /// # Errors
+    /// When the expression cannot be understood.
+    fn recent(&self, after: u64, expression: Option<&str>, limit: usize) -> Result<Recent, BadExpression>;
 
     /// Says what happened in the last whole second.
     fn moment(&self) -> Moment;
+
+    /// Says which alerts stand, and how they are sent. A server that watches nothing has none.
+    fn alerts(&self) -> AlertsState {
+        AlertsState::default()
+    }
+
+    /// Sends a test to whoever is told of alerts. Called on a thread that may wait: for most of a minute.
+    ///
+    /// # Errors
+    /// When nobody is told.
+    fn test_alerts(&self) -> Result<AlertsTested, AlertTestRefused> {
+        Err(AlertTestRefused::NoWay)
+    }
 
     /// Gets another certificate for a name, and has the one that was there revoked. Called on a thread that may wait: for most of a minute.
     ///

@@ -19,17 +19,23 @@ use store::HotPages;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Class, Client, Counters, Interim, Note, Record, Router, Shared, Site,
+    Body, Class, Client, Counters, Interim, Note, Record, Router, Shared, Site, Tracing,
     admission::{
-        Admission, IncomingRequest, admit,
+        Admission, FirstStep, IncomingRequest, admit,
         password::{self, Entry, make_members, make_private},
     },
     failure,
+    identity::Awaited,
     judge::{Judged, judge},
     learnt::popularity::Sampler,
     proof::Proving,
     question, redirect,
 };
+
+/// The rule by which a request is refused whose host no site has.
+const NO_SITE: &str = "no-such-site";
+/// The rule by which a request is refused whose target nobody can understand.
+const MALFORMED: &str = "target";
 
 /// One worker's pipeline, which lives on its thread.
 #[derive(Debug)]
@@ -45,6 +51,12 @@ pub struct Pipeline {
     pub(crate) sampler: Sampler,
     /// The two-visitor proofs that this worker makes.
     pub(crate) proving: Proving,
+    /// The rules by which requests are traced; `None`: they are not.
+    pub(crate) tracing: RefCell<Option<Rc<Tracing>>>,
+    /// Whether plain hits are traced. No head is answered by [`Pipeline::again`] then.
+    pub(crate) traces_hits: Cell<bool>,
+    /// The note of the last request that nobody waited for any more.
+    pub(crate) left: Cell<Option<Note>>,
 }
 
 /// What a worker is configured with.
@@ -72,6 +84,9 @@ impl Pipeline {
             key: RefCell::default(),
             sampler,
             proving: Proving::default(),
+            tracing: RefCell::default(),
+            traces_hits: Cell::new(false),
+            left: Cell::default(),
         })
     }
 
@@ -79,6 +94,19 @@ impl Pipeline {
     pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
         *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
         self.configured.set(self.configured.get() + 1);
+    }
+
+    /// Replaces the rules by which requests are traced that begin after this call. `None`: they are not.
+    pub fn trace(&self, tracing: Option<Tracing>) {
+        self.traces_hits.set(tracing.as_ref().is_some_and(Tracing::traces_hits));
+        *self.tracing.borrow_mut() = tracing.map(Rc::new);
+        self.configured.set(self.configured.get() + 1);
+    }
+
+    /// Takes the note of the last request whose client left before there was an answer. It says who the request is, and nothing else.
+    #[must_use]
+    pub fn take_left(&self) -> Option<Note> {
+        self.left.take()
     }
 
     /// Releases the pages that this worker keeps at hand though they are no longer stored, and has packed what nobody reads as it is. Call it
@@ -123,12 +151,22 @@ impl Pipeline {
     ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
         let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
+        let identity = self.identify(client.trusted, FieldLines::Map(request.headers()));
+        identity.withhold(request.headers_mut());
         let authority = question::settle_host(client.scheme, request.headers_mut());
         let (parts, body) = request.into_parts();
-        let incoming = IncomingRequest { client, authority, parts, interim };
-        let (response, mut note) = self.answered(&config, incoming, body).await;
+        let incoming = IncomingRequest { client, identity: identity.clone(), authority, parts, interim };
+        let awaited = Awaited::new(self, identity.clone());
+        let (mut response, mut note) = self.answered(&config, incoming, body).await;
+        awaited.answered();
+        identity.tell_client(response.headers_mut());
+        identity.note(&mut note);
         note.client = client.named();
-        note.class = response.headers().get(header::CONTENT_TYPE).map(|value| Class::of_media_type(value.as_bytes())).unwrap_or_default();
+        note.scheme = Some(client.scheme);
+        // A response without content, as a 304, is of the class of what it is about.
+        if response.headers().contains_key(header::CONTENT_TYPE) {
+            note.class = Class::of_response(response.headers());
+        }
         note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         (response, note)
     }
@@ -137,12 +175,14 @@ impl Pipeline {
         // Admit: a few steps may answer it before its site is asked.
         let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
             Admission::Admitted { site, lock } => (site, lock),
-            Admission::Answered { site, response, .. } => return (*response, Note::for_site(site.map(|site| site.id))),
-            Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
+            Admission::Answered { site, response, step } => {
+                return (*response, Note { site: site.map(|site| site.id), ..Note::ruled(step.name()) });
+            }
+            Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, NO_SITE), Note::ruled(NO_SITE)),
         };
         let entry = match password::open(lock, &self.shared, &mut incoming).await {
             Ok(entry) => entry,
-            Err(refusal) => return (*refusal, Note::for_site(Some(site.id))),
+            Err(refusal) => return (*refusal, Note { site: Some(site.id), ..Note::ruled(FirstStep::Password.name()) }),
         };
 
         let (mut is_members, mut knows_members) = (false, false);
@@ -161,12 +201,12 @@ impl Pipeline {
                     self.pass_or_guess(question, body, rule).await
                 }
                 Judged::Purge { site, client, parts, authority } => {
-                    (self.purge_request(config, &site, &client, &parts, &authority), Note::default())
+                    (self.purge_request(config, &site, &client, &parts, &authority), Note::ruled("purge"))
                 }
                 Judged::Webhook { site, client, parts, authority } => {
-                    (Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::default())
+                    (Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook"))
                 }
-                Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+                Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, MALFORMED), Note::ruled(MALFORMED)),
             };
         // Who shares it is for us alone to know: a Ghost calls such pages public, and another cache, or the browser after its reader has
         // left, would show them to others.

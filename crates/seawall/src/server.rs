@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -24,7 +24,7 @@ use http::HeaderValue;
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
 use policy::purge::{Maker, Order, What};
 use semantics::Timestamp;
-use store::{DiskOptions, DiskTrouble, SiteNumbers, StoreOptions};
+use store::{DiskOptions, DiskState, DiskTrouble, SiteNumbers, StoreOptions};
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::{mpsc, watch},
@@ -32,25 +32,29 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
+    alerts,
     automatic::{self, Automatic},
     blogs,
     certificates::Files,
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
     log_writer,
+    metrics::Shown,
     passed::PassedSockets,
     plan::Plan,
     recognition::{
         keeper::{self, Keeper, SharedKnown},
         schedule,
     },
+    seeing::{self, SecondHand, Seeing},
     service::SiteService,
+    spans::{Export, Recorder},
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
 
-/// The interval in which a worker hands on log lines that do not fill a piece.
-const LOG_FLUSH: Duration = Duration::from_millis(200);
+/// How often in a second a worker hands on log lines that do not fill a piece.
+const FLUSHES: u32 = 5;
 
 /// The longest wait at the end of the process for the last lines to be written.
 const LOG_WAIT: Duration = Duration::from_secs(3);
@@ -78,6 +82,12 @@ pub struct Server {
     _looking: std::sync::mpsc::SyncSender<()>,
     /// The thread that asks servers what they are.
     recognising: Option<Keeper>,
+    /// The thread that looks for what is wrong, and tells of it.
+    watching: Option<alerts::Keeper>,
+    /// The thread that takes what was counted in each second.
+    seconds: Option<SecondHand>,
+    /// What sends spans to a collector.
+    export: Option<Export>,
 }
 
 /// The state of a running server that the admin API may see.
@@ -93,6 +103,8 @@ pub(crate) struct State {
     pub(crate) keeper: ArcSwapOption<acme::Keeper>,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
+    /// What is known of the traffic.
+    pub(crate) seeing: Seeing,
     pub(crate) began: Instant,
     /// The time by the wall clock at which the server began to serve.
     pub(crate) started: Timestamp,
@@ -111,6 +123,14 @@ pub(crate) struct State {
     pub(crate) watched: keeper::Notes,
     /// What is known of the schedules that are run from here.
     pub(crate) schedules: schedule::Notes,
+    /// What became of spans.
+    pub(crate) span_counts: Arc<traces::Counts>,
+    /// How many runs of all schedules were done, and how many failed.
+    pub(crate) schedule_runs: [AtomicU64; 2],
+    /// Who has lines of their own in the metrics.
+    pub(crate) shown: Shown,
+    /// What is wrong, and what is told of it.
+    pub(crate) alerts: alerts::Board,
 }
 
 /// A function that reads the configuration again.
@@ -164,10 +184,17 @@ impl Server {
         let started = clock.now();
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
+        let seeing = Seeing::open(seen_folder(&settings, &shared), started.as_millis());
+        let insight = Arc::clone(&seeing.insight);
+        shared.purging.watch(move |purge| seeing::watch::tell(&insight, purge));
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
         let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
-        let plan = Arc::new(Plan::new(settings, &mut numbers, &shared, &listening, None)?);
+        let mut plan = Plan::new(settings, &mut numbers, &shared, &listening, None)?;
+        let span_counts = Arc::default();
+        let export = Export::start(&plan.settings, &span_counts)?;
+        plan.spans = export.as_ref().map(|export| export.spans().clone());
+        let plan = Arc::new(plan);
         let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
@@ -190,6 +217,7 @@ impl Server {
             keeper: ArcSwapOption::new(automatic.as_ref().map(|automatic| Arc::clone(automatic.keeper()))),
             plan: ArcSwap::new(Arc::clone(&plan)),
             counters: (0..workers).map(|_| Arc::default()).collect(),
+            seeing,
             began: Instant::now(),
             started,
             store_max,
@@ -200,7 +228,13 @@ impl Server {
             questions,
             watched: keeper::Notes::default(),
             schedules: schedule::Notes::default(),
+            span_counts,
+            schedule_runs: Default::default(),
+            shown: Shown::default(),
+            alerts: alerts::Board::default(),
         });
+        state.seeing.know_sites(&plan, started.as_millis());
+        let seconds = SecondHand::start(Arc::clone(&state))?;
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
         let mut server = Self {
@@ -215,6 +249,9 @@ impl Server {
             automatic,
             _looking: looking,
             recognising: None,
+            watching: None,
+            seconds: Some(seconds),
+            export,
         };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
@@ -280,6 +317,20 @@ impl Server {
         Ok(())
     }
 
+    /// Looks for what is wrong from now on, and tells of it as `[alerts]` says.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn keep_watching(&mut self) -> anyhow::Result<()> {
+        self.watching = Some(alerts::Keeper::start(Arc::clone(&self.state)).context("nobody can be told of alerts")?);
+        Ok(())
+    }
+
+    /// Looks on this thread for what is wrong, as far as that is due by the server's clock. For tests and tools.
+    pub fn look_for_alerts(&self) {
+        self.state.alerts.look(&self.state);
+    }
+
     /// Carries out an order to purge, as the admin API does.
     ///
     /// # Errors
@@ -317,6 +368,11 @@ impl Server {
         self.state.shared.workshop.wait_until_idle();
     }
 
+    /// Takes what was counted since the last second, as if one were over now. For tests and tools.
+    pub fn settle_seeing(&self) {
+        self.state.seeing.take(&self.state);
+    }
+
     /// Packs what nobody has read as it is for long enough, if it is time to look for it, and waits for that on this thread; before that, for what
     /// the disk is still to write. For tests and tools.
     pub fn settle_packing(&self) {
@@ -348,7 +404,14 @@ impl Server {
         if let Some(tls) = &mut settings.tls {
             tls.listen = tls_listen(&before.settings).to_vec();
         }
-        let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, &self.listening, Some(&before))?);
+        let mut plan = Plan::new(settings, &mut self.numbers, &self.state.shared, &self.listening, Some(&before))?;
+        // One collector after the other: workers still have the queue of the one before.
+        let export = match &self.export {
+            Some(export) if export.is_for(&plan.settings) => None,
+            _ => Some(Export::start(&plan.settings, &self.state.span_counts)?),
+        };
+        plan.spans = export.as_ref().unwrap_or(&self.export).as_ref().map(|export| export.spans().clone());
+        let plan = Arc::new(plan);
         // Whatever can fail fails here, before the first worker has changed.
         let router = plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
@@ -357,6 +420,9 @@ impl Server {
         self.state.shared.purging.know_sites(&router);
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
+        }
+        if let Some(before) = export.and_then(|export| std::mem::replace(&mut self.export, export)) {
+            before.stop();
         }
         self.state.shared.purging.allow(plan.settings.purge.allow.clone());
         for site in plan.opened_anew(&before) {
@@ -367,6 +433,7 @@ impl Server {
             let order = Order::for_site(site, vec![What::Everything], false, Maker::Watch);
             self.state.shared.purge(&order).context("what was stored before the upgrade still counts as fresh")?;
         }
+        self.state.seeing.know_sites(&plan, self.state.shared.clock.now().as_millis());
         self.state.plan.store(plan);
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
     }
@@ -419,11 +486,16 @@ impl Server {
 
     fn join(&mut self) {
         self.recognising = None;
+        self.watching = None;
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
-        // Nobody asks any more; what was stored last is written.
+        // Nobody asks any more; what was counted and stored last is written.
+        self.seconds = None;
         self.state.shared.store.close();
+        if let Some(export) = self.export.take() {
+            export.stop();
+        }
         if self.log.take().is_some_and(|log| !log.close(LOG_WAIT)) {
             tracing::warn!("the last lines of the access log are lost, because the reader of standard output does not take them");
         }
@@ -461,8 +533,9 @@ async fn work(
     let is_first = state.counters.first().is_some_and(|first| Arc::ptr_eq(first, pipeline.counters()));
     let refilling = std::rc::Rc::clone(&pipeline);
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
-    let service = SiteService::new(pipeline, log);
+    let service = SiteService::new(pipeline, log, Arc::clone(&state.seeing.insight));
     service.tell_of(alt_svc(&plan.settings, &state.listening));
+    service.record(Recorder::of(&plan, &state.shared.clock));
     let worker = Worker::new(service, edge_config(&plan, &state));
     let listeners = match Listeners::open(listeners) {
         Ok(listeners) => listeners,
@@ -472,20 +545,21 @@ async fn work(
     drop(plan);
     let _ = ready.send(Ok(()));
 
-    let mut flush = tokio::time::interval(LOG_FLUSH);
+    let mut flush = tokio::time::interval(Duration::from_secs(1) / FLUSHES);
     flush.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let grace = stop.clone();
     let mut running = std::pin::pin!(std::rc::Rc::clone(&worker).run(listeners, stop));
     loop {
         tokio::select! {
             () = &mut running => break,
-            _ = flush.tick() => worker.service().tidy(),
+            _ = flush.tick() => worker.service().tidy(FLUSHES),
             Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
             never = &mut refilling => match never {},
             Some(plan) = reloads.recv() => match plan.router() {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
                     worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
+                    worker.service().record(Recorder::of(&plan, &state.shared.clock));
                     worker.reconfigure(edge_config(&plan, &state));
                 }
                 Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
@@ -498,7 +572,7 @@ async fn work(
     if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
         tracing::debug!("gave up fetches that nobody waited for");
     }
-    worker.service().tidy();
+    worker.service().tidy(FLUSHES);
 }
 
 fn warn(settings: &Settings) {
@@ -533,6 +607,13 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
         _ => tracing::warn!("{trouble}"),
     };
     Some(DiskOptions { report: Arc::new(report), ..DiskOptions::new(dir.to_owned(), size_max) })
+}
+
+/// Returns the folder in which what is seen of the traffic is kept: that of the cache, if it can be used.
+pub(crate) fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBuf> {
+    let dir = settings.cache_disk.as_ref()?.dir.clone()?;
+    let is_refused = settings.disk_tier().is_some() && shared.store.usage().disk == DiskState::Off;
+    (!is_refused).then_some(dir)
 }
 
 fn tls_listen(settings: &Settings) -> &[SocketAddr] {

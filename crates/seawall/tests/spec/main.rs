@@ -5,6 +5,7 @@
 
 mod acme;
 mod again;
+mod alerts;
 mod auth;
 mod blog;
 mod codings;
@@ -50,6 +51,7 @@ mod recognition;
 mod refill;
 mod reload;
 mod routes;
+mod seeing;
 mod shutdown;
 mod site;
 mod sites;
@@ -60,6 +62,7 @@ mod static_files;
 mod superseded;
 mod targeted;
 mod tls;
+mod traces;
 mod two_visitors;
 mod validation;
 mod vary;
