@@ -1,5 +1,7 @@
 //! The address of a page as it is kept: scheme, host, path, and the names of its query parameters. What stands after a name may be a secret.
 
+use policy::{Kind, Parameters};
+
 use crate::text::{CUT, append};
 
 /// Bytes of the longest address that is kept; a longer one is cut.
@@ -17,24 +19,36 @@ pub(crate) struct Address {
     pub(crate) is_whole: bool,
 }
 
+/// Returns whether a parameter is one that only trackers read: a page is the same with and without.
+fn is_trackers(name: &str) -> bool {
+    match Kind::Generic.preset().rules.parameters {
+        Parameters::AllBut(names) => names.iter().any(|names| names.have(name)),
+        Parameters::Only(_) => false,
+    }
+}
+
 impl Address {
+    /// Makes the address of a page. What only trackers read is left out, so that a page has one line.
     pub(crate) fn of(scheme: &str, host: &str, target: &str) -> Self {
         let mut text = String::with_capacity((scheme.len() + 3 + host.len() + target.len()).min(ADDRESS_BYTES_MAX));
         append(&mut text, if scheme == "https" { "https://" } else { "http://" }, ADDRESS_BYTES_MAX);
         let host_end = text.len() + HOST_BYTES_MAX;
         let has_host = append(&mut text, host, host_end);
-        let has_rest = hidden(&mut text, target, ADDRESS_BYTES_MAX);
+        let has_rest = hidden(&mut text, target, ADDRESS_BYTES_MAX, |name| !is_trackers(name));
         Self { text, is_whole: has_host && has_rest }
     }
 }
 
-/// Appends path and query with `…` in place of each value, so that all has at most `most` bytes. Returns whether all of it fitted.
-pub(crate) fn hidden(out: &mut String, target: &str, most: usize) -> bool {
+/// Appends path and query with `…` in place of each value, so that all has at most `most` bytes. Only parameters are shown whose names `shows` lets
+/// through. Returns whether all of it fitted.
+pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn(&str) -> bool) -> bool {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     // A fragment is not sent; should one be, it is nobody's business.
     let path = path.split('#').next().unwrap_or_default();
     let mut fits = append(out, path, most);
-    for (at, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+    let pairs = query.into_iter().flat_map(|query| query.split('&'));
+    let shown = pairs.filter(|pair| shows(pair.split('=').next().unwrap_or_default()));
+    for (at, pair) in shown.enumerate() {
         if !fits {
             return false;
         }
@@ -94,6 +108,12 @@ mod tests {
             assert_eq!(address(target), format!("https://a.example{shown}"), "{target}");
         }
         assert_eq!(Address::of("http", "a.example", "/").text, "http://a.example/");
+    }
+
+    #[test]
+    fn what_only_trackers_read_makes_no_other_page() {
+        assert_eq!(address("/a?utm_source=x&utm_medium=y&fbclid=z"), "https://a.example/a");
+        assert_eq!(address("/a?utm_source=x&page=2&gclid=z"), "https://a.example/a?page=…");
     }
 
     #[test]

@@ -62,8 +62,11 @@ pub struct Insight {
     pub(crate) purges: Mutex<Purges>,
     pub(crate) outages: Mutex<Outages>,
     /// The families of programs, by the hash of what they say.
-    agents: Box<[Mutex<Option<(u64, Arc<str>)>>]>,
+    agents: Box<[Mutex<Option<Remembered>>]>,
 }
+
+/// The hash of what a program says, and its family.
+type Remembered = (u64, Arc<str>);
 
 /// The sites, and what is kept of each.
 #[derive(Debug)]
@@ -184,6 +187,7 @@ impl Insight {
             (0..2).for_each(|_| state.reasons.turn(&self.room));
         }
         next.known.extend_from_slice(kept);
+        next.known.iter().for_each(|slot| slot.state.lock().settle(next.places()));
         let names: Vec<&str> = next.configured.iter().map(|slot| &*slot.name).collect();
         self.outages.lock().end_all_but(&names, now);
         *sites = next;
@@ -288,12 +292,14 @@ impl Insight {
         all.sums.add(&total);
         all.track.second(second, &total);
         (all.second, all.last, all.last_of) = (now, columns(&total), of);
-        let due = (now * 1_000).saturating_sub(all.began) / PERIOD;
+        let millis = now.saturating_mul(1_000);
+        if millis.saturating_add(PERIOD) < all.began {
+            // The clock was put back.
+            (all.began, all.began_before) = (millis, None);
+        }
+        let due = millis.saturating_sub(all.began) / PERIOD;
         if due > 0 {
-            all.began_before = Some(all.began + (due - 1) * PERIOD).filter(|_| due < 3).or(Some(all.began));
-            if due > 1 {
-                all.began_before = Some(all.began + (due - 1) * PERIOD);
-            }
+            all.began_before = Some(all.began + (due - 1) * PERIOD);
             all.began += due * PERIOD;
             let places = sites.places();
             for _ in 0..due.min(2) {

@@ -148,12 +148,9 @@ impl<T: Default> Leaders<T> {
         }
     }
 
-    /// Begins another period: what has cost nothing in the last two loses its place, and what has more places than `most` its least.
+    /// Begins another period: what has cost nothing in the last two loses its place.
     pub(crate) fn turn(&mut self, most: usize, mut each: impl FnMut(&mut T)) {
-        let old = std::mem::take(self);
-        self.is_crowded = old.is_crowded || old.places.len() > most;
-        let mut places: Vec<(u64, Place<T>)> = old.hashes.into_iter().zip(old.places).collect();
-        for (_, place) in &mut places {
+        for place in &mut self.places {
             place.cost.turn();
             if std::mem::replace(&mut place.error_is_old, true) {
                 place.error = Part::default();
@@ -161,7 +158,15 @@ impl<T: Default> Leaders<T> {
             place.sketched = Part { micros: place.sketched.micros / 2, requests: place.sketched.requests / 2 };
             each(&mut place.more);
         }
+        self.settle(most);
+    }
+
+    /// Takes their places from those that have cost nothing, and from those that have cost least if there are more than `most`.
+    pub(crate) fn settle(&mut self, most: usize) {
+        let old = std::mem::take(self);
+        let mut places: Vec<(u64, Place<T>)> = old.hashes.into_iter().zip(old.places).collect();
         places.retain(|(_, place)| place.cost.sum().requests > 0);
+        self.is_crowded = old.is_crowded || places.len() > most;
         places.sort_by_key(|(_, place)| std::cmp::Reverse(place.certain()));
         places.truncate(most);
         (self.hashes, self.places) = places.into_iter().unzip();

@@ -81,7 +81,7 @@ impl Entry {
             ends[at] = u8::try_from(text.len()).expect("less than the bound, which is a byte");
             taken = at + 1;
         }
-        hidden(&mut text, ended.target, TEXT_BYTES_MAX);
+        hidden(&mut text, ended.target, TEXT_BYTES_MAX, |_| true);
         ends[taken] = u8::try_from(text.len()).expect("less than the bound, which is a byte");
         let place = |names: &[&str], name: &str| names.iter().position(|of| *of == name).and_then(|at| u8::try_from(at).ok());
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };

@@ -27,6 +27,8 @@ const CLIENTS: &str = "It is the client's: nothing is wrong at the origin.";
 const TIERS: &str =
     "Members share only pages that Ghost calls public for their tier; set member_secret as doc/ghost.md says, so that it can.";
 const PROVES: &str = "It is asked for twice before it is stored for the first time. If no page of this site is made for one reader, set two_visitor_proof = false.";
+const BY_CLIENT: &str =
+    "The client asked for a new response. Set honour_request_directives = false if clients should not get past the cache.";
 const BY_THE_RFC: &str = "HTTP forbids to store it; only the origin can answer otherwise.";
 
 /// The remedies by the names of rules, as `Cache-Status` and `seawall explain` have them.
@@ -38,9 +40,28 @@ const REMEDIES: &[(&str, Remedy)] = &[
         Is("What was stored is too old, and the origin sent another. A longer hold, or stale_while_revalidate, spares readers the wait."),
     ),
     ("revalidated", Is("The origin confirmed what was stored. A longer hold, or stale_while_revalidate, spares readers the wait.")),
-    ("vary-miss", Is("A response is stored for other requests, as the origin sends Vary. Have it name only fields that change the page.")),
-    ("collapsed", Right),
-    ("request", Is("The client asked for a new response. Set honour_request_directives = false if clients should not get past the cache.")),
+    (
+        "purged",
+        Is(
+            "It was purged, so the origin was asked anew. If purges come too often, see under purges who makes them, and let them name pages.",
+        ),
+    ),
+    ("damaged", Is("What was stored cannot be read: see the disk, and Seawall's log.")),
+    ("vary", Is("A response is stored for other requests, as the origin sends Vary. Have it name only fields that change the page.")),
+    (
+        "no-cache",
+        Is("The origin says no-cache, so it is asked each time whether the page has changed. Set hold, or have it send a lifetime."),
+    ),
+    ("for cookies", Cookie),
+    (
+        "for authorization",
+        Is("The request carries a password or a token. If the response is the same for all, have the origin send Cache-Control: public."),
+    ),
+    ("client-left", Right),
+    ("request", Is(BY_CLIENT)),
+    ("request-no-cache", Is(BY_CLIENT)),
+    ("request-max-age", Is(BY_CLIENT)),
+    ("request-min-fresh", Is(BY_CLIENT)),
     // Requests that pass at any site.
     ("method", Right),
     ("upgrade", Right),
@@ -226,6 +247,15 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ("late", Failure(SLOW)),
     ("busy", Failure("Seawall has too much to do. Find what misses most.")),
     ("no-such-site", Failure("No site has this host: add it to hosts if it is yours.")),
+    // Requests that were answered before the cache was asked.
+    ("challenge", Right),
+    ("health", Right),
+    ("twin host", Right),
+    ("schedule", Right),
+    ("https", Right),
+    ("password", Right),
+    ("purge", Right),
+    ("webhook", Right),
     ("too-many-logins", Right),
     ("too-many-logins-at-once", Right),
     ("too-many-wrong-passwords", Right),
@@ -322,6 +352,15 @@ mod tests {
                      cf-edge-cache x-litespeed-cache-control x-accel-expires";
         let forgotten: Vec<_> = named.split_whitespace().filter(|name| find(name).is_none()).collect();
         assert!(forgotten.is_empty(), "{forgotten:?}");
+    }
+
+    /// What a lookup says that finds nothing it may use (`semantics::reuse::Stale`, and where the pipeline looks for variants).
+    #[test]
+    fn every_reason_why_nothing_that_is_stored_will_do_has_a_word() {
+        let named = ["cold", "vary", "for cookies", "for authorization", "damaged", "expired", "purged", "no-cache", "request-no-cache"];
+        for name in named.into_iter().chain(["request-max-age", "request-min-fresh", "revalidated", "two-visitor-proof"]) {
+            assert!(!remedy(name, "").is_empty(), "{name}");
+        }
     }
 
     #[test]

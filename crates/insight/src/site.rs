@@ -210,6 +210,15 @@ impl State {
         self.referrers.turn(places.names, |()| {});
     }
 
+    /// Takes places away, if there are fewer now.
+    pub(crate) fn settle(&mut self, places: Places) {
+        self.missed.settle(places.missed);
+        self.hot.settle(places.hot);
+        self.cookies.settle(places.cookies);
+        self.agents.settle(places.names);
+        self.referrers.settle(places.names);
+    }
+
     /// Returns the bytes that it takes beyond its own size, without its series.
     pub(crate) fn bytes(&self) -> usize {
         self.reasons.bytes()

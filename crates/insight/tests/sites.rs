@@ -60,7 +60,7 @@ fn one_sites_strangers_push_nothing_out_at_another() {
     insight.set_sites(&[(1, "quiet"), (2, "flooded")], START * 1_000);
     let visit = |n: u64| {
         for page in 0..10 {
-            if n % (page + 2) == 0 {
+            if n.is_multiple_of(page + 2) {
                 let target = format!("/page/{page}");
                 insight.ended(&Ended { rule: RULES[usize::try_from(page).expect("few")], ..miss(1, &target, millis(1)) });
             }
@@ -81,6 +81,26 @@ fn one_sites_strangers_push_nothing_out_at_another() {
     let pages: Vec<_> = seen.missed.iter().take(10).map(|page| page.url.clone()).collect();
     assert_eq!(pages, (0..10).map(|page| format!("https://a.example/page/{page}")).collect::<Vec<_>>());
     assert!(seen.reasons.len() >= 10 && seen.reasons.iter().all(|reason| reason.site == "quiet" && reason.rule != "(others)"));
+}
+
+#[test]
+fn a_configuration_with_more_sites_leaves_each_fewer_places() {
+    let insight = Insight::new(START * 1_000);
+    insight.set_sites(&[(0, "first")], START * 1_000);
+    for n in 0..200_u64 {
+        (0..=n / 10).for_each(|_| insight.ended(&miss(0, &format!("/{n}"), millis(1))));
+    }
+    let pages = || insight.seen(Some("first"), 0).expect("a site").missed;
+    assert_eq!(pages().len(), 25, "as many as are shown");
+    let before = insight.memory().0;
+    let names: Vec<String> = (1..256).map(|n| format!("site {n}")).collect();
+    let sites: Vec<(u16, &str)> =
+        [(0, "first")].into_iter().chain((1..).zip(&names).map(|(number, name)| (number, name.as_str()))).collect();
+    insight.set_sites(&sites, START * 1_000);
+    let left = pages();
+    assert_eq!(left.len(), 10);
+    assert!(left.iter().all(|page| page.requests == 20), "the costliest are left: {left:?}");
+    assert!(insight.memory().0 < before + 255 * 4_096);
 }
 
 #[test]

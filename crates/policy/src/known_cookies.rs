@@ -211,6 +211,7 @@ const KNOWN: &[KnownCookie] = &[
     known("CraftSessionId", "Craft CMS", "a session of Craft CMS"),
     known("CRAFT_CSRF_TOKEN", "Craft CMS", "the protection of forms of Craft CMS"),
     known("october_session", "October CMS", "a session of October CMS"),
+    somebodys("duo_*", "Duo", "Duo: a sign-in in two steps"),
     known("SimpleSAML*", "SimpleSAMLphp", "SimpleSAMLphp: a sign-in with another account"),
 ];
 
