@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admin_api::{
-    BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth,
-    MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth,
-    StoredCommand, Value,
+    BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory,
+    ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen,
+    Series, SiteHealth, StoredCommand, Value,
 };
 use policy::purge::Order;
 

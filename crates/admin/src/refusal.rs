@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::{BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused, VIEWERS_MAX};
+use crate::{
+    BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused,
+    RevokeRefused, VIEWERS_MAX,
+};
 use axum::{
     Json,
     extract::rejection::BytesRejection,

@@ -7,9 +7,9 @@ use std::{
 };
 
 use admin::{
-    BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
-    ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused,
-    ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
+    BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health,
+    Inventory, ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused,
+    RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
