@@ -258,6 +258,13 @@ fn origin_micros(line: &Json) -> u64 {
     line["origin_time"].as_f64().map_or(0, |seconds| (seconds * 1e6).round() as u64)
 }
 
+/// A target as it may be shown: what the script's queries ask for is not.
+fn without_values(target: &str) -> String {
+    let Some((path, query)) = target.split_once('?') else { return target.to_owned() };
+    let names: Vec<String> = query.split('&').map(|of| format!("{}=\u{2026}", of.split('=').next().unwrap_or_default())).collect();
+    format!("{path}?{}", names.join("&"))
+}
+
 /// Whether a request has neither a cookie nor a program of its own.
 fn is_like_others(line: &Json) -> bool {
     line["user_agent"].as_str().is_some_and(|agent| agent.contains("Firefox"))
@@ -369,7 +376,9 @@ async fn what_is_shown_is_what_the_access_log_says() {
         for ((rule, detail), logged) in sums(&of_site, |line| (line["cache"] != "HIT").then(|| scripted(line).1)) {
             reasons.push((host.clone(), rule.to_owned(), detail.to_owned(), logged.requests, logged.origin_micros));
         }
-        for (path, logged) in sums(&of_site, |line| (line["cache"] != "HIT").then(|| line["target"].as_str().expect("text"))) {
+        for (path, logged) in
+            sums(&of_site, |line| (line["cache"] != "HIT").then(|| without_values(line["target"].as_str().expect("text"))))
+        {
             missed.push((format!("http://{host}{path}"), logged.requests, logged.origin_micros));
         }
         let sessions = of_site.iter().filter(|line| line["target"] == "/session").count() as u64;
