@@ -145,23 +145,25 @@ async fn what_was_counted_outlives_a_restart() {
         for _ in 0..requests {
             site.get("/post").await.status(200);
         }
-        let console = site.server.console();
+        site.has_read_all().await;
+        let seen = seen(&site, None);
         site.stop(secs(5));
-        console.seen(None).expect("all together")
+        seen
     };
+    // Each start also answers the two requests of `has_read_all`.
     let first = run(10).await;
     let second = run(3).await;
-    assert_eq!((first.totals.requests, second.totals.requests), (10, 13));
+    assert_eq!((first.totals.requests, second.totals.requests), (12, 17));
     assert_eq!((first.since, second.missed.first().map(|page| page.requests)), (second.since, Some(1)));
     let path = folder.path().join("cache/seen");
     for damage in [&b""[..], b"seen", &[0; 100]] {
         fs::write(&path, damage).expect("written");
-        assert_eq!(run(1).await.totals.requests, 1, "{damage:?}");
+        assert_eq!(run(1).await.totals.requests, 3, "{damage:?}");
     }
     let mut torn = fs::read(&path).expect("kept");
     torn.truncate(torn.len() / 2);
     fs::write(&path, torn).expect("written");
-    assert_eq!(run(1).await.totals.requests, 1);
+    assert_eq!(run(1).await.totals.requests, 3);
 }
 
 /// Who purged what, and how much of it was there.
@@ -188,7 +190,7 @@ async fn purges_are_shown_with_who_ordered_them() {
         [("a purge request on the site's address (varnish)", Some(1), true), ("the admin API", Some(1), true),],
         "a hundred strangers do not push the others out of the list"
     );
-    assert!(purges[1].covered.contains("blog.example/a"), "{purges:?}");
+    assert!(purges[2].covered.contains("blog.example/a"), "{purges:?}");
 }
 
 /// An outage has a beginning and an end, and both are shown.
@@ -382,9 +384,9 @@ async fn what_is_shown_is_what_the_access_log_says() {
             missed.push((format!("http://{host}{path}"), logged.requests, logged.origin_micros));
         }
         let sessions = of_site.iter().filter(|line| line["target"] == "/session").count() as u64;
-        let cookies: Vec<_> = seen.cookies.iter().map(|of| (of.name.as_str(), of.answers, of.requests, of.set_by.clone())).collect();
-        let expected = ("PHPSESSID", sessions, 0, format!("http://{host}/session"));
-        assert_eq!(cookies, if sessions == 0 { vec![] } else { vec![expected] });
+        let cookie = seen.cookies.first().expect("a cookie");
+        assert_eq!((cookie.name.as_str(), cookie.answers, cookie.requests), ("PHPSESSID", sessions, 0));
+        assert_eq!(cookie.set_by, format!("http://{host}/session"));
     }
     reasons.sort_by_key(|(.., micros)| std::cmp::Reverse(*micros));
     let shown = total.reasons.iter().map(|of| (of.site.clone(), of.rule.clone(), of.detail.clone(), of.requests, of.origin_micros));
@@ -435,10 +437,10 @@ fn is_as_logged(seen: &Seen, lines: &[&Json]) {
         assert_eq!(latency.count, count(&|line| line["cache"].as_str().unwrap_or("none").to_lowercase() == latency.name));
         assert!(latency.p50 <= latency.p95 && latency.p95 <= latency.p99, "{latency:?}");
     }
-    // What the origin says of a page that is not there is no failure.
-    let failed = |line: &Json| status(line) >= 500 || (status(line) >= 400 && line["cache"].is_null());
-    let errors: BTreeMap<u64, u64> =
-        sums(lines, |line| failed(line).then(|| status(line))).into_iter().map(|(status, of)| (status, of.requests)).collect();
+    let errors: BTreeMap<u64, u64> = sums(lines, |line| Some(status(line)).filter(|status| *status >= 400))
+        .into_iter()
+        .map(|(status, of)| (status, of.requests))
+        .collect();
     let mut shown = BTreeMap::<u64, u64>::new();
     for error in &seen.errors {
         *shown.entry(error.status.into()).or_default() += error.requests;
