@@ -256,6 +256,7 @@ impl Logged {
 }
 
 /// The time of the origin in a line, which the log has in whole microseconds.
+#[expect(clippy::cast_possible_truncation, reason = "some seconds, of which none is below zero")]
 fn origin_micros(line: &Json) -> u64 {
     line["origin_time"].as_f64().map_or(0, |seconds| (seconds * 1e6).round() as u64)
 }
