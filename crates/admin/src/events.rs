@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn an_event_is_one_line_of_data_whatever_strangers_sent() {
         let line = RequestLine { path: "/\r\n\r\nevent: evil\ndata: x\u{2028}<script>".to_owned(), ..RequestLine::default() };
-        let moment = Moment { at: 7, recent: vec![line.clone()], ..Moment::default() };
+        let moment = Moment { at: 7, recent: vec![line], ..Moment::default() };
         let text = String::from_utf8(event(&moment).to_vec()).expect("text");
         let data = text.strip_prefix("event: second\ndata: ").and_then(|rest| rest.strip_suffix("\n\n")).expect("an event");
         assert!(!data.contains(['\r', '\n']), "{data}");
