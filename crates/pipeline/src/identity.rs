@@ -207,7 +207,9 @@ impl Pipeline {
             let parent = if is_trusted { TraceParent::of(lines) } else { None };
             let state = parent.and_then(|_| HeaderValue::try_from(trace_state(lines)?).ok());
             let ids = match parent {
-                Some(TraceParent { trace, span: parent, flags }) => TraceIds { trace, span: shared.ids.span(), parent: Some(parent), flags },
+                Some(TraceParent { trace, span: parent, flags }) => {
+                    TraceIds { trace, span: shared.ids.span(), parent: Some(parent), flags }
+                }
                 None => {
                     let trace = shared.ids.trace();
                     let flags = TraceFlags { sampled: tracing.records(trace), random: false };

@@ -142,7 +142,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     let (method, original) = method(exchange.method);
     let (path, query) = exchange.target.split_once('?').map_or((exchange.target, None), |(path, query)| (path, Some(query)));
     let mut attributes: Vec<(&'static str, Value)> = Vec::with_capacity(20);
-    attributes.push(("http.request.method", Value::Text(method.clone())));
+    attributes.push(("http.request.method", method.into()));
     let mut add = |key, value: Option<Value>| attributes.extend(value.map(|value| (key, value)));
     add("http.request.method_original", original);
     add("url.scheme", Some(exchange.peer.scheme.as_str().into()));
@@ -180,7 +180,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
         parent_is_remote: ids.parent.is_some(),
         flags: ids.flags,
         state: String::new(),
-        name: span_name(&method),
+        name: span_name(method),
         kind: Kind::Server,
         began: ended.saturating_sub(took),
         ended,
@@ -193,7 +193,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
 fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
     let (method, original) = method(asked.method.as_str());
     let mut attributes: Vec<(&'static str, Value)> = Vec::with_capacity(12);
-    attributes.push(("http.request.method", Value::Text(method.clone())));
+    attributes.push(("http.request.method", method.into()));
     let mut add = |key, value: Option<Value>| attributes.extend(value.map(|value| (key, value)));
     add("http.request.method_original", original);
     let (path, query) = asked.target.split_once('?').map_or((asked.target, None), |(path, query)| (path, Some(query)));
@@ -225,7 +225,7 @@ fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
         parent_is_remote: false,
         flags: asked.ids.flags,
         state: asked.state.to_owned(),
-        name: span_name(&method),
+        name: span_name(method),
         kind: Kind::Client,
         began: ended.saturating_sub(took),
         ended,
@@ -238,16 +238,16 @@ fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
 const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "QUERY"];
 
 /// Returns a method as the conventions name it, and what the client has called it if that is something else.
-fn method(method: &str) -> (Cow<'static, str>, Option<Value>) {
+fn method(method: &str) -> (&'static str, Option<Value>) {
     match METHODS.iter().find(|known| **known == method) {
-        Some(known) => (Cow::Borrowed(known), None),
-        None => (Cow::Borrowed("_OTHER"), Some(shortened(method.as_bytes(), TEXT_BYTES_MAX).into())),
+        Some(known) => (known, None),
+        None => ("_OTHER", Some(shortened(method.as_bytes(), TEXT_BYTES_MAX).into())),
     }
 }
 
 /// Returns the name of a span: the method, as no span has a route that is the same for many paths.
-fn span_name(method: &Cow<'static, str>) -> Cow<'static, str> {
-    if method == "_OTHER" { Cow::Borrowed("HTTP") } else { method.clone() }
+fn span_name(method: &'static str) -> Cow<'static, str> {
+    Cow::Borrowed(if method == "_OTHER" { "HTTP" } else { method })
 }
 
 /// Returns a query without its values.
@@ -316,18 +316,21 @@ mod tests {
 
     #[test]
     fn methods_are_those_of_the_conventions() {
-        assert_eq!(method("GET"), (Cow::Borrowed("GET"), None));
+        assert_eq!(method("GET"), ("GET", None));
         for invented in ["get", "BREW", "GET2"] {
-            assert_eq!(method(invented), (Cow::Borrowed("_OTHER"), Some(Value::from(invented.to_owned()))));
+            assert_eq!(method(invented), ("_OTHER", Some(Value::from(invented.to_owned()))));
         }
-        assert_eq!(span_name(&method("BREW").0), "HTTP");
+        assert_eq!(span_name(method("BREW").0), "HTTP");
     }
 
     #[test]
     fn a_host_and_its_port_are_told_apart() {
-        for (authority, expected) in
-            [("a.example", ("a.example", None)), ("a.example:8080", ("a.example", Some(8080))), ("[::1]:81", ("::1", Some(81))), ("", ("", None))]
-        {
+        for (authority, expected) in [
+            ("a.example", ("a.example", None)),
+            ("a.example:8080", ("a.example", Some(8080))),
+            ("[::1]:81", ("::1", Some(81))),
+            ("", ("", None)),
+        ] {
             assert_eq!(host_and_port(authority), expected);
         }
     }

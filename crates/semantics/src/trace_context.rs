@@ -198,7 +198,9 @@ pub fn trace_state(lines: FieldLines<'_>) -> Option<String> {
     lines.for_each("tracestate", |line| {
         for member in line.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|member| !member.is_empty()) {
             match std::str::from_utf8(member).ok().filter(|member| is_member(member)) {
-                Some(member) if members.len() < MEMBERS_MAX && !members.iter().any(|other| key(other) == key(member)) => members.push(member),
+                Some(member) if members.len() < MEMBERS_MAX && !members.iter().any(|other| key(other) == key(member)) => {
+                    members.push(member)
+                }
                 _ => is_valid = false,
             }
         }

@@ -185,7 +185,8 @@ fn attribute((key, value): (&'static str, Value)) -> KeyValue {
 mod tests {
     use opentelemetry_proto::tonic::{
         collector::trace::v1::{
-            ExportTracePartialSuccess as TheirPartialSuccess, ExportTraceServiceRequest as TheirRequest, ExportTraceServiceResponse as TheirResponse,
+            ExportTracePartialSuccess as TheirPartialSuccess, ExportTraceServiceRequest as TheirRequest,
+            ExportTraceServiceResponse as TheirResponse,
         },
         common::v1::{AnyValue as TheirValue, KeyValue as TheirKeyValue, any_value::Value as TheirOneValue},
         trace::v1::{Status as TheirStatus, span::SpanKind, status::StatusCode},

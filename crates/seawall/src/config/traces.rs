@@ -62,13 +62,17 @@ fn whole(text: &str, address: &str) -> Result<Uri, Mistake> {
         let remedy = "write its address for OTLP over HTTP, such as \"http://127.0.0.1:4318\", or \"off\"";
         Mistake::new(format!("\"{text}\" is not the address of a collector"), remedy)
     };
+    let guess = format!("http://{text}");
+    if !text.contains("://") && text.contains(':') && guess.parse::<Uri>().is_ok_and(|uri| uri.port_u16().is_some()) {
+        return Err(mistake().meant(guess));
+    }
     let uri: Uri = address.parse().map_err(|_| mistake())?;
-    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-        let guess = format!("http://{text}");
-        return Err(if text.contains(':') && guess.parse::<Uri>().is_ok() { mistake().meant(guess) } else { mistake() });
-    };
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(mistake()) };
     if authority.as_str().contains('@') {
-        return Err(Mistake::new("the address of a collector has no user and password", "put them into headers, as \"Authorization: Basic ...\""));
+        return Err(Mistake::new(
+            "the address of a collector has no user and password",
+            "put them into headers, as \"Authorization: Basic ...\"",
+        ));
     }
     if !matches!(scheme, "http" | "https") || authority.host().is_empty() || uri.query().is_some() || text.contains('#') {
         return Err(mistake());
@@ -86,7 +90,8 @@ pub struct CollectorField(pub HeaderName, pub HeaderValue);
 
 impl CollectorField {
     fn new(name: &str, value: &str) -> Result<Self, Mistake> {
-        let mistake = || Mistake::new("this is not a field", "write its name, a colon and its value, such as \"Authorization: Bearer ...\"");
+        let mistake =
+            || Mistake::new("this is not a field", "write its name, a colon and its value, such as \"Authorization: Bearer ...\"");
         let name: HeaderName = name.trim().parse().map_err(|_| mistake())?;
         if FIXED.contains(&name) {
             return Err(Mistake::new(format!("{name} is what Seawall says itself"), "leave it out"));
@@ -157,7 +162,8 @@ impl Resolver<'_> {
             Some(Said { place: Place::Environment(name, value.clone()), value })
         };
         let ca_file = self.collectors_roots(file);
-        let headers = self.collectors_fields(file, variable("OTEL_EXPORTER_OTLP_TRACES_HEADERS").or_else(|| variable("OTEL_EXPORTER_OTLP_HEADERS")));
+        let headers =
+            self.collectors_fields(file, variable("OTEL_EXPORTER_OTLP_TRACES_HEADERS").or_else(|| variable("OTEL_EXPORTER_OTLP_HEADERS")));
         let service_name = self.service_name(file, variable("OTEL_SERVICE_NAME"));
         let endpoint = match self.said(&file.endpoint) {
             Some(said) => said.value.0,
@@ -274,7 +280,10 @@ mod tests {
             let mistake = text.parse::<Collector>().expect_err(text);
             assert!(mistake.remedy.contains(expected) && !mistake.problem.contains("secret"), "{text}: {mistake:?}");
         }
-        assert_eq!("127.0.0.1:4318".parse::<Collector>().expect_err("no scheme").meant.as_deref(), Some("did you mean \"http://127.0.0.1:4318\"?"));
+        assert_eq!(
+            "127.0.0.1:4318".parse::<Collector>().expect_err("no scheme").meant.as_deref(),
+            Some("did you mean \"http://127.0.0.1:4318\"?")
+        );
     }
 
     #[test]

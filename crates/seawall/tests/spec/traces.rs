@@ -133,7 +133,10 @@ async fn a_request_and_what_it_asks_of_its_origin_are_one_trace() {
     let port = site.address().port();
     stop(site);
     let [server, client] = &collector.spans()[..] else { panic!("{:?}", collector.spans()) };
-    assert_eq!((server.kind(), server.name.as_str(), client.kind(), client.name.as_str()), (SpanKind::Server, "GET", SpanKind::Client, "GET"));
+    assert_eq!(
+        (server.kind(), server.name.as_str(), client.kind(), client.name.as_str()),
+        (SpanKind::Server, "GET", SpanKind::Client, "GET")
+    );
     assert_eq!((server.trace_id.len(), server.span_id.len(), server.parent_span_id.len()), (16, 8, 0));
     assert_eq!((&client.trace_id, &client.parent_span_id), (&server.trace_id, &server.span_id));
     assert_ne!(client.span_id, server.span_id);
@@ -459,7 +462,11 @@ async fn a_collector_that_stalls_or_is_gone_delays_nobody() {
     for is_gone in [false, true] {
         let (origin, collector, site) = traced("").await;
         origin.on(get("/*")).reply(ok("text"));
-        if is_gone { collector.0.kill() } else { collector.0.accept_but_never_answer() }
+        if is_gone {
+            collector.0.kill()
+        } else {
+            collector.0.accept_but_never_answer()
+        }
         let mut client = site.client().await;
         // Two spans each.
         for number in 0..1_100 {
@@ -511,7 +518,10 @@ async fn a_request_has_one_id_everywhere() {
     assert_ne!(ids[0], ids[1]);
     let folder = stop(site);
     let log = fs::read_to_string(folder.path().join("access.log")).expect("a log");
-    let logged: Vec<String> = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["request_id"].as_str().expect("an id").to_owned()).collect();
+    let logged: Vec<String> = log
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["request_id"].as_str().expect("an id").to_owned())
+        .collect();
     assert_eq!(logged, ids);
 }
 
