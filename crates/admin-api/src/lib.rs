@@ -29,7 +29,7 @@ pub use purge::{BadCommand, PurgeDone, PurgeRefused};
 pub use refusal::Refusal;
 pub use reload::{ReloadDone, ReloadRefused};
 pub use seeing::{
-    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent, RequestLine,
+    AlertLine, BadExpression, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent, RequestLine,
     Seen, Series, Totals,
 };
 pub use status::{

@@ -295,6 +295,32 @@ pub struct Recent {
     pub requests: Vec<RequestLine>,
 }
 
+/// Says what is wrong with the expression of `GET /recent?where=EXPRESSION`, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadExpression(String);
+
+impl BadExpression {
+    /// Makes it of a message, which may have several lines.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        "write it as in: status >= 500 or rule = cookie"
+    }
+}
+
+impl std::fmt::Display for BadExpression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadExpression {}
+
 /// A request that was not a plain hit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

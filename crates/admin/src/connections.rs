@@ -1,11 +1,12 @@
 //! The listener: accepting connections, and everything that bounds them.
 //!
 //! Worst case: 64 connections, each with 16 KiB of head, 16 KiB of body and one response. Who comes 65th waits in the system's queue. No
-//! connection outlives a minute, so not even a client that never reads its response can hold a place for long.
+//! connection outlives a minute, so not even a client that never reads its response can hold a place for long. The connections of viewers, who are shown
+//! events as long as they like, are excepted: they are few, and one that does not read is cut off.
 
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -17,7 +18,13 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{Token, console::Console, guard::Guard, routes};
+use crate::{
+    Token,
+    console::Console,
+    events::{Events, Viewing},
+    guard::Guard,
+    routes,
+};
 
 /// The most connections at once.
 pub const CONNECTIONS_MAX: usize = 64;
@@ -35,10 +42,12 @@ pub(crate) struct Bounds {
     /// The time for a request's head to arrive, counted from when it could have begun: an idle connection is closed after it, too.
     pub(crate) head: Duration,
     pub(crate) body: Duration,
-    /// The lifetime of a connection; then it is asked to end.
+    /// The lifetime of a connection; then it is asked to end, unless it carries events.
     pub(crate) lifetime: Duration,
     /// The time for a connection that was asked to end.
     pub(crate) grace: Duration,
+    /// The interval at which the console is asked whether a second is over that viewers are to be told of: an event is late by no more than this.
+    pub(crate) look: Duration,
 }
 
 impl Bounds {
@@ -48,6 +57,7 @@ impl Bounds {
         body: Duration::from_secs(10),
         lifetime: Duration::from_secs(60),
         grace: Duration::from_secs(5),
+        look: Duration::from_millis(100),
     };
 }
 
@@ -70,11 +80,13 @@ pub(crate) async fn serve_within(
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let guard = Guard::new(token, listener.local_addr()?);
-    let router = routes::router(console, guard, bounds.body);
+    let events = Arc::new(Events::new(Arc::clone(&console)));
+    let router = routes::router(console, Arc::clone(&events), guard, bounds.body);
     let places = Arc::new(Semaphore::new(bounds.connections));
     let (ending, end) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
+    let mut telling = pin!(events.tell(bounds.look));
     loop {
         // Both are cancel-safe: a place that is dropped is free again, and an accept that is dropped has accepted nobody.
         let next = async {
@@ -83,6 +95,7 @@ pub(crate) async fn serve_within(
         };
         tokio::select! {
             () = &mut shutdown => break,
+            never = &mut telling => match never {},
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             (place, accepted) = next => match accepted {
                 Ok((stream, _)) => {
@@ -102,6 +115,7 @@ pub(crate) async fn serve_within(
     }
     drop(listener);
     ending.send_replace(true);
+    events.close();
     while connections.join_next().await.is_some() {}
     Ok(())
 }
@@ -115,10 +129,17 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 async fn answer(bounds: Bounds, stream: TcpStream, router: Router, mut end: watch::Receiver<bool>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(HEAD_MAX);
+    let viewing = Viewing::default();
+    let router = router.layer(Extension(viewing.clone()));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    let lifetime = async {
+        tokio::time::sleep(bounds.lifetime).await;
+        viewing.over().await;
+    };
     let served = tokio::select! {
         served = &mut connection => Some(served),
-        () = tokio::time::sleep(bounds.lifetime) => None,
+        () = lifetime => None,
+        () = viewing.cut_off() => None,
         _ = end.wait_for(|end| *end) => None,
     };
     let served = match served {

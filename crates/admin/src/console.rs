@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admin_api::{
-    CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth,
+    BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth,
     MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth,
     StoredCommand, Value,
 };
@@ -58,8 +58,12 @@ pub trait Console: Send + Sync + 'static {
     /// Lists what happened when, in rows of so many seconds: 1 (the last hour), 60 (the last day) or 600 (the last week). `None`: there is no such site.
     fn series(&self, site: Option<&str>, step: u64) -> Option<Series>;
 
-    /// Lists the last requests that were not plain hits, after this number.
-    fn recent(&self, after: u64) -> Recent;
+    /// Lists the last requests that were not plain hits, after this number: at most `limit` of those that an expression means. If there are more, a
+    /// reader who follows (`after` is above zero) gets the first ones, and others the last ones.
+    ///
+    /// # Errors
+    /// When the expression cannot be understood.
+    fn recent(&self, after: u64, expression: Option<&str>, limit: usize) -> Result<Recent, BadExpression>;
 
     /// Says what happened in the last whole second.
     fn moment(&self) -> Moment;

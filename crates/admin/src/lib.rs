@@ -11,7 +11,8 @@
 //! | `GET /status` | what runs: sites, their servers, the cache, the metrics; as JSON | not on loopback |
 //! | `GET /seen?site=NAME` | sums of what happened, and what leads them, as JSON | not on loopback |
 //! | `GET /series?site=NAME&span=hour` | what happened when, for `hour`, `day` or `week`, as JSON | not on loopback |
-//! | `GET /recent?after=NUMBER` | the last requests that were not plain hits, as JSON | not on loopback |
+//! | `GET /recent?after=NUMBER&where=EXPRESSION&limit=N` | the last requests that were not plain hits, as JSON | not on loopback |
+//! | `GET /events` | what happens, second by second, as server-sent events | not on loopback |
 //! | `POST /reload` | reads the configuration again; what needs a restart, as JSON | always |
 //! | `POST /explain` | how a request is judged and what is stored for it, as JSON | always |
 //! | `POST /stored` | what is stored and no longer fresh, as JSON | always |
@@ -22,6 +23,7 @@
 
 mod connections;
 mod console;
+mod events;
 mod exposition;
 mod guard;
 mod refusal;
@@ -31,10 +33,11 @@ mod tests;
 
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
-    BadCommand, BadDirect, BadQuestion, BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField,
-    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, ListenerHealth, MetricKind, Moment, OWN_ROOT,
-    OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth,
+    BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField,
+    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MetricKind, Moment, OWN_ROOT,
+    OriginHealth, Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth,
     Seen, Series, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
+pub use events::{EVENT_BYTES_MAX, VIEWERS_MAX};
 pub use console::{Console, Health, Metric, Sample};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{BadCommand, BadDirect, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
+use crate::{BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused, VIEWERS_MAX};
 use axum::{
     Json,
     extract::rejection::BytesRejection,
@@ -58,6 +58,15 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "there is no site of this name", "GET /status lists the sites")
     }
 
+    pub(crate) fn too_many_viewers() -> Self {
+        let error = format!("{VIEWERS_MAX} viewers are shown events, and there is room for no more");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error, "close one of the pages that show them, or ask /seen and /recent")
+    }
+
+    pub(crate) fn cross_site() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "a page of another site asks for this", "open the dashboard at the address of the admin listener")
+    }
+
     pub(crate) fn method() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method", "GET / lists what there is")
     }
@@ -81,6 +90,12 @@ impl From<PurgeRefused> for Refusal {
 
 impl From<BadQuestion> for Refusal {
     fn from(error: BadQuestion) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<BadExpression> for Refusal {
+    fn from(error: BadExpression) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
     }
 }

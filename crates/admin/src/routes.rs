@@ -7,11 +7,11 @@ use admin_api::{
     Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand,
 };
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
     http::{
-        HeaderValue,
+        HeaderMap, HeaderValue,
         header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::{self, Next},
@@ -21,6 +21,7 @@ use axum::{
 
 use crate::{
     console::{Console, Health},
+    events::{Events, Viewing},
     exposition,
     guard::Guard,
     refusal::{self, Refusal},
@@ -28,6 +29,9 @@ use crate::{
 
 /// The longest body of a request, in bytes.
 pub(crate) const BODY_MAX: usize = 16 << 10;
+
+/// The requests in one answer of `/recent`, unless it is asked for another number.
+const RECENT_DEFAULT: usize = 500;
 
 const ROUTES: &str = "\
 Seawall's admin API
@@ -37,7 +41,8 @@ GET  /metrics   for Prometheus
 GET  /status    what runs: sites, their servers, the cache, the metrics; as JSON
 GET  /seen      sums of what happened, and what leads them: ?site=NAME
 GET  /series    what happened when: ?site=NAME&span=hour, day or week
-GET  /recent    the last requests that were not plain hits: ?after=NUMBER
+GET  /recent    the last requests that were not plain hits: ?after=NUMBER&where=EXPRESSION&limit=N
+GET  /events    what happens, second by second: server-sent events
 POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
 POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
@@ -52,7 +57,7 @@ POST needs Authorization: Bearer TOKEN
 type Shared = State<Arc<dyn Console>>;
 
 /// Puts all routes behind `guard`. A body has `body_timeout` to arrive.
-pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Duration) -> Router {
+pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Guard, body_timeout: Duration) -> Router {
     let routes = Router::new()
         .route("/", get(async || ROUTES))
         .route("/healthz", get(healthz))
@@ -61,6 +66,7 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
         .route("/seen", get(seen))
         .route("/series", get(series))
         .route("/recent", get(recent))
+        .route("/events", get(move |viewing, fields| events(viewers, viewing, fields)))
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/reload", post(reload))
@@ -175,13 +181,34 @@ async fn series(State(console): Shared, Query(OfSpan { site, span }): Query<OfSp
 }
 
 #[derive(serde::Deserialize)]
-struct After {
+struct Wanted {
     #[serde(default)]
     after: u64,
+    #[serde(rename = "where")]
+    expression: Option<String>,
+    #[serde(default = "recent_default")]
+    limit: usize,
 }
 
-async fn recent(State(console): Shared, Query(After { after }): Query<After>) -> Json<Recent> {
-    Json(console.recent(after))
+const fn recent_default() -> usize {
+    RECENT_DEFAULT
+}
+
+async fn recent(State(console): Shared, Query(wanted): Query<Wanted>) -> Result<Json<Recent>, Refusal> {
+    let Wanted { after, expression, limit } = wanted;
+    // Each of some thousand requests is looked at.
+    let recent = tokio::task::spawn_blocking(move || console.recent(after, expression.as_deref(), limit)).await;
+    Ok(Json(recent.unwrap_or_else(|_| Ok(Recent::default()))?))
+}
+
+/// Answers with a stream that lasts as long as its client reads it.
+///
+/// A page of somebody else in a browser on this machine could not read the stream, but it could take all the places.
+async fn events(viewers: Arc<Events>, Extension(viewing): Extension<Viewing>, fields: HeaderMap) -> Result<Response, Refusal> {
+    if fields.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site") {
+        return Err(Refusal::cross_site());
+    }
+    viewers.view(viewing).ok_or_else(Refusal::too_many_viewers)
 }
 
 /// Takes JSON whatever `Content-Type` says: that field is what keeps forms of web pages out elsewhere, and here the token does.

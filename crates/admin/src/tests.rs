@@ -30,6 +30,8 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789a
 struct Fake {
     draining: AtomicBool,
     asked: AtomicUsize,
+    /// The second that is shown.
+    at: std::sync::atomic::AtomicU64,
     reloads: AtomicUsize,
     purges: Mutex<Vec<Order>>,
 }
@@ -115,12 +117,16 @@ impl Console for Fake {
         (site != Some("none")).then(|| admin_api::Series { step, ..admin_api::Series::default() })
     }
 
-    fn recent(&self, after: u64) -> admin_api::Recent {
-        admin_api::Recent { next: after, ..admin_api::Recent::default() }
+    fn recent(&self, after: u64, expression: Option<&str>, limit: usize) -> Result<admin_api::Recent, crate::BadExpression> {
+        match expression {
+            Some("status >") => Err(crate::BadExpression::new("status >\n        ^ a number is missing")),
+            _ => Ok(admin_api::Recent { next: after, lost: limit as u64, ..admin_api::Recent::default() }),
+        }
     }
 
     fn moment(&self) -> admin_api::Moment {
-        admin_api::Moment::default()
+        let recent = vec![admin_api::RequestLine { path: "/".repeat(2_900), ..admin_api::RequestLine::default() }; 5];
+        admin_api::Moment { at: self.at.load(Ordering::SeqCst), recent, ..admin_api::Moment::default() }
     }
 
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {
@@ -496,6 +502,131 @@ fn a_field_for_the_load_tester_is_signed_for_as_long_as_was_asked() {
         let json = answer.json();
         assert_eq!(answer.status, status, "{body}: {json}");
         assert!(json["error"].as_str().is_some_and(|text| text.contains(error)), "{json}");
+    }
+}
+
+#[test]
+fn recent_requests_are_asked_for_by_number_and_expression() {
+    let server = Running::start();
+    let ask = |query: &str| server.ask(&format!("GET /recent{query} HTTP/1.1|HOST"), "");
+    let all = ask("").json();
+    assert_eq!((&all["next"], &all["lost"]), (&json!(0), &json!(500)), "500 are the most, unless it says otherwise");
+    let some = ask("?after=7&limit=20&where=status+%3E%3D+500").json();
+    assert_eq!((&some["next"], &some["lost"]), (&json!(7), &json!(20)));
+    let refused = ask("?where=status+%3E");
+    assert_eq!(refused.status, 400);
+    assert!(refused.json()["error"].as_str().is_some_and(|said| said.contains("a number is missing")), "{refused:?}");
+}
+
+impl Running {
+    /// Opens a stream of events, and reads its head.
+    fn view(&self) -> (TcpStream, String) {
+        let mut stream = self.connect();
+        stream.write_all(format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).as_bytes()).expect("sent");
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).expect("a head");
+            head.push(byte[0]);
+        }
+        (stream, String::from_utf8(head).expect("text").to_ascii_lowercase())
+    }
+}
+
+/// Reads until so many events have come, and returns the seconds that they tell of.
+fn read_events(stream: &mut TcpStream, count: usize) -> Vec<u64> {
+    let (mut text, mut bytes) = (String::new(), [0; 4_096]);
+    while text.matches("\n\n").count() < count {
+        let n = stream.read(&mut bytes).expect("events");
+        assert!(n > 0, "the stream ended: {text}");
+        text.push_str(std::str::from_utf8(&bytes[..n]).expect("text"));
+    }
+    let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    events.map(|data| serde_json::from_str::<admin_api::Moment>(data).expect(data).at).collect()
+}
+
+/// HTML Living Standard §9.2: each second is one event, and a page that opens has the last second at once.
+#[test]
+fn a_viewer_is_told_of_each_second() {
+    let server = Running::start();
+    server.console.at.store(100, Ordering::SeqCst);
+    let (mut first, head) = server.view();
+    assert!(head.starts_with("http/1.1 200") && head.contains("content-type: text/event-stream"), "{head}");
+    assert!(head.contains("cache-control: no-store"), "{head}");
+    assert_eq!(read_events(&mut first, 1), [100]);
+    server.console.at.store(101, Ordering::SeqCst);
+    assert_eq!(read_events(&mut first, 1), [101]);
+    let (mut second, _) = server.view();
+    assert_eq!(read_events(&mut second, 1), [101]);
+    server.console.at.store(102, Ordering::SeqCst);
+    assert_eq!((read_events(&mut first, 1), read_events(&mut second, 1)), (vec![102], vec![102]));
+    // They end in order with the listener.
+    server.stop();
+    let mut rest = String::new();
+    first.read_to_string(&mut rest).expect("the end");
+    assert!(rest.ends_with("0\r\n\r\n"), "{rest:?}");
+}
+
+/// No connection outlives its lifetime but those of viewers.
+#[test]
+fn a_viewer_stays_beyond_the_lifetime_of_a_connection() {
+    let short = Duration::from_millis(50);
+    let server = Running::on("127.0.0.1:0", Bounds { lifetime: short, grace: short, ..Bounds::DEFAULT });
+    let (mut viewer, _) = server.view();
+    read_events(&mut viewer, 1);
+    // An idle connection that was opened later is over before the next second comes.
+    let mut idle = server.connect();
+    assert_eq!(idle.read(&mut [0]).expect("closed in order"), 0);
+    server.console.at.store(1, Ordering::SeqCst);
+    assert_eq!(read_events(&mut viewer, 1), [1]);
+}
+
+#[test]
+fn there_is_room_for_sixteen_viewers() {
+    let server = Running::on("127.0.0.1:0", Bounds { look: Duration::from_millis(1), ..Bounds::DEFAULT });
+    let mut viewers: Vec<_> = (0..crate::VIEWERS_MAX).map(|_| server.view().0).collect();
+    let refused = server.ask("GET /events HTTP/1.1|HOST", "");
+    assert_eq!(refused.status, 503);
+    assert!(refused.json()["error"].as_str().is_some_and(|said| said.contains("16 viewers")), "{refused:?}");
+    assert_eq!(server.ask("GET /healthz HTTP/1.1|HOST", "").status, 200, "the others have their places");
+    // A page of somebody else takes none of them.
+    for (site, status) in [("cross-site", 403), ("same-site", 403), ("same-origin", 503), ("none", 503)] {
+        assert_eq!(server.ask(&format!("GET /events HTTP/1.1|HOST|Sec-Fetch-Site: {site}"), "").status, status, "{site}");
+    }
+    // A place is free as soon as its viewer has left, and that is noticed when there is something to tell.
+    drop(viewers.pop());
+    let mut at = 0;
+    let admitted = (0..1_000).any(|_| {
+        at += 1;
+        server.console.at.store(at, Ordering::SeqCst);
+        read_events(&mut viewers[0], 1);
+        let mut stream = server.connect();
+        stream.write_all(format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes()).expect("sent");
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).expect("an answer");
+        &status == b"HTTP/1.1 200"
+    });
+    assert!(admitted, "nobody takes the place of a viewer who left");
+}
+
+/// A viewer that does not read costs others nothing, and loses its connection.
+#[test]
+fn a_viewer_that_reads_too_slowly_is_cut_off() {
+    let short = Duration::from_millis(50);
+    let server = Running::on("127.0.0.1:0", Bounds { grace: short, look: Duration::from_millis(1), ..Bounds::DEFAULT });
+    let (mut slow, _) = server.view();
+    let (mut other, _) = server.view();
+    read_events(&mut other, 1);
+    // The system keeps some megabytes for a connection; these are 24 MB.
+    for at in 1..=1_600 {
+        server.console.at.store(at, Ordering::SeqCst);
+        assert_eq!(read_events(&mut other, 1), [at]);
+    }
+    let mut rest = Vec::new();
+    // It is ended in the middle, and not in order.
+    match slow.read_to_end(&mut rest) {
+        Ok(_) => assert!(!rest.ends_with(b"0\r\n\r\n")),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
     }
 }
 

@@ -40,6 +40,9 @@ const STREAMS_MAX: usize = 32;
 /// The time after which a stream says that it is still there. So it is noticed when the browser is not.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
+/// Fields by which a proxy says that it asks for somebody else. Who comes through one is a reader, although the proxy runs on this machine.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+
 /// The names by which a browser on this machine asks for it.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -108,9 +111,11 @@ impl Reload {
     fn events(&self, page: &str, fields: &HeaderMap, version: impl Fn(&str) -> Option<u128> + Send + 'static) -> Response<Body> {
         // Another site in the author's browser could take all places.
         let is_own = fields.get("sec-fetch-site").is_none_or(|site| site == "same-origin");
-        let place = self.streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < STREAMS_MAX).then_some(count + 1));
-        let place = place.is_ok().then(|| Place(Arc::clone(&self.streams)));
-        let Some(place) = place.filter(|_| is_own) else {
+        // And so could readers, where a proxy in front keeps no `Host`.
+        let is_own = is_own && !FORWARDED.iter().any(|name| fields.contains_key(*name));
+        let take = || self.streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < STREAMS_MAX).then_some(count + 1));
+        let place = is_own.then(take).and_then(Result::ok).map(|_| Place(Arc::clone(&self.streams)));
+        let Some(place) = place else {
             // The one answer after which a browser does not try again, and does not complain either.
             return uncached(StatusCode::NO_CONTENT, "text/event-stream", Body::Empty);
         };
@@ -216,6 +221,21 @@ mod tests {
         ] {
             assert_eq!(is_loopback(host), expected, "{host}");
         }
+    }
+
+    /// A proxy on this machine that keeps no `Host` makes readers look like the author; what it adds tells them apart.
+    #[test]
+    fn readers_behind_a_proxy_take_no_stream() {
+        let reload = Reload::default();
+        let status = |name: &'static str| {
+            let fields = HeaderMap::from_iter([(http::HeaderName::from_static(name), HeaderValue::from_static("192.0.2.7"))]);
+            reload.answer((EVENTS_PATH, Some("/")), &fields, |_| Some(1)).expect("an answer").status()
+        };
+        for name in FORWARDED {
+            assert_eq!(status(name), StatusCode::NO_CONTENT, "{name}");
+        }
+        assert_eq!(reload.streams.load(Ordering::Relaxed), 0);
+        assert_eq!(status("accept"), StatusCode::OK);
     }
 
     /// CSP 3: `script-src-elem` falls back to `script-src`, and that to `default-src`; so does `connect-src`.

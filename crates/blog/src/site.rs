@@ -1,9 +1,9 @@
 //! The site: every address with its answer, built whole.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::SystemTime,
 };
 
@@ -40,6 +40,10 @@ const MARKDOWN: &str = "text/markdown; charset=utf-8";
 /// The number of pages that a rebuild draws to see whether they are other pages than before. If more may differ, all of them count as changed:
 /// drawing them would take longer than drawing those for which somebody asks.
 const COMPARED_MAX: usize = 256;
+
+/// Texts for programs that stay in memory as they were written, and their bytes.
+const WRITTEN_MAX: usize = 64;
+const WRITTEN_BYTES_MAX: usize = 16 << 20;
 
 /// Kinds of pages. Callers decide by them how long a page is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -148,6 +152,8 @@ pub struct Site {
     next_due: Option<jiff::Timestamp>,
     /// The index of the search once somebody asked for it: it is the same whatever the scheme and authority, and the most work of all.
     search_index: OnceLock<Page>,
+    /// Texts for programs that were written, with [`BASE`] where absolute addresses begin: another name of the host costs no other writing.
+    written: Mutex<Written>,
 }
 
 #[derive(Debug)]
@@ -192,6 +198,31 @@ enum Subject {
     Page(usize),
 }
 
+/// Texts that were written last, of [`WRITTEN_BYTES_MAX`] together at most.
+#[derive(Debug, Default)]
+struct Written {
+    texts: VecDeque<(Machine, Arc<str>)>,
+    bytes: usize,
+}
+
+impl Written {
+    fn get(&self, machine: &Machine) -> Option<Arc<str>> {
+        self.texts.iter().find(|(of, _)| of == machine).map(|(_, text)| Arc::clone(text))
+    }
+
+    fn keep(&mut self, machine: Machine, text: &Arc<str>) {
+        if text.len() > WRITTEN_BYTES_MAX || self.get(&machine).is_some() {
+            return;
+        }
+        self.bytes += text.len();
+        self.texts.push_back((machine, Arc::clone(text)));
+        while self.bytes > WRITTEN_BYTES_MAX || self.texts.len() > WRITTEN_MAX {
+            let Some((_, oldest)) = self.texts.pop_front() else { break };
+            self.bytes -= oldest.len();
+        }
+    }
+}
+
 impl Subject {
     fn card(self, model: &Model) -> Card {
         match self {
@@ -213,7 +244,17 @@ impl Site {
         let Tables { addresses, drafts, problems: more } = Tables::new(&model, files, &pictures);
         problems.extend(more);
         problems.sort_by(|a, b| (&a.file, a.line, a.severity).cmp(&(&b.file, b.line, b.severity)));
-        let site = Self { model, addresses, drafts, pictures, not_found: 0, problems, next_due, search_index: OnceLock::new() };
+        let site = Self {
+            model,
+            addresses,
+            drafts,
+            pictures,
+            not_found: 0,
+            problems,
+            next_due,
+            search_index: OnceLock::new(),
+            written: Mutex::default(),
+        };
         Self { not_found: fingerprint(&site.not_found("").body), ..site }
     }
 
@@ -253,7 +294,7 @@ impl Site {
                 let written = || self.page(*kind, Machine::Search.content_type(), &Machine::Search.write(&self.model), base);
                 Found::Page(self.search_index.get_or_init(written).clone())
             }
-            Content::Machine(machine) => Found::Page(self.page(*kind, machine.content_type(), &machine.write(&self.model), base)),
+            Content::Machine(machine) => Found::Page(self.page(*kind, machine.content_type(), &self.written(machine), base)),
             Content::Held { content_type, body, etag } => {
                 Found::Page(Page { status: StatusCode::OK, content_type, body: body.clone(), etag: etag.clone(), kind: *kind })
             }
@@ -262,6 +303,17 @@ impl Site {
             Content::Moved(path) => Found::Moved(path),
             Content::Card(subject) => Found::Card(subject.card(&self.model)),
         }
+    }
+
+    /// Returns a text for programs as it was written before, or writes it.
+    fn written(&self, machine: &Machine) -> Arc<str> {
+        let lock = || self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = lock().get(machine) {
+            return text;
+        }
+        let text: Arc<str> = machine.write(&self.model).into();
+        lock().keep(machine.clone(), &text);
+        text
     }
 
     /// Returns the answer for an address at which there is nothing.

@@ -69,6 +69,19 @@ const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+/// Makes the anchor of a heading, as GitHub and Hugo do: letters and digits of any script in lower case, hyphens and low lines stay, a space becomes a
+/// hyphen, and everything else is left out. So links within a text that comes from there still lead to their sections.
+pub(crate) fn anchor(heading: &str) -> String {
+    let kept = |c: char| match c {
+        ' ' => Some('-'),
+        '-' | '_' => Some(c),
+        c if c.is_alphanumeric() || is_mark_of_letters(c) => Some(c),
+        _ => None,
+    };
+    let anchor: String = heading.trim().nfc().flat_map(lower_case).filter_map(kept).collect();
+    if anchor.contains(char::is_alphanumeric) { anchor } else { String::new() }
+}
+
 /// Makes an address from a tag, as [`slugify`] does, but keeps `C`, `C++` and `C#` apart.
 pub(crate) fn tag_slug(tag: &str) -> String {
     if tag.contains(['+', '#']) { slugify(&tag.replace('+', " plus ").replace('#', " sharp ")) } else { slugify(tag) }

@@ -225,7 +225,7 @@ impl Theme {
                     theme.sources.insert(name.clone(), source.to_owned());
                 }
                 Err(error) => {
-                    problems.push(Problem::new(&file, error.line(), message(&error)));
+                    problems.push(Problem::new(&file, error.line(), message(&error, "")));
                     theme.fall_back(name);
                 }
             }
@@ -255,7 +255,12 @@ impl Theme {
         let is_own = |error: &&&minijinja::Error| error.name().is_some_and(|name| self.sources.contains_key(name));
         let place = all.iter().rev().find(is_own).or_else(|| all.last()).copied().unwrap_or(error);
         let cause = all.last().copied().unwrap_or(error);
-        Mistake { template: place.name().unwrap_or(drawn).to_owned(), line: place.line(), message: message(cause) }
+        let source = cause.name().and_then(|name| self.sources.get(name));
+        Mistake {
+            template: place.name().unwrap_or(drawn).to_owned(),
+            line: place.line(),
+            message: message(cause, source.map_or("", |source| source)),
+        }
     }
 
     /// Puts the last good version, or the embedded one, in the place of the template that is wrong. If it is none of the blog's, what the
@@ -363,12 +368,21 @@ impl Mistake {
     }
 }
 
+/// Returns the part of a template's source that an error is about, if it is short and known.
+fn expression(error: &minijinja::Error, source: &str) -> Option<String> {
+    let text = source.get(error.range()?)?;
+    (text.len() <= 80 && !text.contains(char::is_control)).then(|| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
 /// Says what is wrong in a template, and what to do.
-fn message(error: &minijinja::Error) -> String {
+fn message(error: &minijinja::Error, source: &str) -> String {
     let what = match error.kind() {
         ErrorKind::OutOfFuel => return format!("takes more than {STEPS_MAX} steps; does it loop for ever?"),
         ErrorKind::WriteFailure => return format!("makes a page of more than {} MiB", PAGE_BYTES_MAX / (1024 * 1024)),
-        ErrorKind::UndefinedError => "nothing has this name here".to_owned(),
+        ErrorKind::UndefinedError => match expression(error, source) {
+            Some(expression) => format!("`{expression}`: nothing has this name here"),
+            None => "nothing has this name here".to_owned(),
+        },
         ErrorKind::TemplateNotFound => "there is no such template".to_owned(),
         kind => kind.to_string(),
     };

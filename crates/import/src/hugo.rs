@@ -81,6 +81,10 @@ pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportErr
     for (folder, language) in &folders {
         let path = root.join(folder);
         if !path.is_dir() {
+            // A language may have no texts yet.
+            if *language != site.language {
+                continue;
+            }
             return Err(ImportError::of_file(root, format!("has no folder {folder}, where its texts should be")));
         }
         texts.extend(read_texts(&path, language, &mut site, job)?);
@@ -150,24 +154,38 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
             let part = config(&path)?;
             if stem == "hugo" || stem == "config" {
                 table.extend(part);
+            } else if let Some(language) = stem.strip_prefix("languages.") {
+                let all = table.entry("languages").or_insert_with(|| Value::Object(Table::new()));
+                if let Value::Object(all) = all {
+                    all.insert(language.to_owned(), Value::Object(part));
+                }
             } else {
                 table.insert(stem, Value::Object(part));
             }
         }
     }
     // Keys are the same in any case of their letters.
-    let table: Table = table.into_iter().flat_map(|(key, value)| [(key.to_lowercase(), value.clone()), (key, value)]).collect();
+    let mut table: Table = table.into_iter().flat_map(|(key, value)| [(key.to_lowercase(), value.clone()), (key, value)]).collect();
     job.settings.title = text(&table, &["title"]);
     let params = table.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
     job.settings.description = text(&params, &["description", "subtitle"]).or_else(|| text(&table, &["description"]));
     let language = text(&table, &["defaultcontentlanguage"]).unwrap_or_else(|| "en".to_owned());
+    for name in ["menus", "menu"] {
+        if let Some(menu) = table.get(&format!("{name}.{language}")).cloned().filter(|_| !table.contains_key(name)) {
+            table.insert(name.to_owned(), menu);
+        }
+    }
     job.settings.language = text(&table, &["languagecode", "locale"]).or_else(|| Some(language.clone()));
     let base = text(&table, &["baseurl"]).map(|url| job.addresses.add_site(&url)).unwrap_or_default();
     let mut languages = BTreeMap::new();
     for (name, settings) in table.get("languages").and_then(Value::as_object).into_iter().flatten() {
         let settings = settings.as_object().cloned().unwrap_or_default();
+        let of_texts = settings.get("params").and_then(Value::as_object);
         if *name == language && job.settings.title.is_none() {
             job.settings.title = text(&settings, &["title"]);
+        }
+        if *name == language && job.settings.description.is_none() {
+            job.settings.description = of_texts.and_then(|params| text(params, &["description", "subtitle"]));
         }
         languages.insert(name.clone(), text(&settings, &["contentDir", "contentdir"]));
     }

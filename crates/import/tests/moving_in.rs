@@ -358,6 +358,26 @@ fn a_hugo_site_moves_in() {
     assert!(moved.read("blog.toml").contains("{ title = \"About\", url = \"/about/\" }"));
 }
 
+/// Hugo's documentation, "Configuration directory": `languages.en.toml` is the table `languages.en`, and `menus.en.toml` its menus. Seen at
+/// github.com/letsencrypt/website.
+#[test]
+fn a_hugo_site_with_a_file_of_settings_for_each_language_moves_in() {
+    let site = folder(&[
+        ("config/_default/hugo.toml", b"baseURL = 'https://a.example/'\ndefaultContentLanguage = 'en'\n"),
+        ("config/_default/languages.en.toml", b"title = 'Notes'\ncontentDir = 'content/en'\n[params]\ndescription = 'By the sea'\n"),
+        ("config/_default/languages.de.toml", b"title = 'Notizen'\ncontentDir = 'content/de'\n"),
+        ("config/_default/menu.en.toml", b"[[main]]\nname = 'About'\nurl = '/about/'\n"),
+        ("content/en/post/one.md", b"---\ntitle: One\ndate: 2020-01-02\n---\nSee [there](#16-terms-and-more).\n\n## 1.6 Terms, and more\n"),
+        ("content/en/about.md", b"---\ntitle: About\n---\nUs\n"),
+    ]);
+    let moved = Moved::of(&[site.path().to_owned()]);
+    let settings = moved.read("blog.toml");
+    for part in ["title = \"Notes\"", "description = \"By the sea\"", "{ title = \"About\", url = \"/about/\" }"] {
+        assert!(settings.contains(part), "{part}\n---\n{settings}");
+    }
+    assert_eq!(moved.site.problems(), [], "the link leads to its section");
+}
+
 #[test]
 fn what_is_given_is_recognised() {
     let places = folder(&[

@@ -45,7 +45,7 @@ impl Pipeline {
         if let Some(member) = &question.member {
             tier_proof::confirm(shared, member, status, fetched.response.headers(), fetched.times.response);
         }
-        let ending = Ending::forwarded(asking.forwarded, status).took(fetched.took);
+        let ending = Ending::forwarded(asking.forwarded, status).asked_for(asking.reason).took(fetched.took);
         let ended = |fetched: &Fetched, judged: Option<&Result<Kept, NotKept>>| {
             keep::end_what_was_stored(shared, &question, (fetched.head(), fetched.times), begun, judged);
         };
@@ -57,10 +57,11 @@ impl Pipeline {
                 }
                 let confirmed =
                     keep::freshened(shared, &question, candidate, &fetched, begun).await.unwrap_or_else(|| Arc::clone(candidate));
-                return self.deliver(&question, &confirmed, Ending::of(Outcome::Revalidated).took(fetched.took)).await;
+                let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(fetched.took);
+                return self.deliver(&question, &confirmed, ending).await;
             }
             if let Some(updated) = self.looked_at(&question, candidate, &fetched, begun).await {
-                let ending = ending.stored_unless(None);
+                let ending = ending.stored_unless(None).about(&updated.record);
                 let now = shared.clock.now();
                 // Of a HEAD, so no file is opened.
                 if let Ok(response) = deliver::stored(shared, &updated, &question, &ending.status, now).await {

@@ -7,17 +7,21 @@ use policy::CookieName;
 use semantics::{
     cache_status::{CacheStatus, Forwarded, Outcome},
     coding::Accepted,
+    reuse::Stale,
 };
 
 use crate::{
-    Body, Failure, Note, Pipeline, Shared, Stored,
+    Body, Class, Failure, Note, Pipeline, Record, Shared, Stored,
     coded::{best, in_passing},
-    deliver, failure,
+    deliver, failure, find,
     learnt::{cookies, dictionaries},
     lookup::Asking,
     question::Question,
     stale,
 };
+
+/// The reason why a stale response is served at once: its origin, or its page, failed a moment ago.
+const IN_TROUBLE: &str = "in-trouble";
 
 /// The answer to a request, and what is remembered of it.
 pub(crate) type Answer = (Response<Body>, Note);
@@ -30,6 +34,10 @@ pub(crate) struct Ending {
     took: Option<Duration>,
     /// The cookie by which the request passed.
     cookie: Option<CookieName>,
+    /// The reason why the origin was asked, which counts where no rule decided about the response.
+    reason: Option<&'static str>,
+    /// The class of the content, where the response may not say it.
+    class: Class,
 }
 
 impl Ending {
@@ -40,7 +48,13 @@ impl Ending {
             Outcome::Revalidated => CacheStatus { fwd_status: Some(304), stored: true, ..status },
             Outcome::Hit | Outcome::Updating | Outcome::Stale { .. } | Outcome::Forwarded(_) => status,
         };
-        Self { status, took: None, cookie: None }
+        // These say what they rest on; who asks the origin adds the rest.
+        let reason = match outcome {
+            Outcome::Updating => Some(Stale::Expired.name()),
+            Outcome::Stale { .. } => Some(IN_TROUBLE),
+            Outcome::Hit | Outcome::Revalidated | Outcome::Forwarded(_) => None,
+        };
+        Self { status, took: None, cookie: None, reason, class: Class::default() }
     }
 
     /// Begins with a response that the origin sent with this status.
@@ -57,6 +71,16 @@ impl Ending {
     /// Adds the rule or the error that decided.
     pub(crate) fn because(self, detail: Option<&'static str>) -> Self {
         Self { status: CacheStatus { detail, ..self.status }, ..self }
+    }
+
+    /// Adds the reason why the origin was asked.
+    pub(crate) fn asked_for(self, reason: &'static str) -> Self {
+        Self { reason: Some(reason), ..self }
+    }
+
+    /// Adds that the response is made of a stored one, or of one that is being stored.
+    pub(crate) fn about(self, record: &Record) -> Self {
+        Self { class: record.class, ..self }
     }
 
     /// Adds the cookie by which the request passed.
@@ -97,8 +121,8 @@ impl Ending {
     /// Ends with a response that says already what the cache did.
     pub(crate) fn with_explained(self, response: Response<Body>) -> Answer {
         let cookie = self.cookie.or_else(|| self.status.detail.and_then(cookies::named_in));
-        let rule = self.status.detail;
-        let note = Note { collapsed: self.status.collapsed, origin_time: self.took, rule, cookie, ..Note::of(self.status.outcome) };
+        let (rule, class) = (self.status.detail.or(self.reason), self.class);
+        let note = Note { class, collapsed: self.status.collapsed, origin_time: self.took, rule, cookie, ..Note::of(self.status.outcome) };
         (response, note)
     }
 }
@@ -109,6 +133,7 @@ impl Pipeline {
     pub(crate) async fn deliver(self: &Rc<Self>, question: &Rc<Question>, stored: &Arc<Stored>, ending: Ending) -> Answer {
         let shared = &self.shared;
         let now = shared.clock.now();
+        let ending = ending.about(&stored.record);
         want_best_form(shared, question, stored);
         if let Some(response) = dictionaries::update(shared, question, stored, &ending.status, now) {
             return ending.with_explained(response);
@@ -117,7 +142,7 @@ impl Pipeline {
             Ok(response) => ending.with_explained(response),
             Err(error) => {
                 tracing::warn!(site = %question.site.name, target = %question.target, %error, "a stored response could not be read, so the origin is asked");
-                Box::pin(self.alone(Asking::new(question, None, Forwarded::UriMiss))).await
+                Box::pin(self.alone(Asking::new(question, None, Forwarded::UriMiss, find::DAMAGED))).await
             }
         }
     }
@@ -134,10 +159,10 @@ fn want_best_form(shared: &Arc<Shared>, question: &Question, stored: &Arc<Stored
 
 /// Answers when the origin failed: with what is stored, if that may stand in, else with a plain page.
 pub(crate) async fn failed(shared: &Shared, asking: Asking, failure: &Failure) -> Answer {
-    let Asking { question, candidate, forwarded, collapsed } = asking;
+    let Asking { question, candidate, forwarded, collapsed, .. } = asking;
     let now = shared.clock.now();
     if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(&question, stored, now)) {
-        let ending = Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed);
+        let ending = Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed).about(&stored.record);
         if let Ok(response) = deliver::stored(shared, &stored, &question, &ending.status, now).await {
             return ending.with_explained(response);
         }

@@ -24,13 +24,19 @@ pub(crate) enum Found {
     Stale(Arc<Stored>, Stale),
     /// The client wants nothing from the origin, and what is stored will not do.
     Forbidden,
-    Nothing(Forwarded),
+    /// Nothing is stored that would do: why the request is forwarded, and the name of what is missing or in the way.
+    Nothing(Forwarded, &'static str),
 }
+
+/// The rule by which a request is forwarded whose answer is not stored yet.
+pub(crate) const COLD: &str = "cold";
+/// The rule by which a request is forwarded whose stored response cannot be read.
+pub(crate) const DAMAGED: &str = "damaged";
 
 /// Finds what is stored for a request, in memory and then on the disk. A disk that does not answer in time has nothing.
 pub(crate) async fn find(shared: &Shared, question: &Question, now: Timestamp) -> Found {
     match find_in_memory(shared, question, now) {
-        Found::Nothing(_) if shared.store.may_be_on_disk(question.hash) => {
+        Found::Nothing(..) if shared.store.may_be_on_disk(question.hash) => {
             let load = shared.store.load(question.hash, &question.key);
             let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
             find_in(shared, resource.as_deref(), question, now)
@@ -47,7 +53,7 @@ pub(crate) fn find_in_memory(shared: &Shared, question: &Question, now: Timestam
 /// Finds the variant for a request, or the stored part that it asks for.
 fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp) -> Found {
     match found_in(shared, resource, question, now, &mut Silent) {
-        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss) => parts::part(shared, question, now).map_or(found, Found::Fresh),
+        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss, _) => parts::part(shared, question, now).map_or(found, Found::Fresh),
         found => found,
     }
 }
@@ -56,7 +62,7 @@ fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, no
 pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp, trace: &mut impl Trace) -> Found {
     let Some(resource) = resource else {
         trace.decides("stored", true, || "nothing under this key".to_owned());
-        return Found::Nothing(Forwarded::UriMiss);
+        return Found::Nothing(Forwarded::UriMiss, COLD);
     };
     trace.notes("stored", || match resource.variants().len() {
         1 => "one variant under this key".to_owned(),
@@ -64,7 +70,7 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     });
     let Some(stored) = resource.variants().iter().find(|stored| is_for(shared, question, &stored.record)) else {
         trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
-        return Found::Nothing(Forwarded::VaryMiss);
+        return Found::Nothing(Forwarded::VaryMiss, "vary");
     };
     trace.notes("vary", || "one fits the fields of this request".to_owned());
     let record = &stored.record;
@@ -74,21 +80,21 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
         None => allowed(record, record.for_cookies, question.carries.cookie, "a cookie that may change the page"),
     };
     if trace.decides("for cookies", cookie, for_cookies) {
-        return Found::Nothing(Forwarded::Bypass);
+        return Found::Nothing(Forwarded::Bypass, "for cookies");
     }
     let authorization = question.carries.authorization && !record.for_authorization;
     if trace
         .decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization, "one"))
     {
-        return Found::Nothing(Forwarded::Bypass);
+        return Found::Nothing(Forwarded::Bypass, "for authorization");
     }
     let purged = shared.store.verdict(stored);
     if trace.decides("purged", purged == Purged::Hard, || purged_in_words(shared, question, purged, now)) {
-        return Found::Nothing(Forwarded::UriMiss);
+        return Found::Nothing(Forwarded::UriMiss, Stale::Purged.name());
     }
     if stored.body.is_damaged() {
         trace.decides("damaged", true, || "its file cannot be read".to_owned());
-        return Found::Nothing(Forwarded::UriMiss);
+        return Found::Nothing(Forwarded::UriMiss, DAMAGED);
     }
     let stored = Arc::clone(stored);
     let purge = match purged {

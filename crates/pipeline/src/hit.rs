@@ -183,10 +183,12 @@ impl Pipeline {
         let mut note = Note::of(Outcome::Hit);
         note.site = Some(site.id);
         note.client = client.and_then(|client| client.address);
+        note.scheme = client.map(|client| client.scheme);
         note.coding = coding;
         if self.traces_hits.get() {
             self.identify(client.is_some_and(|client| client.trusted), fields.lines).note(&mut note);
         }
+        note.class = record.class;
         let status = write_head(stored, extent, coding, now, out);
         let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
         Some(Hit { status, content, note, known, rests_on_incidentals })
@@ -215,7 +217,7 @@ impl Pipeline {
         let store = &self.shared.store;
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
         let status = write_head(stored, known.extent, known.coding, now, out);
-        let note = Note { site: Some(known.site), coding: known.coding, ..Note::of(Outcome::Hit) };
+        let note = Note { site: Some(known.site), coding: known.coding, class: stored.record.class, ..Note::of(Outcome::Hit) };
         let content =
             (known.extent == Extent::Whole).then_some(Content { found: Found::Hot(page), variant: known.variant, coding: known.coding });
         Some(Hit { status, content, note, known: None, rests_on_incidentals: true })

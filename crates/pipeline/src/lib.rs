@@ -63,13 +63,13 @@ pub use note::{CLASSES, Class, Note};
 pub use packed::Packing;
 pub use pipeline::Pipeline;
 pub use proof::PROOF_RESULTS;
-pub use purge::{Covered, OfSite, Publication, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
+pub use purge::{Covered, OfSite, Publication, Purge, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
 pub use question::Client;
 pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
-pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot};
+pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot, Tally};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

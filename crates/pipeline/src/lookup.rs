@@ -19,7 +19,7 @@ use crate::{
     collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
     deliver,
     fetch::Told,
-    find::{Found, find, find_in_memory, is_for},
+    find::{self, Found, find, find_in_memory, is_for},
     learnt::early_hints,
     next::{Next, next},
     proof,
@@ -37,17 +37,19 @@ pub(crate) struct Asking {
     pub(crate) candidate: Option<Arc<Stored>>,
     /// The reason why the origin is asked.
     pub(crate) forwarded: Forwarded,
+    /// The same reason by its name: what is against the stored response, or what is missing.
+    pub(crate) reason: &'static str,
     /// Whether it has followed another request's fetch.
     pub(crate) collapsed: bool,
 }
 
 impl Asking {
-    pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded) -> Self {
-        Self { question: Rc::clone(question), candidate, forwarded, collapsed: false }
+    pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded, reason: &'static str) -> Self {
+        Self { question: Rc::clone(question), candidate, forwarded, reason, collapsed: false }
     }
 
     fn ending(&self, status: StatusCode) -> Ending {
-        Ending::forwarded(self.forwarded, status)
+        Ending::forwarded(self.forwarded, status).asked_for(self.reason)
     }
 }
 
@@ -73,7 +75,7 @@ impl Pipeline {
         for attempt in 0..=ATTEMPTS {
             let now = shared.clock.now();
             let found = find(shared, &question, now).await;
-            let (candidate, forwarded, together) = match next(shared, &question, found, now) {
+            let (candidate, forwarded, reason, together) = match next(shared, &question, found, now) {
                 Next::Deliver(stored, outcome) => {
                     if matches!(outcome, Outcome::Stale { .. } | Outcome::Updating) {
                         stale::refresh(self, &question, &stored);
@@ -81,12 +83,12 @@ impl Pipeline {
                     return self.deliver(&question, &stored, Ending::of(outcome).collapsed(followings.any)).await;
                 }
                 Next::OnlyIfCached => return only_if_cached(),
-                Next::Ask { candidate, forwarded, together } => (candidate, forwarded, together),
+                Next::Ask { candidate, forwarded, reason, together } => (candidate, forwarded, reason, together),
             };
             if attempt == 0 {
                 early_hints::tell(self, &question);
             }
-            let asking = Asking { collapsed: followings.any, ..Asking::new(&question, candidate, forwarded) };
+            let asking = Asking { collapsed: followings.any, ..Asking::new(&question, candidate, forwarded, reason) };
             let Some(fetched) = together else { return self.alone(asking).await };
             // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
             let is_last = attempt == ATTEMPTS;
@@ -107,7 +109,7 @@ impl Pipeline {
                 return answer;
             }
         }
-        self.alone(Asking::new(&question, None, Forwarded::Miss)).await
+        self.alone(Asking::new(&question, None, Forwarded::Miss, find::COLD)).await
     }
 
     /// Begins the fetch that others follow. Where it is for those alone who say the same as this request, as it has met nothing but this
@@ -170,11 +172,11 @@ impl Pipeline {
         };
         let answer = match outcome {
             store::Outcome::Serve { record, body } if is_for(shared, &question, &record) => {
-                let ending = asking.ending(record.status).stored_unless(None).collapsed(true);
+                let ending = asking.ending(record.status).stored_unless(None).collapsed(true).about(&record);
                 ending.with_explained(deliver::growing(&record, body, &question, &ending.status))
             }
             store::Outcome::Stored(stored) if is_for(shared, &question, &stored.record) => {
-                self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).collapsed(true)).await
+                self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).asked_for(asking.reason).collapsed(true)).await
             }
             store::Outcome::Fetched(stored) if is_for(shared, &question, &stored.record) => {
                 let ending = asking.ending(stored.record.status).stored_unless(None).collapsed(true);
@@ -213,7 +215,7 @@ impl Pipeline {
         let question = &asking.question;
         match told {
             Told::Growing { record, body, own, took, proving } => {
-                let ending = asking.ending(record.status).took(took);
+                let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
                 let ending = if proving { ending.because(Some(proof::RULE)) } else { ending.stored_unless(None) };
                 let mut response = deliver::growing(&record, body, question, &ending.status);
@@ -224,7 +226,10 @@ impl Pipeline {
                 }
                 ending.with_explained(response)
             }
-            Told::Confirmed { stored, took } => self.deliver(question, &stored, Ending::of(Outcome::Revalidated).took(took)).await,
+            Told::Confirmed { stored, took } => {
+                let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(took);
+                self.deliver(question, &stored, ending).await
+            }
             Told::Alone { response, why, took } => {
                 let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
                 // What lies in a file goes as it lies there.

@@ -28,6 +28,8 @@ pub(crate) enum Next {
         candidate: Option<Arc<Stored>>,
         /// The reason why the origin is asked.
         forwarded: Forwarded,
+        /// The same reason, by the name of what is against the stored response, or of what is missing.
+        reason: &'static str,
         /// The request that is sent once for all who ask the same; `None`: each goes alone.
         together: Option<Rc<Question>>,
     },
@@ -35,10 +37,10 @@ pub(crate) enum Next {
 
 /// Decides what is to be done with what was found.
 pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: Found, now: Timestamp) -> Next {
-    let ask = |candidate: Option<Arc<Stored>>, forwarded| {
+    let ask = |candidate: Option<Arc<Stored>>, forwarded, reason| {
         let fetched = if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() };
         let is_shared = fetched.is_shareable() && !shared.store.uncacheable(question.hash, now.as_millis());
-        Next::Ask { candidate, forwarded, together: is_shared.then_some(fetched) }
+        Next::Ask { candidate, forwarded, reason, together: is_shared.then_some(fetched) }
     };
     match found {
         Found::Fresh(stored) => Next::Deliver(stored, Outcome::Hit),
@@ -47,10 +49,10 @@ pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: Found, now: 
         Found::Stale(stored, why) if is_in_trouble(shared, question, &stored, why, now) && may_stand_in(question, &stored, now) => {
             Next::Deliver(stored, Outcome::Stale { forwarded: false })
         }
-        Found::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request),
-        Found::Stale(stored, _) => ask(Some(stored), Forwarded::Stale),
-        Found::Nothing(_) if question.wants.directives.only_if_cached => Next::OnlyIfCached,
-        Found::Nothing(why) => ask(None, why),
+        Found::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request, why.name()),
+        Found::Stale(stored, why) => ask(Some(stored), Forwarded::Stale, why.name()),
+        Found::Nothing(..) if question.wants.directives.only_if_cached => Next::OnlyIfCached,
+        Found::Nothing(why, reason) => ask(None, why, reason),
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use http::{HeaderMap, header};
 use policy::CookieName;
-use semantics::{RequestId, TraceIds, cache_status::Outcome, coding::Coding};
+use semantics::{RequestId, Scheme, TraceIds, cache_status::Outcome, coding::Coding};
+
+use crate::admission::FirstStep;
 
 /// The account of how a response came about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,9 +21,12 @@ pub struct Note {
     pub origin_time: Option<Duration>,
     /// The client, if a trusted proxy named it.
     pub client: Option<IpAddr>,
+    /// The scheme that the client asked for; `None`: that of its connection.
+    pub scheme: Option<Scheme>,
     /// The content coding that the response has, if it is one of those we know.
     pub coding: Option<Coding>,
-    /// The name of the rule or the failure that decided, as `Cache-Status` has it in `detail`.
+    /// The name of the rule or the failure that decided, as `Cache-Status` has it in `detail`; where that says nothing, as the outcome says enough, the
+    /// reason why the origin was asked. `None` for a hit.
     pub rule: Option<&'static str>,
     /// The class of the response's content.
     pub class: Class,
@@ -58,6 +64,11 @@ pub enum Class {
 pub const CLASSES: [&str; 8] = ["document", "feed", "script", "style", "picture", "media", "api", "other"];
 
 impl Class {
+    /// Finds the class of a response's content by its `Content-Type`.
+    pub(crate) fn of_response(headers: &HeaderMap) -> Self {
+        headers.get(header::CONTENT_TYPE).map(|value| Self::of_media_type(value.as_bytes())).unwrap_or_default()
+    }
+
     /// Finds the class of a media type (RFC 9110 §8.3.1), whose parameters are ignored.
     #[must_use]
     pub fn of_media_type(value: &[u8]) -> Self {
@@ -92,9 +103,15 @@ impl Class {
 }
 
 impl Note {
-    /// Makes the note of a request that never got to the cache.
-    pub(crate) fn for_site(site: Option<u16>) -> Self {
-        Self { site, ..Self::default() }
+    /// Makes the note of a request that was answered by this rule and never got to the cache.
+    pub(crate) fn ruled(rule: &'static str) -> Self {
+        Self { rule: Some(rule), ..Self::default() }
+    }
+
+    /// Returns whether the request was a health check, which says nothing of the traffic.
+    #[must_use]
+    pub fn is_health_check(&self) -> bool {
+        self.outcome.is_none() && self.rule == Some(FirstStep::Health.name())
     }
 
     /// Makes the note of a request for which the cache did this.

@@ -73,7 +73,7 @@ impl Pipeline {
         self.look_for_editor(&question, status, fetched.response.headers());
         let speaks = fetched.response.extensions().get::<SpeaksForItself>().is_some();
         let since = self.invalidate(&question, status, fetched.response.headers(), speaks, now);
-        let ending = Ending::forwarded(why, status).took(fetched.took).by_cookie(cookie);
+        let ending = Ending::forwarded(why, status).asked_for(rule.name()).took(fetched.took).by_cookie(cookie);
         let (parts, body) = fetched.response.into_parts();
         let (body, refused) = match posted.zip(since) {
             Some(((get, kept), begun)) => {

@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     Body, Class, Client, Counters, Interim, Note, Record, Router, Shared, Site, Tracing,
     admission::{
-        Admission, IncomingRequest, admit,
+        Admission, FirstStep, IncomingRequest, admit,
         password::{self, Entry, make_members, make_private},
     },
     failure,
@@ -31,6 +31,11 @@ use crate::{
     proof::Proving,
     question, redirect,
 };
+
+/// The rule by which a request is refused whose host no site has.
+const NO_SITE: &str = "no-such-site";
+/// The rule by which a request is refused whose target nobody can understand.
+const MALFORMED: &str = "target";
 
 /// One worker's pipeline, which lives on its thread.
 #[derive(Debug)]
@@ -157,7 +162,11 @@ impl Pipeline {
         identity.tell_client(response.headers_mut());
         identity.note(&mut note);
         note.client = client.named();
-        note.class = response.headers().get(header::CONTENT_TYPE).map(|value| Class::of_media_type(value.as_bytes())).unwrap_or_default();
+        note.scheme = Some(client.scheme);
+        // A response without content, as a 304, is of the class of what it is about.
+        if response.headers().contains_key(header::CONTENT_TYPE) {
+            note.class = Class::of_response(response.headers());
+        }
         note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         (response, note)
     }
@@ -166,12 +175,14 @@ impl Pipeline {
         // Admit: a few steps may answer it before its site is asked.
         let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
             Admission::Admitted { site, lock } => (site, lock),
-            Admission::Answered { site, response, .. } => return (*response, Note::for_site(site.map(|site| site.id))),
-            Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
+            Admission::Answered { site, response, step } => {
+                return (*response, Note { site: site.map(|site| site.id), ..Note::ruled(step.name()) });
+            }
+            Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, NO_SITE), Note::ruled(NO_SITE)),
         };
         let entry = match password::open(lock, &self.shared, &mut incoming).await {
             Ok(entry) => entry,
-            Err(refusal) => return (*refusal, Note::for_site(Some(site.id))),
+            Err(refusal) => return (*refusal, Note { site: Some(site.id), ..Note::ruled(FirstStep::Password.name()) }),
         };
 
         let (mut is_members, mut knows_members) = (false, false);
@@ -190,12 +201,12 @@ impl Pipeline {
                     self.pass_or_guess(question, body, rule).await
                 }
                 Judged::Purge { site, client, parts, authority } => {
-                    (self.purge_request(config, &site, &client, &parts, &authority), Note::default())
+                    (self.purge_request(config, &site, &client, &parts, &authority), Note::ruled("purge"))
                 }
                 Judged::Webhook { site, client, parts, authority } => {
-                    (Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::default())
+                    (Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook"))
                 }
-                Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+                Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, MALFORMED), Note::ruled(MALFORMED)),
             };
         // Who shares it is for us alone to know: a Ghost calls such pages public, and another cache, or the browser after its reader has
         // left, would show them to others.

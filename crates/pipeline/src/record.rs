@@ -20,6 +20,8 @@ use semantics::{
     vary::Vary,
 };
 
+use crate::Class;
+
 /// The pipeline's part of a stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -38,6 +40,8 @@ pub struct Record {
     pub(crate) only_for: Option<u64>,
     /// Whether there may be other forms of its content: then its `Vary` names `Accept-Encoding`.
     pub(crate) codable: bool,
+    /// The class of its content, as its `Content-Type` says.
+    pub(crate) class: Class,
     /// Status line and field lines, each with its line end; from `shown` on, lines that no client gets to see.
     head: Box<[u8]>,
     shown: u32,
@@ -137,6 +141,7 @@ impl Record {
             for_authorization: kept.for_authorization,
             only_for: None,
             codable: false,
+            class: Class::of_response(headers),
             // A copy, as the allocator takes longer to shorten what is there.
             head: head.as_slice().into(),
             confirming,
@@ -363,6 +368,18 @@ mod tests {
         assert_eq!(record.omitted(), [header::SET_COOKIE]);
         assert_eq!(record.part().as_deref(), Some(&b"bytes=0-4"[..]));
         assert_eq!(record_without(&[("x-a", "1")], None, &[]).part(), None);
+    }
+
+    #[test]
+    fn the_class_of_the_content_is_known_and_comes_back_from_the_disk() {
+        use store::Record as _;
+        for (media_type, class) in [("text/html; charset=utf-8", Class::Document), ("image/webp", Class::Picture)] {
+            let record = record(&[("content-type", media_type), ("etag", "\"a\"")], Some(5));
+            let mut bytes = Vec::new();
+            record.encode(&mut bytes);
+            assert_eq!((record.class, Record::decode(&bytes).map(|record| record.class)), (class, Some(class)));
+        }
+        assert_eq!(record(&[("etag", "\"a\"")], None).class, Class::Other);
     }
 
     #[test]

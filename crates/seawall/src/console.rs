@@ -7,7 +7,7 @@ use std::{
 };
 
 use admin::{
-    CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
+    BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
     ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused,
     ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
 };
@@ -33,6 +33,7 @@ use crate::{
         schedule::Noted,
         sends_to_https, software,
     },
+    seeing,
     server::{Reloader, State},
     worker_questions,
 };
@@ -222,19 +223,21 @@ impl Console for ServerConsole {
     }
 
     fn seen(&self, site: Option<&str>) -> Option<Seen> {
-        Some(Seen { site: site.map(str::to_owned), ..Seen::default() })
+        let state = &self.0;
+        state.seeing.insight.seen(site, state.shared.clock.now().as_millis())
     }
 
     fn series(&self, site: Option<&str>, step: u64) -> Option<Series> {
-        Some(Series { site: site.map(str::to_owned), step, ..Series::default() })
+        let state = &self.0;
+        state.seeing.insight.series(site, seeing::span(step), state.shared.clock.now().as_secs())
     }
 
-    fn recent(&self, after: u64) -> Recent {
-        Recent { next: after, ..Recent::default() }
+    fn recent(&self, after: u64, expression: Option<&str>, limit: usize) -> Result<Recent, BadExpression> {
+        self.0.seeing.recent(after, expression, limit)
     }
 
     fn moment(&self) -> Moment {
-        Moment::default()
+        self.0.seeing.moment(&self.0)
     }
 
     fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {

@@ -23,6 +23,7 @@ mod pictures;
 mod plan;
 mod process;
 pub mod recognition;
+mod seeing;
 pub mod server;
 mod service;
 mod signals;

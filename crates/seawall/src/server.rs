@@ -24,7 +24,7 @@ use http::HeaderValue;
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
 use policy::purge::{Maker, Order, What};
 use semantics::Timestamp;
-use store::{DiskOptions, DiskTrouble, SiteNumbers, StoreOptions};
+use store::{DiskOptions, DiskState, DiskTrouble, SiteNumbers, StoreOptions};
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::{mpsc, watch},
@@ -44,14 +44,15 @@ use crate::{
         keeper::{self, Keeper, SharedKnown},
         schedule,
     },
+    seeing::{self, SecondHand, Seeing},
     service::SiteService,
     spans::{Export, Recorder},
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
 
-/// The interval in which a worker hands on log lines that do not fill a piece.
-const LOG_FLUSH: Duration = Duration::from_millis(200);
+/// How often in a second a worker hands on log lines that do not fill a piece.
+const FLUSHES: u32 = 5;
 
 /// The longest wait at the end of the process for the last lines to be written.
 const LOG_WAIT: Duration = Duration::from_secs(3);
@@ -81,6 +82,8 @@ pub struct Server {
     recognising: Option<Keeper>,
     /// What sends spans to a collector.
     export: Option<Export>,
+    /// The thread that takes what was counted in each second.
+    seconds: Option<SecondHand>,
 }
 
 /// The state of a running server that the admin API may see.
@@ -96,6 +99,8 @@ pub(crate) struct State {
     pub(crate) keeper: ArcSwapOption<acme::Keeper>,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
+    /// What is known of the traffic.
+    pub(crate) seeing: Seeing,
     pub(crate) began: Instant,
     /// The time by the wall clock at which the server began to serve.
     pub(crate) started: Timestamp,
@@ -169,6 +174,9 @@ impl Server {
         let started = clock.now();
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
+        let seeing = Seeing::open(seen_folder(&settings, &shared), started.as_millis());
+        let insight = Arc::clone(&seeing.insight);
+        shared.purging.watch(move |purge| seeing::watch::tell(&insight, purge));
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
         let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
@@ -199,6 +207,7 @@ impl Server {
             keeper: ArcSwapOption::new(automatic.as_ref().map(|automatic| Arc::clone(automatic.keeper()))),
             plan: ArcSwap::new(Arc::clone(&plan)),
             counters: (0..workers).map(|_| Arc::default()).collect(),
+            seeing,
             began: Instant::now(),
             started,
             store_max,
@@ -211,6 +220,8 @@ impl Server {
             schedules: schedule::Notes::default(),
             span_counts,
         });
+        state.seeing.know_sites(&plan, started.as_millis());
+        let seconds = SecondHand::start(Arc::clone(&state))?;
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
         let mut server = Self {
@@ -226,6 +237,7 @@ impl Server {
             _looking: looking,
             recognising: None,
             export,
+            seconds: Some(seconds),
         };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
@@ -328,6 +340,11 @@ impl Server {
         self.state.shared.workshop.wait_until_idle();
     }
 
+    /// Takes what was counted since the last second, as if one were over now. For tests and tools.
+    pub fn settle_seeing(&self) {
+        self.state.seeing.take(&self.state);
+    }
+
     /// Packs what nobody has read as it is for long enough, if it is time to look for it, and waits for that on this thread; before that, for what
     /// the disk is still to write. For tests and tools.
     pub fn settle_packing(&self) {
@@ -388,6 +405,7 @@ impl Server {
             let order = Order::for_site(site, vec![What::Everything], false, Maker::Watch);
             self.state.shared.purge(&order).context("what was stored before the upgrade still counts as fresh")?;
         }
+        self.state.seeing.know_sites(&plan, self.state.shared.clock.now().as_millis());
         self.state.plan.store(plan);
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
     }
@@ -443,7 +461,8 @@ impl Server {
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
-        // Nobody asks any more; what was stored last is written.
+        // Nobody asks any more; what was counted and stored last is written.
+        self.seconds = None;
         self.state.shared.store.close();
         if let Some(export) = self.export.take() {
             export.stop();
@@ -485,7 +504,7 @@ async fn work(
     let is_first = state.counters.first().is_some_and(|first| Arc::ptr_eq(first, pipeline.counters()));
     let refilling = std::rc::Rc::clone(&pipeline);
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
-    let service = SiteService::new(pipeline, log);
+    let service = SiteService::new(pipeline, log, Arc::clone(&state.seeing.insight));
     service.tell_of(alt_svc(&plan.settings, &state.listening));
     service.record(Recorder::of(&plan, &state.shared.clock));
     let worker = Worker::new(service, edge_config(&plan, &state));
@@ -497,14 +516,14 @@ async fn work(
     drop(plan);
     let _ = ready.send(Ok(()));
 
-    let mut flush = tokio::time::interval(LOG_FLUSH);
+    let mut flush = tokio::time::interval(Duration::from_secs(1) / FLUSHES);
     flush.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let grace = stop.clone();
     let mut running = std::pin::pin!(std::rc::Rc::clone(&worker).run(listeners, stop));
     loop {
         tokio::select! {
             () = &mut running => break,
-            _ = flush.tick() => worker.service().tidy(),
+            _ = flush.tick() => worker.service().tidy(FLUSHES),
             Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
             never = &mut refilling => match never {},
             Some(plan) = reloads.recv() => match plan.router() {
@@ -524,7 +543,7 @@ async fn work(
     if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
         tracing::debug!("gave up fetches that nobody waited for");
     }
-    worker.service().tidy();
+    worker.service().tidy(FLUSHES);
 }
 
 fn warn(settings: &Settings) {
@@ -559,6 +578,13 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
         _ => tracing::warn!("{trouble}"),
     };
     Some(DiskOptions { report: Arc::new(report), ..DiskOptions::new(dir.to_owned(), size_max) })
+}
+
+/// Returns the folder in which what is seen of the traffic is kept: that of the cache, if it can be used.
+fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBuf> {
+    let dir = settings.cache_disk.as_ref()?.dir.clone()?;
+    let is_refused = settings.disk_tier().is_some() && shared.store.usage().disk == DiskState::Off;
+    (!is_refused).then_some(dir)
 }
 
 fn tls_listen(settings: &Settings) -> &[SocketAddr] {

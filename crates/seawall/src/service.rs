@@ -2,8 +2,10 @@
 
 use std::{
     cell::{Cell, RefCell},
+    hash::{BuildHasher as _, RandomState},
     net::IpAddr,
     rc::Rc,
+    sync::Arc,
     time::Instant,
 };
 
@@ -12,17 +14,25 @@ use edge::{Again, Exchange, HitOf, Peer, RequestBody, RequestBodyError};
 use http::{HeaderValue, Request, Response, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
+use insight::Insight;
 use origins::{Fault, OriginError};
 use pipeline::{Body, Content, Interim, Known, Note, Pipeline, Sent, Tracing};
 use semantics::{RequestHead, Scheme};
 
-use crate::{access_log::AccessLog, spans::Recorder};
+use crate::{
+    access_log::AccessLog,
+    seeing::{facts, sample::Sampler},
+    spans::Recorder,
+};
 
 /// The service that one worker answers with.
 #[derive(Debug)]
 pub(crate) struct SiteService {
     pipeline: Rc<Pipeline>,
     log: RefCell<Option<AccessLog>>,
+    insight: Arc<Insight>,
+    /// Which plain hits more is told of than that they were.
+    sampler: Sampler,
     /// `Alt-Svc`, which every response over https carries and which is never stored: as a line, and as a value.
     alt_svc: RefCell<Option<(Vec<u8>, HeaderValue)>>,
     /// What makes spans of requests, if they are traced.
@@ -32,8 +42,17 @@ pub(crate) struct SiteService {
 }
 
 impl SiteService {
-    pub(crate) fn new(pipeline: Rc<Pipeline>, log: Option<AccessLog>) -> Self {
-        Self { pipeline, log: RefCell::new(log), alt_svc: RefCell::default(), recorder: RefCell::default(), left: Cell::default() }
+    pub(crate) fn new(pipeline: Rc<Pipeline>, log: Option<AccessLog>, insight: Arc<Insight>) -> Self {
+        let sampler = Sampler::new(RandomState::new().hash_one(0));
+        Self {
+            pipeline,
+            log: RefCell::new(log),
+            insight,
+            sampler,
+            alt_svc: RefCell::default(),
+            recorder: RefCell::default(),
+            left: Cell::default(),
+        }
     }
 
     pub(crate) const fn pipeline(&self) -> &Rc<Pipeline> {
@@ -65,9 +84,10 @@ impl SiteService {
         self.left.take().filter(|(of, _)| *of == started).map(|(_, note)| note)
     }
 
-    /// Hands on the log lines that have not filled a piece yet, and frees what need not be kept. It is due several times a second.
-    pub(crate) fn tidy(&self) {
+    /// Hands on the log lines that have not filled a piece yet, and frees what need not be kept. It is due `per_second` times a second.
+    pub(crate) fn tidy(&self, per_second: u32) {
         self.pipeline.sweep();
+        self.sampler.pace(per_second);
         if let Some(log) = self.log.borrow_mut().as_mut() {
             log.flush();
         }
@@ -123,6 +143,11 @@ impl edge::Service for SiteService {
         let took = exchange.ended.saturating_duration_since(exchange.started);
         let sent = Sent { status: exchange.status, body_bytes: exchange.body_bytes, took, complete: exchange.complete };
         counters.responded(&note, &sent);
+        if !facts::is_plain_hit(exchange.status, &note) {
+            facts::tell(&self.insight, exchange, &note, self.pipeline.wall_clock(exchange.ended));
+        } else if let Some(stands_for) = self.sampler.stands_for() {
+            facts::tell_hit(&self.insight, exchange, &note, stands_for);
+        }
         if let Some(log) = self.log.borrow_mut().as_mut() {
             log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
         }

@@ -8,8 +8,8 @@ use std::{borrow::Cow, collections::HashMap, rc::Rc, sync::Arc, time::Duration};
 use anyhow::Context;
 use edge::Exchange;
 use origins::server::{Address, tls_config};
-use pipeline::{Clock, Note, OriginAsked, Tracing};
-use semantics::{Scheme, TraceIds, cache_status::Outcome, target::canonical_authority};
+use pipeline::{Clock, Note, OUTCOMES, OriginAsked, Tracing};
+use semantics::{Scheme, TraceIds, target::canonical_authority};
 use traces::{Counts, Exporter, Kind, Options, Span, Spans, Value, shortened};
 
 use crate::{
@@ -145,13 +145,14 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     attributes.push(("http.request.method", method.into()));
     let mut add = |key, value: Option<Value>| attributes.extend(value.map(|value| (key, value)));
     add("http.request.method_original", original);
-    add("url.scheme", Some(exchange.peer.scheme.as_str().into()));
+    let scheme = note.scheme.unwrap_or(exchange.peer.scheme);
+    add("url.scheme", Some(scheme.as_str().into()));
     add("url.path", Some(shortened(path.as_bytes(), TARGET_BYTES_MAX).into()));
     add("url.query", query.map(|query| redacted(query).into()));
-    let authority = canonical_authority(exchange.peer.scheme, std::str::from_utf8(exchange.host).unwrap_or_default());
+    let authority = canonical_authority(scheme, std::str::from_utf8(exchange.host).unwrap_or_default());
     let (host, port) = host_and_port(&authority);
     add("server.address", (!host.is_empty()).then(|| shortened(host.as_bytes(), TEXT_BYTES_MAX).into()));
-    let own_port = if exchange.peer.scheme == Scheme::Https { 443 } else { 80 };
+    let own_port = if scheme == Scheme::Https { 443 } else { 80 };
     add("server.port", (!host.is_empty()).then(|| port.unwrap_or(own_port).into()));
     add("network.protocol.version", Some(version(exchange.version).into()));
     add("user_agent.original", (!exchange.user_agent.is_empty()).then(|| shortened(exchange.user_agent, TEXT_BYTES_MAX).into()));
@@ -166,7 +167,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     let failed = failure.is_some();
     add("error.type", failure);
     add("seawall.site", site.map(|site| site.clone().into()));
-    add("seawall.cache", note.outcome.map(|outcome| outcome_name(outcome).into()));
+    add("seawall.cache", note.outcome.map(|_| OUTCOMES[note.result()].into()));
     add("seawall.rule", note.rule.map(Value::from));
     add("seawall.cookie", note.cookie.map(|cookie| cookie.to_string().into()));
     add("seawall.collapsed", note.collapsed.then(|| true.into()));
@@ -287,11 +288,6 @@ const fn version(version: http::Version) -> &'static str {
         http::Version::HTTP_3 => "3",
         _ => "1.1",
     }
-}
-
-/// Returns what the cache did, by the names of the metrics.
-fn outcome_name(outcome: Outcome) -> String {
-    outcome.x_cache().to_ascii_lowercase()
 }
 
 #[cfg(test)]

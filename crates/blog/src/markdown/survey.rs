@@ -139,7 +139,7 @@ impl Survey {
             }
         }
         if heading.id.is_empty() {
-            heading.id = slug::slugify(&heading.text);
+            heading.id = slug::anchor(&heading.text);
             if heading.id.is_empty() || heading.id.starts_with("fn-") || heading.id.starts_with("fnref-") {
                 heading.id = format!("section-{}", heading.id).trim_end_matches('-').to_owned();
             }
@@ -193,20 +193,20 @@ struct Ids(HashMap<String, usize>);
 
 impl Default for Ids {
     fn default() -> Self {
-        Self(RESERVED.iter().map(|id| ((*id).to_owned(), 1)).collect())
+        Self(RESERVED.iter().map(|id| ((*id).to_owned(), 0)).collect())
     }
 }
 
 impl Ids {
     fn take(&mut self, id: &str) {
-        self.0.entry(id.to_owned()).or_insert(1);
+        self.0.entry(id.to_owned()).or_insert(0);
     }
 
-    /// Returns `id`, or `id-2`, `id-3`, … if it was used before. It goes on where it stopped: a hundred thousand headings with one name are no
+    /// Returns `id`, or `id-1`, `id-2`, … if it was used before, as GitHub and Hugo do. It goes on where it stopped: a hundred thousand headings with one name are no
     /// more work than as many names.
     fn unique(&mut self, id: String) -> String {
         let Some(&used) = self.0.get(&id) else {
-            self.0.insert(id.clone(), 1);
+            self.0.insert(id.clone(), 0);
             return id;
         };
         let mut number = used;
@@ -215,7 +215,7 @@ impl Ids {
             let numbered = format!("{id}-{number}");
             if !self.0.contains_key(&numbered) {
                 self.0.insert(id, number);
-                self.0.insert(numbered.clone(), 1);
+                self.0.insert(numbered.clone(), 0);
                 return numbered;
             }
         }
@@ -251,8 +251,8 @@ mod tests {
     #[test]
     fn no_anchor_is_there_twice() {
         let mut ids = Ids::default();
-        let named: Vec<_> = ["a", "a-2", "a", "a", "content", "a-2"].into_iter().map(|id| ids.unique(id.to_owned())).collect();
-        assert_eq!(named, ["a", "a-2", "a-3", "a-4", "content-2", "a-2-2"]);
+        let named: Vec<_> = ["a", "a-1", "a", "a", "content", "a-1"].into_iter().map(|id| ids.unique(id.to_owned())).collect();
+        assert_eq!(named, ["a", "a-1", "a-2", "a-3", "content-1", "a-1-1"]);
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn constructs() {
     assert_pages(&[
         ("## A *b*", "<h2 id=\"a-b\"><a class=\"anchor\" href=\"#a-b\""),
         ("## A {#own}", "<h2 id=\"own\">"),
-        ("## A\n\n## A", "<h2 id=\"a-2\">"),
+        ("## A\n\n## A", "<h2 id=\"a-1\">"),
         ("~~x~~", "<del>x</del>"),
         ("|a|b|\n|-|-|\n|1|2|", "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>"),
         ("||b|\n|-|-|\n|1|2|", "<thead><tr><td></td><th>b</th></tr></thead>"),
@@ -143,7 +143,7 @@ fn the_contents_stand_where_the_author_wants_them() {
     }
     let toc: Vec<_> =
         rendered("## Ä & *b*\n\n> ## Quoted\n\n### C").toc.into_iter().map(|heading| (heading.level, heading.id, heading.text)).collect();
-    assert_eq!(toc, [(2, "%C3%A4-b".to_owned(), "Ä & b".to_owned()), (3, "c".to_owned(), "C".to_owned())]);
+    assert_eq!(toc, [(2, "%C3%A4--b".to_owned(), "Ä & b".to_owned()), (3, "c".to_owned(), "C".to_owned())]);
 }
 
 #[test]
@@ -313,6 +313,23 @@ fn a_link_to_what_is_not_published_yet_is_a_warning_with_a_line() {
     assert!(rendered.html.contains("href=\"/later/\""), "{}", rendered.html);
     let told: Vec<_> = rendered.warnings.iter().map(|warning| (warning.severity, warning.line)).collect();
     assert_eq!(told, [(Severity::Warning, Some(7))]);
+}
+
+/// Expected values are those of Goldmark's parser with the options of Hugo, as its documentation of `autoHeadingIDType = "github"` has them.
+#[test]
+fn sections_have_the_anchors_that_other_engines_gave_them() {
+    for (heading, anchor) in [
+        ("## 1.6 Definitions and Acronyms", "16-definitions-and-acronyms"),
+        ("## A.2.2. DNS TXT Record", "a22-dns-txt-record"),
+        ("## What's new? (2026)", "whats-new-2026"),
+        ("## Zürich, früh!", "zürich-früh"),
+        ("## snake_case and a-b", "snake_case-and-a-b"),
+        ("## 日本語の 見出し", "日本語の-見出し"),
+        ("## `code` & more", "code--more"),
+    ] {
+        let html = rendered(heading).html;
+        assert!(html.contains(&format!("<h2 id=\"{anchor}\">")), "{heading}: {html}");
+    }
 }
 
 #[test]

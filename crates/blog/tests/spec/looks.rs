@@ -45,8 +45,8 @@ fn a_part_of_a_template_can_be_replaced_alone() {
 const WRONG: [(&str, &str); 10] = [
     ("one\n{% if %}", "theme/post.html:2: syntax error"),
     ("one\n\n{% block content %}", "theme/post.html:3: syntax error"),
-    ("one\n{{ post.titel }}", "theme/post.html:2: nothing has this name here"),
-    ("{{ unheard }}", "theme/post.html:1: nothing has this name here"),
+    ("one\n{{ post.titel }}", "theme/post.html:2: `post.titel`: nothing has this name here"),
+    ("{{ unheard }}", "theme/post.html:1: `unheard`: nothing has this name here"),
     ("\n{% include \"gone.html\" %}", "theme/post.html:2: there is no such template (tried to include non-existing template"),
     ("{% include \"../../../../etc/passwd\" %}", "theme/post.html:1: there is no such template"),
     ("{% include \"/etc/passwd\" %}", "theme/post.html:1: there is no such template"),

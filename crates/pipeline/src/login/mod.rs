@@ -296,11 +296,12 @@ impl Pipeline {
         let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
         fields.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         site.fields.apply(StatusCode::TOO_MANY_REQUESTS, fields, question.client.scheme);
-        (response, Note::for_site(Some(site.id)))
+        (response, Note { site: Some(site.id), ..Note::ruled(reason) })
     }
 
     fn failed_password(&self, question: &Question, error: &OriginError) -> Answer {
-        (crate::Failure::from(error).page(), Note::for_site(Some(question.site.id)))
+        let failure = crate::Failure::from(error);
+        (failure.page(), Note { site: Some(question.site.id), ..Note::ruled(failure.name()) })
     }
 }
 

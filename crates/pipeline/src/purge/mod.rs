@@ -20,9 +20,10 @@ pub(crate) mod writes;
 
 use std::{
     collections::BTreeMap,
+    fmt,
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -57,6 +58,27 @@ pub struct Purging {
     /// When the last purge was that announces pages, in milliseconds; 0: never.
     last: AtomicU64,
     announced: Mutex<Announced>,
+    watcher: OnceLock<Watcher>,
+}
+
+/// A function that is told of every purge.
+struct Watcher(Box<dyn Fn(&Purge<'_>) + Send + Sync>);
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
+/// A purge that was carried out, for whoever watches.
+#[derive(Debug, Clone, Copy)]
+pub struct Purge<'a> {
+    /// When it was carried out.
+    pub at: Timestamp,
+    /// The order.
+    pub order: &'a Order,
+    /// What came of it.
+    pub receipt: &'a Receipt,
 }
 
 /// How often somebody has said that a whole site changed.
@@ -89,6 +111,11 @@ impl Purging {
     /// Takes purge requests from whoever has the token. Only the first call counts.
     pub fn accept_token(&self, is_token: TokenCheck) {
         self.permission.accept_token(is_token);
+    }
+
+    /// Tells `watcher` of every purge, on the thread that carries it out. Only the first call counts.
+    pub fn watch(&self, watcher: impl Fn(&Purge<'_>) + Send + Sync + 'static) {
+        let _ = self.watcher.set(Watcher(Box::new(watcher)));
     }
 
     /// Returns how many purges there were, by who ordered them.
@@ -174,12 +201,20 @@ impl Shared {
         let receipts = self.carry_out(order, &resolved);
         let variants: usize = receipts.iter().filter_map(|receipt| receipt.variants).sum();
         let is_counted = receipts.iter().all(|receipt| receipt.variants.is_some());
-        Ok(Receipt {
+        let receipt = Receipt {
             generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
             variants: receipts.iter().any(|receipt| receipt.variants.is_some()).then_some(variants),
             complete: is_counted && self.store.usage().disk_objects == 0,
             covered: resolved.covered,
-        })
+        };
+        self.show(order, &receipt);
+        Ok(receipt)
+    }
+
+    fn show(&self, order: &Order, receipt: &Receipt) {
+        if let Some(Watcher(watcher)) = self.purging.watcher.get() {
+            watcher(&Purge { at: self.clock.now(), order, receipt });
+        }
     }
 
     /// Carries out an order, and counts before what of it is stored. That looks at everything that is stored and can take a tenth of a
@@ -192,12 +227,14 @@ impl Shared {
         // Before it: afterwards all of it is purged.
         let counted = self.covered(&resolved.targets, COUNTED_MAX);
         let receipts = self.carry_out(order, &resolved);
-        Ok(Receipt {
+        let receipt = Receipt {
             generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
             variants: counted.map(|counted| counted.responses),
             complete: counted.is_some_and(|counted| counted.complete),
             covered: resolved.covered,
-        })
+        };
+        self.show(order, &receipt);
+        Ok(receipt)
     }
 
     /// Purges the targets of a resolved order. What the answer to an unsafe method invalidates is noted in a table of its own, always hard, and

@@ -6,7 +6,7 @@
 use std::{ops::Range, time::Duration};
 
 use bytes::Buf;
-use http::{HeaderName, StatusCode};
+use http::{HeaderName, StatusCode, header};
 use semantics::{
     Timestamp,
     freshness::{Freshness, LifetimeSource},
@@ -14,6 +14,7 @@ use semantics::{
 };
 
 use super::Record;
+use crate::Class;
 
 /// The version of this layout, and of what its fields mean.
 const VERSION: u8 = 2;
@@ -33,6 +34,8 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
         for_authorization,
         only_for: _,
         codable,
+        // It follows from the head.
+        class: _,
         head,
         shown,
         confirming,
@@ -73,7 +76,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
     if !bytes.0.is_empty() || shown as usize > head.len() || length > shown || !within(&confirming) || !within(&etag) {
         return None;
     }
-    Some(Record {
+    let mut record = Record {
         status,
         fresh_until: freshness.fresh_until(),
         born: freshness.response_time - freshness.initial_age,
@@ -84,12 +87,15 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
         for_authorization,
         only_for: None,
         codable,
+        class: Class::default(),
         head,
         shown,
         confirming,
         etag,
         length,
-    })
+    };
+    record.class = Class::of_response(&record.headers_named(&[header::CONTENT_TYPE]));
+    Some(record)
 }
 
 fn put_freshness(freshness: &Freshness, out: &mut Vec<u8>) {

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use semantics::cache_status::{Forwarded, Outcome};
 
 use crate::{
-    Note,
+    CLASSES, Note,
     login::{LOGIN_REFUSALS, LoginRefusal},
     proof::{PROOF_RESULTS, ProofResult},
 };
@@ -28,10 +28,13 @@ pub const OUTCOMES: [&str; 9] = ["hit", "updating", "stale", "revalidated", "exp
 const REFUSED: usize = 7;
 const NONE: usize = 8;
 
-/// The upper bounds of the buckets in which durations are counted, in microseconds: from a tenth of a millisecond to half a minute. One
+/// The number of pairs of an outcome and a class.
+const TALLIES: usize = OUTCOMES.len() * CLASSES.len();
+
+/// The upper bounds of the buckets in which durations are counted, in microseconds: from ten of them, which only hits are below, to half a minute. One
 /// bucket without a bound follows.
-pub const BUCKET_MICROS: [u64; 17] = [
-    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
+pub const BUCKET_MICROS: [u64; 20] = [
+    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
     30_000_000,
 ];
 
@@ -56,19 +59,17 @@ pub struct Sent {
 /// One worker's counters.
 #[derive(Debug)]
 pub struct Counters {
-    responses: [AtomicU64; 6],
-    durations: [DurationCounter; OUTCOMES.len()],
-    body_bytes: AtomicU64,
     collapsed: AtomicU64,
     aborted: AtomicU64,
     coded: [AtomicU64; 3],
     hinted: AtomicU64,
     direct: AtomicU64,
-    /// The counters of each site, by the site's number. A table or a site is made when its first request ends, and then stays: some 300 bytes for
-    /// a site.
+    /// The counters of each site, by the site's number. A table or a site is made when its first request ends, and then stays: 1.6 KiB for a site, and
+    /// some 200 bytes for each pair of an outcome and a class that it has had, of which a busy site has a dozen.
     sites: Box<[OnceLock<SiteTable>; HALF]>,
     /// Requests that belong to no site.
     siteless: SiteCounters,
+    refused: AtomicU64,
     /// Refusals are rare, and a reader comes once in a while: the lock is free.
     refusals: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -76,13 +77,25 @@ pub struct Counters {
 type SiteTable = Box<[OnceLock<Box<SiteCounters>>; HALF]>;
 
 /// The counters of one site.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SiteCounters {
-    outcomes: [AtomicU64; OUTCOMES.len()],
+    responses: [AtomicU64; 6],
+    /// One tally for each outcome and class, made when the first response of the two has ended: the classes of an outcome lie side by side.
+    tallies: [OnceLock<Box<TallyCounter>>; TALLIES],
     origin_failures: AtomicU64,
     origin_durations: DurationCounter,
     proofs: [AtomicU64; PROOF_RESULTS.len()],
     logins_refused: [AtomicU64; LOGIN_REFUSALS.len()],
+}
+
+/// The counters of the responses of a site that have an outcome and a class in common.
+///
+/// A response is counted by the bucket of its duration alone: the sum of the buckets is the number of responses, and nothing is added twice.
+#[derive(Debug, Default)]
+struct TallyCounter {
+    durations: DurationCounter,
+    body_bytes: AtomicU64,
+    origin_micros: AtomicU64,
 }
 
 /// Durations, counted in buckets.
@@ -124,8 +137,12 @@ pub struct Snapshot {
 /// The counters of one site, as they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteSnapshot {
+    /// Responses by the hundreds of their status; index 0: not HTTP.
+    pub responses: [u64; 6],
     /// Responses by outcome, in the order of [`OUTCOMES`].
     pub outcomes: [u64; OUTCOMES.len()],
+    /// What was counted of the responses that have an outcome and a class in common, by their places in [`OUTCOMES`] and [`CLASSES`].
+    pub tallies: BTreeMap<(usize, usize), Tally>,
     /// Requests to its origin that got no response.
     pub origin_failures: u64,
     /// How long its origin took to the head of a response, for the requests that got one.
@@ -134,6 +151,17 @@ pub struct SiteSnapshot {
     pub proofs: [u64; PROOF_RESULTS.len()],
     /// Requests with passwords that were refused, by the reason, in the order of [`LOGIN_REFUSALS`].
     pub logins_refused: [u64; LOGIN_REFUSALS.len()],
+}
+
+/// What was counted of the responses of a site that have an outcome and a class in common.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How long they took until they were sent or their client had left. There are as many as responses.
+    pub durations: Durations,
+    /// Content bytes sent.
+    pub body_bytes: u64,
+    /// The time that the origin took for them until the heads of its responses, in microseconds.
+    pub origin_micros: u64,
 }
 
 /// A histogram of durations.
@@ -151,6 +179,46 @@ impl Durations {
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
+
+    /// Adds other durations to these.
+    pub fn add(&mut self, other: &Self) {
+        for (to, from) in self.buckets.iter_mut().zip(&other.buckets) {
+            *to += from;
+        }
+        self.micros = self.micros.wrapping_add(other.micros);
+    }
+}
+
+impl SiteSnapshot {
+    /// Returns how long the responses took that have an outcome, by its place in [`OUTCOMES`].
+    #[must_use]
+    pub fn durations_of_outcome(&self, outcome: usize) -> Durations {
+        self.durations_if(|(of, _)| of == outcome)
+    }
+
+    /// Returns how long the responses took whose content is of a class, by its place in [`CLASSES`].
+    #[must_use]
+    pub fn durations_of_class(&self, class: usize) -> Durations {
+        self.durations_if(|(_, of)| of == class)
+    }
+
+    /// Returns how long all responses took.
+    #[must_use]
+    pub fn durations(&self) -> Durations {
+        self.durations_if(|_| true)
+    }
+
+    fn durations_if(&self, wanted: impl Fn((usize, usize)) -> bool) -> Durations {
+        let mut sum = Durations::default();
+        self.tallies.iter().filter(|(of, _)| wanted(**of)).for_each(|(_, tally)| sum.add(&tally.durations));
+        sum
+    }
+
+    /// Returns the content bytes that were sent.
+    #[must_use]
+    pub fn body_bytes(&self) -> u64 {
+        self.tallies.values().map(|tally| tally.body_bytes).sum()
+    }
 }
 
 fn add(counter: &AtomicU64, n: u64) {
@@ -160,9 +228,6 @@ fn add(counter: &AtomicU64, n: u64) {
 impl Default for Counters {
     fn default() -> Self {
         Self {
-            responses: Default::default(),
-            durations: Default::default(),
-            body_bytes: AtomicU64::default(),
             collapsed: AtomicU64::default(),
             aborted: AtomicU64::default(),
             coded: Default::default(),
@@ -170,15 +235,35 @@ impl Default for Counters {
             direct: AtomicU64::default(),
             sites: Box::new(array::from_fn(|_| OnceLock::new())),
             siteless: SiteCounters::default(),
+            refused: AtomicU64::default(),
             refusals: Mutex::default(),
         }
     }
 }
 
+impl Default for SiteCounters {
+    fn default() -> Self {
+        Self {
+            responses: Default::default(),
+            tallies: array::from_fn(|_| OnceLock::new()),
+            origin_failures: AtomicU64::default(),
+            origin_durations: DurationCounter::default(),
+            proofs: Default::default(),
+            logins_refused: Default::default(),
+        }
+    }
+}
+
+/// Returns a duration in microseconds. Half a million years are the most.
+const fn micros(took: Duration) -> u64 {
+    took.as_secs().saturating_mul(1_000_000).saturating_add(took.subsec_micros() as u64)
+}
+
 impl DurationCounter {
+    #[inline]
     fn count(&self, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        // Nearly every hit ends in the first bucket.
+        let micros = micros(took);
+        // Nearly every hit ends in one of the first buckets.
         let bucket = BUCKET_MICROS.iter().position(|bound| micros <= *bound).unwrap_or(BUCKET_MICROS.len());
         add(&self.buckets[bucket], 1);
         add(&self.micros, micros);
@@ -194,8 +279,18 @@ impl DurationCounter {
 
 impl SiteCounters {
     fn add_to(&self, sum: &mut SiteSnapshot) {
-        for (to, from) in sum.outcomes.iter_mut().zip(&self.outcomes) {
+        for (to, from) in sum.responses.iter_mut().zip(&self.responses) {
             *to += from.load(Relaxed);
+        }
+        for (at, tally) in self.tallies.iter().enumerate() {
+            let Some(tally) = tally.get() else { continue };
+            let (outcome, class) = (at / CLASSES.len(), at % CLASSES.len());
+            let to = sum.tallies.entry((outcome, class)).or_default();
+            let before = to.durations.count();
+            tally.durations.add_to(&mut to.durations);
+            to.body_bytes += tally.body_bytes.load(Relaxed);
+            to.origin_micros += tally.origin_micros.load(Relaxed);
+            sum.outcomes[outcome] += to.durations.count() - before;
         }
         sum.origin_failures += self.origin_failures.load(Relaxed);
         self.origin_durations.add_to(&mut sum.origin_durations);
@@ -212,11 +307,15 @@ impl Counters {
     /// Counts a response that was sent, or whose client left.
     pub fn responded(&self, note: &Note, sent: &Sent) {
         let Sent { status, body_bytes, took, complete } = *sent;
-        let outcome = note.outcome.map_or(NONE, index);
-        add(&self.responses[usize::from(status / 100).min(5)], 1);
-        add(&self.site(note.site).outcomes[outcome], 1);
-        self.durations[outcome].count(took);
-        add(&self.body_bytes, body_bytes);
+        let outcome = note.result();
+        let site = self.site(note.site);
+        add(&site.responses[usize::from(status / 100).min(5)], 1);
+        let tally = site.tallies[outcome * CLASSES.len() + note.class as usize].get_or_init(Box::default);
+        tally.durations.count(took);
+        add(&tally.body_bytes, body_bytes);
+        if let Some(time) = note.origin_time {
+            add(&tally.origin_micros, micros(time));
+        }
         if let Some(coding) = note.coding {
             add(&self.coded[coding as usize], 1);
         }
@@ -238,8 +337,8 @@ impl Counters {
 
     /// Counts a message that was refused before it was a request, or a connection that was ended for what came on it.
     pub fn refused(&self, status: u16, reason: &'static str) {
-        add(&self.responses[usize::from(status / 100).min(5)], 1);
-        add(&self.siteless.outcomes[REFUSED], 1);
+        add(&self.siteless.responses[usize::from(status / 100).min(5)], 1);
+        add(&self.refused, 1);
         *self.refusals.lock().entry(reason).or_default() += 1;
     }
 
@@ -271,13 +370,6 @@ impl Counters {
 
     /// Adds what this worker has counted to `sum`.
     pub fn add_to(&self, sum: &mut Snapshot) {
-        for (to, from) in sum.responses.iter_mut().zip(&self.responses) {
-            *to += from.load(Relaxed);
-        }
-        for (to, from) in sum.durations.iter_mut().zip(&self.durations) {
-            from.add_to(to);
-        }
-        sum.body_bytes += self.body_bytes.load(Relaxed);
         sum.collapsed += self.collapsed.load(Relaxed);
         sum.aborted += self.aborted.load(Relaxed);
         sum.hinted += self.hinted.load(Relaxed);
@@ -293,11 +385,27 @@ impl Counters {
             }
         }
         self.siteless.add_to(&mut sum.siteless);
-        let all = sum.sites.values().chain([&sum.siteless]);
-        sum.outcomes = all.fold([0; OUTCOMES.len()], |sum, of| array::from_fn(|index| sum[index] + of.outcomes[index]));
+        sum.siteless.outcomes[REFUSED] += self.refused.load(Relaxed);
+        let all = || sum.sites.values().chain([&sum.siteless]);
+        sum.outcomes = all().fold([0; OUTCOMES.len()], |sum, of| array::from_fn(|index| sum[index] + of.outcomes[index]));
+        sum.responses = all().fold([0; 6], |sum, of| array::from_fn(|index| sum[index] + of.responses[index]));
+        sum.body_bytes = all().map(SiteSnapshot::body_bytes).sum();
+        let mut durations: [Durations; OUTCOMES.len()] = Default::default();
+        for ((outcome, _), tally) in all().flat_map(|of| &of.tallies) {
+            durations[*outcome].add(&tally.durations);
+        }
+        sum.durations = durations;
         for (reason, count) in &*self.refusals.lock() {
             *sum.refusals.entry(reason).or_default() += count;
         }
+    }
+}
+
+impl Note {
+    /// Returns the place of what the cache did in [`OUTCOMES`].
+    #[must_use]
+    pub fn result(&self) -> usize {
+        self.outcome.map_or(NONE, index)
     }
 }
 
@@ -316,6 +424,7 @@ const fn index(outcome: Outcome) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Class;
 
     #[test]
     fn refusals_of_all_workers_are_summed_up_by_reason() {
@@ -343,13 +452,53 @@ mod tests {
         let hits: Vec<(u16, u64)> = sum.sites.iter().map(|(number, site)| (*number, site.outcomes[0])).collect();
         assert_eq!(hits, [(0, 2), (255, 1), (256, 1), (u16::MAX, 1)]);
         assert_eq!((sum.siteless.outcomes[0], sum.outcomes[0], sum.responses[2], sum.body_bytes), (1, 6, 6, 60));
+        assert_eq!((sum.sites[&0].responses[2], sum.sites[&0].body_bytes(), sum.sites[&0].durations().count()), (2, 20, 2));
         let origin = &sum.sites[&256];
         assert_eq!((origin.origin_failures, origin.origin_durations.count(), origin.origin_durations.micros), (1, 1, 30_000));
     }
 
     #[test]
+    fn what_is_counted_of_an_outcome_and_a_class_adds_up_to_what_is_counted_of_the_site() {
+        let counters = Counters::default();
+        let sent = |status, micros| Sent { status, body_bytes: 100, took: Duration::from_micros(micros), complete: true };
+        let miss = Outcome::Forwarded(Forwarded::UriMiss);
+        for (outcome, class, status, took, origin) in [
+            (Outcome::Hit, Class::Document, 200, 5, None),
+            (Outcome::Hit, Class::Document, 304, 20, None),
+            (Outcome::Hit, Class::Picture, 200, 30, None),
+            (miss, Class::Document, 200, 7_000, Some(6_000)),
+            (miss, Class::Document, 502, 2_000, Some(1_500)),
+        ] {
+            let origin_time = origin.map(Duration::from_micros);
+            counters.responded(&Note { site: Some(7), class, origin_time, ..Note::of(outcome) }, &sent(status, took));
+        }
+        let mut sum = Snapshot::default();
+        counters.add_to(&mut sum);
+        let site = &sum.sites[&7];
+        let tallies: Vec<_> = site
+            .tallies
+            .iter()
+            .map(|((outcome, class), tally)| {
+                let Tally { durations, body_bytes, origin_micros } = tally;
+                (OUTCOMES[*outcome], CLASSES[*class], durations.count(), durations.micros, *body_bytes, *origin_micros)
+            })
+            .collect();
+        assert_eq!(
+            tallies,
+            [
+                ("hit", "document", 2, 25, 200, 0),
+                ("hit", "picture", 1, 30, 100, 0),
+                ("miss", "document", 2, 9_000, 200, 7_500),
+            ]
+        );
+        assert_eq!((site.outcomes[0], site.outcomes[5], site.responses), (3, 2, [0, 0, 3, 1, 0, 1]));
+        assert_eq!((sum.durations[0].count(), sum.durations[5].micros, sum.body_bytes), (3, 9_000, 500));
+        assert_eq!((site.durations_of_class(Class::Document as usize).count(), site.durations_of_outcome(0).micros), (4, 55));
+    }
+
+    #[test]
     fn a_duration_falls_into_the_first_bucket_whose_bound_it_does_not_exceed() {
-        for (micros, bucket) in [(0, 0), (100, 0), (101, 1), (1_000, 3), (30_000_000, 16), (30_000_001, 17)] {
+        for (micros, bucket) in [(0, 0), (10, 0), (11, 1), (100, 3), (101, 4), (1_000, 6), (30_000_000, 19), (30_000_001, 20)] {
             let counter = DurationCounter::default();
             counter.count(Duration::from_micros(micros));
             let mut sum = Durations::default();

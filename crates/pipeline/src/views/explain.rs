@@ -269,7 +269,7 @@ impl Pipeline {
                     ],
                 )
             }
-            Next::Ask { candidate, forwarded, together } => {
+            Next::Ask { candidate, forwarded, together, .. } => {
                 let mut words = vec![match candidate {
                     Some(_) => "The origin is asked whether the stored response is still valid.".to_owned(),
                     None => "The origin is asked for it.".to_owned(),

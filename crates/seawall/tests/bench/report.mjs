@@ -30,7 +30,8 @@ async function charts(page, name) {
 }
 
 async function accessible(page, name) {
-  await page.addScriptTag({ content: readFileSync(facts.axe, 'utf8') });
+  // Not as an element: the policy of the report lets no script run but its own.
+  await page.evaluate(`${readFileSync(facts.axe, 'utf8')}; undefined`);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
   for (const { id, impact, nodes } of violations) wrong.push(`${name}: axe: ${id} (${impact}): ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
 }
@@ -43,7 +44,7 @@ for (const colorScheme of ['light', 'dark']) {
 }
 await look('without-scripts', { javaScriptEnabled: false }, async (page) => {
   const text = await page.locator('body').innerText();
-  for (const word of ['p99', 'Verdict']) if (!text.toLowerCase().includes(word.toLowerCase())) wrong.push(`without scripts: no ${word}`);
+  for (const words of [/p99/i, /bottleneck|kept up|keeps up/]) if (!words.test(text)) wrong.push(`without scripts: no ${words}`);
   if ((await page.locator('svg').count()) < 4) wrong.push('without scripts: fewer than four charts');
 });
 await look('narrow', { viewport: { width: 380, height: 800 } }, (page) => charts(page, 'narrow').then(() => accessible(page, 'narrow')));

@@ -50,6 +50,7 @@ mod recognition;
 mod refill;
 mod reload;
 mod routes;
+mod seeing;
 mod shutdown;
 mod site;
 mod sites;

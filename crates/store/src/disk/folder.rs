@@ -19,9 +19,21 @@ const SECRET: &str = "secret";
 const OBJECTS: &str = "objects";
 const TEMPORARY: &str = "tmp";
 /// The names that may be in a folder of ours; `lost+found` is one because the folder may be the top of a disk, `pictures` because those of blogs
-/// are kept there.
-const OURS: [&str; 10] =
-    [MARKER, LOCK, SECRET, OBJECTS, TEMPORARY, super::sites::FILE, super::PURGES, "purges.new", "lost+found", "pictures"];
+/// are kept there, and `seen` because what was seen of the traffic is.
+const OURS: [&str; 12] = [
+    MARKER,
+    LOCK,
+    SECRET,
+    OBJECTS,
+    TEMPORARY,
+    super::sites::FILE,
+    super::PURGES,
+    "purges.new",
+    "lost+found",
+    "pictures",
+    "seen",
+    "seen.new",
+];
 /// The most bytes of a small file that are read; ours are shorter.
 const SMALL: u64 = 4 << 20;
 

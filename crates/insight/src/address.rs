@@ -1,0 +1,119 @@
+//! The address of a page as it is kept: scheme, host, path, and the names of its query parameters. What stands after a name may be a secret.
+
+use crate::text::{CUT, append};
+
+/// Bytes of the longest address that is kept; a longer one is cut.
+pub(crate) const ADDRESS_BYTES_MAX: usize = 160;
+/// Bytes of the longest host that stands in one.
+const HOST_BYTES_MAX: usize = 64;
+/// Bytes of the longest name of a parameter that is shown.
+const NAME_BYTES_MAX: usize = 32;
+
+/// An address as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) text: String,
+    /// Whether all of it is there, so that it can be explained.
+    pub(crate) is_whole: bool,
+}
+
+impl Address {
+    pub(crate) fn of(scheme: &str, host: &str, target: &str) -> Self {
+        let mut text = String::with_capacity((scheme.len() + 3 + host.len() + target.len()).min(ADDRESS_BYTES_MAX));
+        append(&mut text, if scheme == "https" { "https://" } else { "http://" }, ADDRESS_BYTES_MAX);
+        let host_end = text.len() + HOST_BYTES_MAX;
+        let has_host = append(&mut text, host, host_end);
+        let has_rest = hidden(&mut text, target, ADDRESS_BYTES_MAX);
+        Self { text, is_whole: has_host && has_rest }
+    }
+}
+
+/// Appends path and query with `…` in place of each value, so that all has at most `most` bytes. Returns whether all of it fitted.
+pub(crate) fn hidden(out: &mut String, target: &str, most: usize) -> bool {
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    // A fragment is not sent; should one be, it is nobody's business.
+    let path = path.split('#').next().unwrap_or_default();
+    let mut fits = append(out, path, most);
+    for (at, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        if !fits {
+            return false;
+        }
+        let (name, mark) = match pair.split_once('=') {
+            Some((name, _)) if name.len() <= NAME_BYTES_MAX => (name, "=…"),
+            None if is_word(pair) => (pair, ""),
+            // A name that is too long, and a value without a name.
+            Some(_) | None => ("", "…"),
+        };
+        let before = out.len();
+        let needed = 1 + name.len() + mark.len();
+        fits = before + needed + CUT.len_utf8() <= most;
+        if fits {
+            out.push(if at == 0 { '?' } else { '&' });
+            append(out, name, most);
+            append(out, mark, most);
+        } else {
+            append(out, &CUT.to_string(), most);
+        }
+    }
+    fits
+}
+
+/// Returns whether a parameter without a value is a name: what has digits in it, or is long, may be a token.
+fn is_word(parameter: &str) -> bool {
+    parameter.len() <= 24 && parameter.bytes().all(|b| b.is_ascii_alphabetic() || b"_-[].".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn address(target: &str) -> String {
+        Address::of("https", "a.example", target).text
+    }
+
+    #[test]
+    fn an_address_has_the_names_of_its_parameters_and_no_value() {
+        for (target, shown) in [
+            ("/", "/"),
+            ("/a/b.html", "/a/b.html"),
+            ("/?s=secret", "/?s=…"),
+            ("/a?s=secret&page=2", "/a?s=…&page=…"),
+            ("/a?preview", "/a?preview"),
+            ("/a?preview&", "/a?preview&"),
+            // A token without a name.
+            ("/a?0a1b2c", "/a?…"),
+            ("/a?abcdefghijklmnopqrstuvwxyz", "/a?…"),
+            ("/a?s%3Dsecret", "/a?…"),
+            ("/a?a=1;b=secret", "/a?a=…"),
+            ("/a?a=1?b=secret", "/a?a=…"),
+            ("/a?=secret", "/a?=…"),
+            ("/a#secret", "/a"),
+        ] {
+            assert_eq!(address(target), format!("https://a.example{shown}"), "{target}");
+        }
+        assert_eq!(Address::of("http", "a.example", "/").text, "http://a.example/");
+    }
+
+    #[test]
+    fn an_address_that_is_cut_is_no_example() {
+        let long = format!("/{}", "a".repeat(8_000));
+        let cut = Address::of("https", "a.example", &long);
+        assert!(!cut.is_whole && cut.text.len() <= ADDRESS_BYTES_MAX && cut.text.ends_with(CUT), "{}", cut.text);
+        let many = (0..100).map(|n| format!("parameter{n}=1")).collect::<Vec<_>>().join("&");
+        let cut = Address::of("https", "a.example", &format!("/?{many}"));
+        assert!(!cut.is_whole && cut.text.len() <= ADDRESS_BYTES_MAX, "{}", cut.text);
+        assert!(!Address::of("https", &"h".repeat(300), "/").is_whole);
+        assert!(Address::of("https", "a.example", "/a?b=1").is_whole);
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_and_nothing_beyond_the_bound_is_kept(path in "/[a-z]{0,200}", names in prop::collection::vec("[a-z]{0,40}", 0..20)) {
+            let query: Vec<String> = names.iter().map(|name| format!("{name}=SECRET")).collect();
+            let address = Address::of("https", "a.example", &format!("{path}?{}", query.join("&")));
+            prop_assert!(!address.text.contains('S') && address.text.len() <= ADDRESS_BYTES_MAX);
+        }
+    }
+}

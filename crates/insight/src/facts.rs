@@ -1,0 +1,158 @@
+//! The facts that this room is told: one request that has ended, one hit of a sample, and the sums of one second.
+
+use std::time::Duration;
+
+/// What the cache did, by the names and in the order of the columns of [`Row::sums`].
+pub const RESULTS: [&str; 9] = ["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass", "refused", "none"];
+
+/// The classes of content, by the names and in the order of the columns of [`Row::sums`].
+pub const CLASSES: [&str; 8] = ["document", "feed", "script", "style", "picture", "media", "api", "other"];
+
+/// The upper bounds of the buckets in which durations are counted, in microseconds. One bucket without a bound follows.
+pub const BUCKET_MICROS: [u64; 20] = [
+    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+    10_000_000, 30_000_000,
+];
+
+/// The number of buckets.
+pub const BUCKETS: usize = BUCKET_MICROS.len() + 1;
+
+/// A request that has ended and was not a plain hit.
+///
+/// All of it is borrowed: what is kept is copied, shortened, without values of query parameters.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ended<'a> {
+    /// When it ended, in milliseconds since the epoch.
+    pub at: u64,
+    /// Its id, as the access log has it; empty if it has none.
+    pub id: &'a str,
+    /// Its trace, 32 hexadecimal digits; empty if it has none.
+    pub trace: &'a str,
+    /// The number of its site, as in [`Insight::set_sites`](crate::Insight::set_sites); `None` if it reached none.
+    pub site: Option<u16>,
+    /// `https` or `http`.
+    pub scheme: &'a str,
+    /// The host that it asked for.
+    pub host: &'a str,
+    /// Its method.
+    pub method: &'a str,
+    /// Path and query as they were asked for. The values of the query's parameters are hidden here.
+    pub target: &'a str,
+    /// `1.0`, `1.1`, `2.0` or `3.0`.
+    pub version: &'a str,
+    /// The status that was sent.
+    pub status: u16,
+    /// What the cache did, one of [`RESULTS`].
+    pub result: &'static str,
+    /// The rule or the failure that decided, without a cookie's name; `cold` where nothing was stored yet; empty if none did.
+    pub rule: &'a str,
+    /// Which cookie, parameter or field it was, by its name; empty if that is not known.
+    pub detail: &'a str,
+    /// The part that a cookie had, if `detail` is the name of one.
+    pub cookie: Option<CookiePart>,
+    /// The class of its content, one of [`CLASSES`].
+    pub class: &'static str,
+    /// Whether it shared another request's way to the origin.
+    pub collapsed: bool,
+    /// Whether the response reached its end.
+    pub complete: bool,
+    /// Bytes of content that were sent.
+    pub bytes: u64,
+    /// The time from its arrival to its end.
+    pub took: Duration,
+    /// The time that the origin took until the head of its response; `None` if it was not asked for this request.
+    pub origin_time: Option<Duration>,
+    /// `User-Agent`, as it was sent.
+    pub agent: &'a str,
+    /// `Referer`, as it was sent.
+    pub referrer: &'a str,
+}
+
+/// The way in which a cookie kept something from the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CookiePart {
+    /// The request carried it, and passed or was not answered from the cache for that.
+    Carried,
+    /// The response set it, and was not stored for that.
+    Set,
+}
+
+/// A plain hit that stands for several.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SampledHit<'a> {
+    /// The number of its site.
+    pub site: Option<u16>,
+    /// `https` or `http`.
+    pub scheme: &'a str,
+    /// The host that it asked for.
+    pub host: &'a str,
+    /// Path and query as they were asked for.
+    pub target: &'a str,
+    /// The class of its content, one of [`CLASSES`].
+    pub class: &'static str,
+    /// Bytes of content that were sent.
+    pub bytes: u64,
+    /// `User-Agent`, as it was sent.
+    pub agent: &'a str,
+    /// `Referer`, as it was sent.
+    pub referrer: &'a str,
+    /// How many hits it stands for: one of so many is told.
+    pub stands_for: u32,
+}
+
+/// Sums over the requests of one result and one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Requests that have ended.
+    pub requests: u64,
+    /// Bytes of content that were sent.
+    pub bytes: u64,
+    /// The time that origins took for them until the heads of their responses, in microseconds.
+    pub origin_micros: u64,
+}
+
+/// What happened at one site in one second: differences, not sums since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Sums by result ([`RESULTS`]) and class ([`CLASSES`]). Those of `refused` are no requests: they only stand in `by_result`.
+    pub sums: [[Sum; CLASSES.len()]; RESULTS.len()],
+    /// How many responses took how long, by result and bucket ([`BUCKET_MICROS`]).
+    pub latencies: [[u64; BUCKETS]; RESULTS.len()],
+    /// Responses with a status of 500 and above.
+    pub server_errors: u64,
+    /// Responses with a status of 400 to 499.
+    pub client_errors: u64,
+    /// Requests that were sent to the origin: those in the background, too.
+    pub origin_requests: u64,
+    /// Those of them that got no response.
+    pub origin_failures: u64,
+    /// The time that they took until the heads of their responses, in microseconds.
+    pub origin_micros: u64,
+}
+
+/// A stretch of time that is shown at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// The last hour, in seconds.
+    Hour,
+    /// The last day, in minutes.
+    Day,
+    /// The last week, in steps of ten minutes.
+    Week,
+    /// The last week, in minutes: as far as the bound on memory has left them.
+    WeekInMinutes,
+}
+
+impl Span {
+    /// Finds a span by its name in the admin API: `hour`, `day`, `week`, `week-in-minutes`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "hour" => Self::Hour,
+            "day" => Self::Day,
+            "week" => Self::Week,
+            "week-in-minutes" => Self::WeekInMinutes,
+            _ => return None,
+        })
+    }
+}

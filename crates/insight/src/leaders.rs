@@ -1,0 +1,315 @@
+//! The names that cost most among any number of them: exact for those that lead from the start, and with a stated error for those that come late.
+//!
+//! Each site has a table of its own with a few places, so no site's strangers push out what leads another. A name that has a place is counted there,
+//! exactly. Any other is only counted in a [`Sketch`], and gets a place when what it has *certainly* cost exceeds the least that has one; who
+//! loses the place goes back into the sketch with all it has cost, and can come back (Roy, Khan and Alonso, 2016: Augmented Sketch). Space-saving
+//! counts alone (Metwally, Agrawal and El Abbadi, 2005) would give each newcomer the place of the least, and with it its count as an error: a million
+//! invented addresses would then have a thousandth of all they cost as an error on each of a thousand places. Here each of them has to outdo the
+//! least by its own cost, while one that comes again and again is remembered, however many strangers come between.
+
+use crate::{
+    amount::{Amount, Lately},
+    sketch::Sketch,
+};
+
+/// Places by which a table grows.
+const GROWTH: usize = 8;
+
+/// The names that cost one site most.
+#[derive(Debug)]
+pub(crate) struct Leaders<T> {
+    /// The hash of each place's name: all that is looked at for a name that has none.
+    hashes: Vec<u64>,
+    places: Vec<Place<T>>,
+    /// No place has certainly cost less than this. It may be out of date, as places only gain.
+    least: u64,
+    /// Whether there were more names than places at some time. Until then, a name without a place was never seen before.
+    is_crowded: bool,
+}
+
+/// A name that leads, and what it has cost.
+#[derive(Debug)]
+pub(crate) struct Place<T> {
+    pub(crate) name: Box<str>,
+    pub(crate) cost: Lately<Amount>,
+    /// At most so much of the cost may be others', whose cells it shared before it got this place.
+    pub(crate) error: Part,
+    /// What the sketch knows of the cost already.
+    sketched: Part,
+    /// Whether the error is one of the period before.
+    error_is_old: bool,
+    /// What else is kept of it.
+    pub(crate) more: T,
+}
+
+/// A part of a cost, without bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) micros: u64,
+    pub(crate) requests: u64,
+}
+
+impl Part {
+    const fn of(amount: Amount) -> Self {
+        Self { micros: amount.micros, requests: amount.requests }
+    }
+
+    const fn amount(self) -> Amount {
+        Amount { micros: self.micros, requests: self.requests, bytes: 0 }
+    }
+}
+
+impl<T> Default for Leaders<T> {
+    fn default() -> Self {
+        Self { hashes: Vec::new(), places: Vec::new(), least: 0, is_crowded: false }
+    }
+}
+
+impl<T> Place<T> {
+    /// What it has certainly cost, by which it is ranked.
+    pub(crate) const fn certain(&self) -> u64 {
+        self.cost.sum().minus(self.error.amount()).weight()
+    }
+}
+
+impl<T: Default> Leaders<T> {
+    /// Counts for a name. Returns its place, if it has one now.
+    ///
+    /// `name` is asked for only if the name gets a place. `most` is the number of places that this site has.
+    pub(crate) fn add(
+        &mut self,
+        sketch: &Sketch,
+        hash: u64,
+        amount: Amount,
+        most: usize,
+        name: impl FnOnce() -> Box<str>,
+    ) -> Option<&mut Place<T>> {
+        if let Some(at) = self.hashes.iter().position(|other| *other == hash) {
+            let place = &mut self.places[at];
+            place.cost.add(amount);
+            return Some(place);
+        }
+        let has_room = self.places.len() < most;
+        if has_room && !self.is_crowded {
+            self.grow(most);
+            self.hashes.push(hash);
+            let (error, sketched) = (Part::default(), Part::default());
+            self.places.push(Place { name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
+            return self.places.last_mut();
+        }
+        self.is_crowded = true;
+        let estimate = sketch.add(hash, amount);
+        let at = if has_room {
+            self.grow(most);
+            self.places.len()
+        } else {
+            let certain = estimate.certain.weight();
+            if certain <= self.least {
+                return None;
+            }
+            let (at, least) = self.places.iter().map(Place::certain).enumerate().min_by_key(|(_, certain)| *certain)?;
+            self.least = least;
+            if certain <= least {
+                return None;
+            }
+            let leaving = &self.places[at];
+            sketch.add(self.hashes[at], leaving.cost.sum().minus(leaving.sketched.amount()));
+            at
+        };
+        let error = Part::of(estimate.likely.minus(estimate.certain));
+        let sketched = Part::of(estimate.likely);
+        let place = Place { name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
+        if at == self.places.len() {
+            self.hashes.push(hash);
+            self.places.push(place);
+            // What comes with little may be less than all others.
+            self.least = 0;
+        } else {
+            self.hashes[at] = hash;
+            self.places[at] = place;
+        }
+        self.places.get_mut(at)
+    }
+
+    fn grow(&mut self, most: usize) {
+        if self.places.len() == self.places.capacity() {
+            let growth = GROWTH.min(most - self.places.len());
+            self.places.reserve_exact(growth);
+            self.hashes.reserve_exact(growth);
+        }
+    }
+
+    /// Takes a place up that was left on disk.
+    pub(crate) fn restore(&mut self, hash: u64, place: Place<T>) {
+        if !self.hashes.contains(&hash) {
+            self.hashes.push(hash);
+            self.places.push(place);
+            self.least = 0;
+        }
+    }
+
+    /// Begins another period: what has cost nothing in the last two loses its place, and what has more places than `most` its least.
+    pub(crate) fn turn(&mut self, most: usize, mut each: impl FnMut(&mut T)) {
+        let old = std::mem::take(self);
+        self.is_crowded = old.is_crowded || old.places.len() > most;
+        let mut places: Vec<(u64, Place<T>)> = old.hashes.into_iter().zip(old.places).collect();
+        for (_, place) in &mut places {
+            place.cost.turn();
+            if std::mem::replace(&mut place.error_is_old, true) {
+                place.error = Part::default();
+            }
+            place.sketched = Part { micros: place.sketched.micros / 2, requests: place.sketched.requests / 2 };
+            each(&mut place.more);
+        }
+        places.retain(|(_, place)| place.cost.sum().requests > 0);
+        places.sort_by_key(|(_, place)| std::cmp::Reverse(place.certain()));
+        places.truncate(most);
+        (self.hashes, self.places) = places.into_iter().unzip();
+        self.hashes.shrink_to_fit();
+        self.places.shrink_to_fit();
+    }
+}
+
+impl<T> Leaders<T> {
+    pub(crate) fn places(&self) -> &[Place<T>] {
+        &self.places
+    }
+
+    /// Returns the bytes that it takes, beside what stands in `T`.
+    pub(crate) fn bytes(&self, more: impl Fn(&T) -> usize) -> usize {
+        let texts: usize = self.places.iter().map(|place| crate::memory::of_text(&place.name) + more(&place.more)).sum();
+        self.places.capacity() * size_of::<Place<T>>() + self.hashes.capacity() * size_of::<u64>() + texts
+    }
+}
+
+impl<T> Place<T> {
+    /// Makes a place of what was left on disk.
+    pub(crate) const fn restored(name: Box<str>, cost: Lately<Amount>, error: Part, more: T) -> Self {
+        Self { name, cost, error, sketched: Part { micros: 0, requests: 0 }, error_is_old: false, more }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::HashMap,
+        hash::{BuildHasher, RandomState},
+    };
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Table {
+        keys: RandomState,
+        sketch: Sketch,
+        leaders: Leaders<()>,
+        most: usize,
+    }
+
+    impl Table {
+        fn new(width: usize, most: usize) -> Self {
+            Self { keys: RandomState::new(), sketch: Sketch::of_costs(width), leaders: Leaders::default(), most }
+        }
+
+        fn ask(&mut self, name: &str, micros: u64) {
+            let amount = Amount { micros, requests: 1, bytes: 1 };
+            self.leaders.add(&self.sketch, self.keys.hash_one(name), amount, self.most, || name.into());
+        }
+
+        fn first(&self, n: usize) -> Vec<String> {
+            let mut places: Vec<_> = self.leaders.places().iter().collect();
+            places.sort_by_key(|place| std::cmp::Reverse(place.certain()));
+            places.into_iter().take(n).map(|place| place.name.to_string()).collect()
+        }
+    }
+
+    #[test]
+    fn what_leads_from_the_start_is_counted_exactly() {
+        let mut table = Table::new(1_024, 16);
+        for n in 0..20_000 {
+            table.ask("a", 30);
+            table.ask(&format!("stranger {n}"), 100);
+            if n % 2 == 0 {
+                table.ask("b", 30);
+            }
+        }
+        let a = table.leaders.places().iter().find(|place| &*place.name == "a").expect("it leads");
+        assert_eq!((a.cost.sum(), a.error.requests), (Amount { micros: 600_000, requests: 20_000, bytes: 20_000 }, 0));
+        assert_eq!(table.first(2), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_is_cheap_but_often_asked_for_gets_its_place_although_each_stranger_costs_more() {
+        let mut table = Table::new(8_192, 16);
+        // Ten strangers, each at 5 ms, for one request at 2 ms. The places are long taken when it comes.
+        (0..1_000).for_each(|n| table.ask(&format!("early {n}"), 5_000));
+        for n in 0..20_000 {
+            (0..10).for_each(|of| table.ask(&format!("stranger {n} {of}"), 5_000));
+            table.ask("late", 2_000);
+        }
+        assert_eq!(table.first(1), ["late"]);
+        let late = table.leaders.places().iter().find(|place| &*place.name == "late").expect("it leads");
+        let (cost, error) = (late.cost.sum().micros, late.error.micros);
+        assert!(cost - error <= 40_000_000 && 40_000_000 <= cost + error, "{cost} ± {error}");
+        assert!(error < 1_000_000, "{error}");
+    }
+
+    #[test]
+    fn the_order_does_not_depend_on_when_a_leader_comes() {
+        for (start, step) in [(0, 1), (50_000, 1), (0, 10)] {
+            let mut table = Table::new(8_192, 16);
+            let mut random = fastrand::Rng::with_seed(start + step);
+            for n in 0..100_000_u64 {
+                table.ask(&format!("stranger {n}"), 1_000 + random.u64(..8_000));
+                if n >= start && n % step == 0 {
+                    // Ten leaders, each of which comes a tenth less often than the one before.
+                    for leader in 0..10_u32 {
+                        if random.f64()
+                            < 0.05 * 0.8_f64.powi(i32::try_from(leader).expect("few")) * f64::from(u32::try_from(step).expect("few"))
+                        {
+                            table.ask(&format!("leader {leader}"), 20_000);
+                        }
+                    }
+                }
+            }
+            let expected: Vec<String> = (0..10).map(|leader| format!("leader {leader}")).collect();
+            assert_eq!(table.first(10), expected, "from {start} on, each {step}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_asked_for_in_two_periods_is_forgotten() {
+        let mut table = Table::new(1_024, 16);
+        table.ask("old", 1_000);
+        table.leaders.turn(16, |()| {});
+        table.ask("new", 10);
+        assert_eq!(table.first(2), ["old", "new"]);
+        table.leaders.turn(16, |()| {});
+        assert_eq!(table.first(2), ["new"]);
+    }
+
+    proptest! {
+        #[test]
+        fn with_places_for_all_everything_is_exact(asked in prop::collection::vec((0_u8..16, 1_u64..1_000), 0..300)) {
+            let (mut table, mut truth) = (Table::new(64, 16), HashMap::<String, u64>::new());
+            for (name, micros) in asked {
+                table.ask(&name.to_string(), micros);
+                *truth.entry(name.to_string()).or_default() += micros;
+            }
+            for place in table.leaders.places() {
+                prop_assert_eq!((place.cost.sum().micros, place.error), (truth[&*place.name], Part::default()));
+            }
+            prop_assert_eq!(table.leaders.places().len(), truth.len());
+        }
+
+        #[test]
+        fn there_are_never_more_places_than_the_bound(asked in prop::collection::vec((any::<u16>(), 1_u64..1_000), 0..300), most in 1_usize..20) {
+            let mut table = Table::new(64, most);
+            for (name, micros) in asked {
+                table.ask(&name.to_string(), micros);
+                prop_assert!(table.leaders.places().len() <= most && table.leaders.places.capacity() <= most.max(GROWTH));
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What strangers sent, made fit to be kept: without control characters and marks that turn writing round, and no longer than its bound.
+
+/// What stands where something was taken out that cannot be shown.
+const HIDDEN: char = '\u{fffd}';
+/// What stands where something was cut off, or is a value that is not kept.
+pub(crate) const CUT: char = '…';
+
+/// Returns whether a character says something to whoever shows it, instead of being shown.
+fn is_order(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Appends a text to what has `out.len()` bytes already, so that all of it has at most `most` bytes; what is cut off leaves a `…`. Returns whether
+/// all of it fitted.
+pub(crate) fn append(out: &mut String, text: &str, most: usize) -> bool {
+    let start = out.len();
+    for character in text.chars() {
+        let character = if is_order(character) { HIDDEN } else { character };
+        if out.len() + character.len_utf8() > most {
+            while out.len() > start && out.len() + CUT.len_utf8() > most {
+                out.pop();
+            }
+            if out.len() + CUT.len_utf8() <= most {
+                out.push(CUT);
+            }
+            return false;
+        }
+        out.push(character);
+    }
+    true
+}
+
+/// Returns a text with at most `most` bytes.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(most));
+    append(&mut out, text, most);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_gives_orders_to_a_terminal_or_turns_writing_round_is_taken_out() {
+        assert_eq!(shortened("a\u{1b}[2Jb\u{202e}c\r\n\u{200b}", 100), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}\u{fffd}\u{fffd}");
+        assert_eq!(shortened("<b>&amp;é日本", 100), "<b>&amp;é日本", "markup and other scripts are text");
+    }
+
+    #[test]
+    fn what_is_cut_off_leaves_a_mark() {
+        assert_eq!(shortened("abcdef", 6), "abcdef");
+        assert_eq!(shortened("abcdefg", 6), "abc…");
+        assert_eq!(shortened("日本語", 6), "日…");
+        assert_eq!(shortened("abc", 2), "");
+    }
+
+    #[test]
+    fn what_stands_before_is_never_cut() {
+        let mut out = "before".to_owned();
+        assert!(!append(&mut out, "after", 7));
+        assert_eq!(out, "before");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_longer_than_its_bound(text in any::<String>(), most in 0_usize..64) {
+            prop_assert!(shortened(&text, most).len() <= most);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The facts of one request, as `insight` is told them: of what the edge and the pipeline have noted, and of nothing else.
+
+use std::borrow::Cow;
+
+use edge::Exchange;
+use http::Version;
+use insight::{CookiePart, Ended, Insight, SampledHit};
+use pipeline::{Note, OUTCOMES};
+use semantics::{Timestamp, cache_status::Outcome};
+
+/// The rule of a request whose client left before there was a response.
+const CLIENT_LEFT: &str = "client-left";
+
+/// The rule of a response that is not stored for the cookie that it sets; the name of the cookie follows it.
+const SET_COOKIE: &str = "set-cookie";
+
+/// Returns whether a hit is plain: there is nothing to tell of it but that there was one. A stored error is worth a line.
+pub(crate) fn is_plain_hit(status: u16, note: &Note) -> bool {
+    note.outcome == Some(Outcome::Hit) && status < 400
+}
+
+/// Tells of a request that was not a plain hit. Health checks, which come every second, are left out.
+pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: Timestamp) {
+    if note.is_health_check() {
+        return;
+    }
+    let rule = if exchange.status == 499 { CLIENT_LEFT } else { note.rule.unwrap_or_default() };
+    let (rule, _) = rule.split_once(' ').filter(|(rule, _)| *rule == SET_COOKIE).unwrap_or((rule, ""));
+    let cookie = note.cookie.map(|cookie| cookie.to_string());
+    let part = if rule == SET_COOKIE { CookiePart::Set } else { CookiePart::Carried };
+    let (host, agent, referrer) = (text(exchange.host), text(exchange.user_agent), text(exchange.referer));
+    let id = note.id.map(|id| id.to_string()).unwrap_or_default();
+    let trace = note.trace.map(|ids| ids.trace.to_string()).unwrap_or_default();
+    insight.ended(&Ended {
+        at: at.as_millis(),
+        id: &id,
+        trace: &trace,
+        site: note.site,
+        scheme: note.scheme.unwrap_or(exchange.peer.scheme).as_str(),
+        host: &host,
+        method: exchange.method,
+        target: exchange.target,
+        version: version(exchange.version),
+        status: exchange.status,
+        result: OUTCOMES[note.result()],
+        rule,
+        detail: cookie.as_deref().unwrap_or_default(),
+        cookie: cookie.as_ref().map(|_| part),
+        class: note.class.name(),
+        collapsed: note.collapsed,
+        complete: exchange.complete,
+        bytes: exchange.body_bytes,
+        took: exchange.ended.saturating_duration_since(exchange.started),
+        origin_time: note.origin_time,
+        agent: &agent,
+        referrer: &referrer,
+    });
+}
+
+/// Tells of a hit that stands for so many.
+#[cold]
+pub(crate) fn tell_hit(insight: &Insight, exchange: &Exchange<'_>, note: &Note, stands_for: u32) {
+    insight.sampled_hit(&SampledHit {
+        site: note.site,
+        scheme: note.scheme.unwrap_or(exchange.peer.scheme).as_str(),
+        host: &text(exchange.host),
+        target: exchange.target,
+        class: note.class.name(),
+        bytes: exchange.body_bytes,
+        agent: &text(exchange.user_agent),
+        referrer: &text(exchange.referer),
+        stands_for,
+    });
+}
+
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2.0",
+        Version::HTTP_3 => "3.0",
+        _ => "1.1",
+    }
+}

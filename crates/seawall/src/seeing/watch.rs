@@ -1,0 +1,37 @@
+//! Purges as an operator reads of them: who ordered them, in words, what they covered, and how much.
+
+use admin::PurgeLine;
+use insight::Insight;
+use pipeline::Purge;
+use policy::purge::{Maker, Sites};
+
+/// Tells of a purge. What the answers to unsafe methods invalidate is not among them: that is one page each, and strangers would fill the list.
+pub(crate) fn tell(insight: &Insight, purge: &Purge<'_>) {
+    let Purge { at, order, receipt } = *purge;
+    insight.purged(&PurgeLine {
+        at: at.as_millis(),
+        site: match &order.sites {
+            Sites::All => String::new(),
+            Sites::Named(name) => name.clone(),
+        },
+        by: by(order.by),
+        covered: receipt.in_words(),
+        count: receipt.variants.map(|variants| variants as u64),
+        hard: order.hard,
+    });
+}
+
+fn by(maker: Maker) -> String {
+    match maker {
+        Maker::Operator => "the admin API",
+        Maker::Plugin(dialect) => return format!("a purge request on the site's address ({})", dialect.name()),
+        Maker::Origin => "the origin, in an answer",
+        Maker::Webhook => "the origin, by a webhook",
+        Maker::UnsafeMethod => "the answer to a POST or the like",
+        Maker::Folder => "the site's folder: files in it changed",
+        Maker::Reload => "a reload of the configuration",
+        Maker::Watch => "a look at the origin: it was upgraded, or something was published past Seawall",
+        Maker::Write => "a write that the origin accepted",
+    }
+    .to_owned()
+}
