@@ -104,7 +104,8 @@ async fn missed(admin: u16) -> f64 {
 /// The spans that the collector has sent on, each with the name of its service.
 fn understood(sink: &Origin) -> Vec<(String, Span)> {
     let requests = sink.requests();
-    let of_services = requests.iter().flat_map(|request| ExportTraceServiceRequest::decode(&request.body[..]).expect("a message").resource_spans);
+    let of_services =
+        requests.iter().flat_map(|request| ExportTraceServiceRequest::decode(&request.body[..]).expect("a message").resource_spans);
     let mut spans = Vec::new();
     for of in of_services {
         let attributes = of.resource.as_ref().map_or(&[][..], |resource| &resource.attributes[..]);
@@ -118,7 +119,10 @@ fn understood(sink: &Origin) -> Vec<(String, Span)> {
 /// Sends one span of another service to the collector, as that service would.
 async fn tell(collector: u16, service: &str, span: Span) {
     let name = AnyValue { value: Some(Value::StringValue(service.to_owned())) };
-    let resource = Resource { attributes: vec![KeyValue { key: "service.name".to_owned(), value: Some(name), ..KeyValue::default() }], ..Resource::default() };
+    let resource = Resource {
+        attributes: vec![KeyValue { key: "service.name".to_owned(), value: Some(name), ..KeyValue::default() }],
+        ..Resource::default()
+    };
     let spans = ResourceSpans {
         resource: Some(resource),
         scope_spans: vec![ScopeSpans { spans: vec![span], ..ScopeSpans::default() }],
@@ -145,9 +149,10 @@ async fn client_seawall_and_origin_are_in_one_trace() {
     let collector = collector(folder.path(), port, &sink).await;
     let (seawall, site, _) = seawall(folder.path(), &origin, port).await;
     let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
-    let request = Req::get("/post").field("traceparent", &format!("00-{trace}-{span}-01"));
+    let request = Req::get("/post").field("traceparent", format!("00-{trace}-{span}-01"));
     client(site).await.request(request).await.status(200);
-    let of_client = Span { trace_id: bytes(trace), span_id: bytes(span), kind: SpanKind::Client.into(), name: "GET".to_owned(), ..Span::default() };
+    let of_client =
+        Span { trace_id: bytes(trace), span_id: bytes(span), kind: SpanKind::Client.into(), name: "GET".to_owned(), ..Span::default() };
     tell(port, "client", of_client).await;
     let told = origin.last("/post").field("traceparent").expect("a parent");
     let [_, told_trace, parent, _] = told.split('-').collect::<Vec<_>>()[..] else { panic!("{told}") };
@@ -171,7 +176,8 @@ async fn client_seawall_and_origin_are_in_one_trace() {
         chain.push((service.as_str(), of.kind()));
         parent.clone_from(&of.span_id);
     }
-    let expected = [("client", SpanKind::Client), ("seawall", SpanKind::Server), ("seawall", SpanKind::Client), ("origin", SpanKind::Server)];
+    let expected =
+        [("client", SpanKind::Client), ("seawall", SpanKind::Server), ("seawall", SpanKind::Client), ("origin", SpanKind::Server)];
     assert_eq!((&chain[..], spans.len()), (&expected[..], 4));
 }
 
@@ -200,7 +206,12 @@ async fn a_collector_that_stalls_or_is_gone_costs_spans_and_no_request_its_time(
     let listening = collector(folder.path(), port, &sink).await;
     let (seawall, site, admin) = seawall(folder.path(), &origin, port).await;
     let (usual, _) = read(site, "usual", 1_500).await;
-    patiently("for all spans to arrive", async { while understood(&sink).len() < 3_000 { tokio::task::yield_now().await } }).await;
+    patiently("for all spans to arrive", async {
+        while understood(&sink).len() < 3_000 {
+            tokio::task::yield_now().await
+        }
+    })
+    .await;
     assert!(missed(admin).await < 1.0);
 
     let slower = |(half, longest): (Duration, Duration)| half > usual * 3 + Duration::from_millis(1) || longest > Duration::from_secs(1);
