@@ -145,7 +145,8 @@ async fn client_seawall_and_origin_are_in_one_trace() {
     let folder = tempfile::tempdir().expect("a folder");
     let (origin, sink, port) = (Origin::start(), Origin::start(), free_port());
     sink.on(post("/v1/traces")).reply(ok(""));
-    origin.on(get("/post")).reply(ok("text"));
+    // Seawall looks at its origin when it starts.
+    origin.on(get("/*")).reply(ok("text"));
     let collector = collector(folder.path(), port, &sink).await;
     let (seawall, site, _) = seawall(folder.path(), &origin, port).await;
     let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
