@@ -8,8 +8,8 @@ use std::{borrow::Cow, collections::HashMap, rc::Rc, sync::Arc, time::Duration};
 use anyhow::Context;
 use edge::Exchange;
 use origins::server::{Address, tls_config};
-use pipeline::{Clock, Note, OriginAsked, Tracing};
-use semantics::{Scheme, TraceIds, cache_status::Outcome, target::canonical_authority};
+use pipeline::{Clock, Note, OUTCOMES, OriginAsked, Tracing};
+use semantics::{Scheme, TraceIds, target::canonical_authority};
 use traces::{Counts, Exporter, Kind, Options, Span, Spans, Value, shortened};
 
 use crate::{
@@ -142,16 +142,17 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     let (method, original) = method(exchange.method);
     let (path, query) = exchange.target.split_once('?').map_or((exchange.target, None), |(path, query)| (path, Some(query)));
     let mut attributes: Vec<(&'static str, Value)> = Vec::with_capacity(20);
-    attributes.push(("http.request.method", Value::Text(method.clone())));
+    attributes.push(("http.request.method", method.into()));
     let mut add = |key, value: Option<Value>| attributes.extend(value.map(|value| (key, value)));
     add("http.request.method_original", original);
-    add("url.scheme", Some(exchange.peer.scheme.as_str().into()));
+    let scheme = note.scheme.unwrap_or(exchange.peer.scheme);
+    add("url.scheme", Some(scheme.as_str().into()));
     add("url.path", Some(shortened(path.as_bytes(), TARGET_BYTES_MAX).into()));
     add("url.query", query.map(|query| redacted(query).into()));
-    let authority = canonical_authority(exchange.peer.scheme, std::str::from_utf8(exchange.host).unwrap_or_default());
+    let authority = canonical_authority(scheme, std::str::from_utf8(exchange.host).unwrap_or_default());
     let (host, port) = host_and_port(&authority);
     add("server.address", (!host.is_empty()).then(|| shortened(host.as_bytes(), TEXT_BYTES_MAX).into()));
-    let own_port = if exchange.peer.scheme == Scheme::Https { 443 } else { 80 };
+    let own_port = if scheme == Scheme::Https { 443 } else { 80 };
     add("server.port", (!host.is_empty()).then(|| port.unwrap_or(own_port).into()));
     add("network.protocol.version", Some(version(exchange.version).into()));
     add("user_agent.original", (!exchange.user_agent.is_empty()).then(|| shortened(exchange.user_agent, TEXT_BYTES_MAX).into()));
@@ -166,7 +167,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     let failed = failure.is_some();
     add("error.type", failure);
     add("seawall.site", site.map(|site| site.clone().into()));
-    add("seawall.cache", note.outcome.map(|outcome| outcome_name(outcome).into()));
+    add("seawall.cache", note.outcome.map(|_| OUTCOMES[note.result()].into()));
     add("seawall.rule", note.rule.map(Value::from));
     add("seawall.cookie", note.cookie.map(|cookie| cookie.to_string().into()));
     add("seawall.collapsed", note.collapsed.then(|| true.into()));
@@ -180,7 +181,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
         parent_is_remote: ids.parent.is_some(),
         flags: ids.flags,
         state: String::new(),
-        name: span_name(&method),
+        name: span_name(method),
         kind: Kind::Server,
         began: ended.saturating_sub(took),
         ended,
@@ -193,7 +194,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
 fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
     let (method, original) = method(asked.method.as_str());
     let mut attributes: Vec<(&'static str, Value)> = Vec::with_capacity(12);
-    attributes.push(("http.request.method", Value::Text(method.clone())));
+    attributes.push(("http.request.method", method.into()));
     let mut add = |key, value: Option<Value>| attributes.extend(value.map(|value| (key, value)));
     add("http.request.method_original", original);
     let (path, query) = asked.target.split_once('?').map_or((asked.target, None), |(path, query)| (path, Some(query)));
@@ -225,7 +226,7 @@ fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
         parent_is_remote: false,
         flags: asked.ids.flags,
         state: asked.state.to_owned(),
-        name: span_name(&method),
+        name: span_name(method),
         kind: Kind::Client,
         began: ended.saturating_sub(took),
         ended,
@@ -238,16 +239,16 @@ fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
 const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "QUERY"];
 
 /// Returns a method as the conventions name it, and what the client has called it if that is something else.
-fn method(method: &str) -> (Cow<'static, str>, Option<Value>) {
+fn method(method: &str) -> (&'static str, Option<Value>) {
     match METHODS.iter().find(|known| **known == method) {
-        Some(known) => (Cow::Borrowed(known), None),
-        None => (Cow::Borrowed("_OTHER"), Some(shortened(method.as_bytes(), TEXT_BYTES_MAX).into())),
+        Some(known) => (known, None),
+        None => ("_OTHER", Some(shortened(method.as_bytes(), TEXT_BYTES_MAX).into())),
     }
 }
 
 /// Returns the name of a span: the method, as no span has a route that is the same for many paths.
-fn span_name(method: &Cow<'static, str>) -> Cow<'static, str> {
-    if method == "_OTHER" { Cow::Borrowed("HTTP") } else { method.clone() }
+fn span_name(method: &'static str) -> Cow<'static, str> {
+    Cow::Borrowed(if method == "_OTHER" { "HTTP" } else { method })
 }
 
 /// Returns a query without its values.
@@ -289,11 +290,6 @@ const fn version(version: http::Version) -> &'static str {
     }
 }
 
-/// Returns what the cache did, by the names of the metrics.
-fn outcome_name(outcome: Outcome) -> String {
-    outcome.x_cache().to_ascii_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,11 +312,11 @@ mod tests {
 
     #[test]
     fn methods_are_those_of_the_conventions() {
-        assert_eq!(method("GET"), (Cow::Borrowed("GET"), None));
+        assert_eq!(method("GET"), ("GET", None));
         for invented in ["get", "BREW", "GET2"] {
-            assert_eq!(method(invented), (Cow::Borrowed("_OTHER"), Some(Value::from(invented.to_owned()))));
+            assert_eq!(method(invented), ("_OTHER", Some(Value::from(invented.to_owned()))));
         }
-        assert_eq!(span_name(&method("BREW").0), "HTTP");
+        assert_eq!(span_name(method("BREW").0), "HTTP");
     }
 
     #[test]

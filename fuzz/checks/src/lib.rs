@@ -35,6 +35,7 @@ mod request_head;
 mod store_ops;
 mod structured;
 mod target_path;
+mod trace_context;
 mod vary;
 
 pub use accept_class::accept_class;
@@ -65,13 +66,14 @@ pub use request_head::request_head;
 pub use store_ops::store_ops;
 pub use structured::structured;
 pub use target_path::target_path;
+pub use trace_context::trace_context;
 pub use vary::vary;
 
 /// What must hold for any input; it panics if it does not.
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 29] = [
+pub const CHECKS: [(&str, Check); 30] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
@@ -100,5 +102,6 @@ pub const CHECKS: [(&str, Check); 29] = [
     ("store_ops", store_ops),
     ("structured", structured),
     ("target_path", target_path),
+    ("trace_context", trace_context),
     ("vary", vary),
 ];

@@ -169,8 +169,10 @@ fn the_manual_and_the_list_of_keys_are_complete() {
     ];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
-        // In a route, `cache` is a key, and in `[php]` and `[alerts]`, `server` is.
-        let is_key = |key: &str| !subsections.contains(&key) || matches!((name, key), ("route", "cache") | ("php" | "alerts", "server"));
+        // In a route, `cache` is a key, in `[php]` and `[alerts]`, `server` is, and in `[traces]`, `headers`.
+        let is_key = |key: &str| {
+            !subsections.contains(&key) || matches!((name, key), ("route", "cache") | ("php" | "alerts", "server") | ("traces", "headers"))
+        };
         let listed: Vec<&str> = keys.iter().copied().filter(|key| is_key(key)).collect();
         assert_eq!(section.keys.iter().map(|key| key.name).collect::<Vec<_>>(), listed, "[{name}]");
         for key in &section.keys {

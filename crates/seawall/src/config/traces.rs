@@ -62,11 +62,12 @@ fn whole(text: &str, address: &str) -> Result<Uri, Mistake> {
         let remedy = "write its address for OTLP over HTTP, such as \"http://127.0.0.1:4318\", or \"off\"";
         Mistake::new(format!("\"{text}\" is not the address of a collector"), remedy)
     };
+    let guess = format!("http://{text}");
+    if !text.contains("://") && text.contains(':') && guess.parse::<Uri>().is_ok_and(|uri| uri.port_u16().is_some()) {
+        return Err(mistake().meant(guess));
+    }
     let uri: Uri = address.parse().map_err(|_| mistake())?;
-    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-        let guess = format!("http://{text}");
-        return Err(if text.contains(':') && guess.parse::<Uri>().is_ok() { mistake().meant(guess) } else { mistake() });
-    };
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(mistake()) };
     if authority.as_str().contains('@') {
         return Err(Mistake::new(
             "the address of a collector has no user and password",

@@ -3,6 +3,7 @@
 //! `make test` runs what takes seconds; `make spec-seeing` (`SEAWALL_SEEING_LONG=1`) also what takes minutes, and an hour of scrapes. `bring-up`
 //! installs Prometheus, jq and GoAccess.
 
+mod collector;
 mod dashboards;
 mod hour;
 mod monitoring;

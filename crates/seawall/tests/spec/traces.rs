@@ -525,6 +525,19 @@ async fn a_request_has_one_id_everywhere() {
     assert_eq!(logged, ids);
 }
 
+/// Who sees a request in the list of the last ones finds its trace by it.
+#[tokio::test]
+async fn the_last_requests_have_both_ids() {
+    let (origin, _collector, site) = traced("").await;
+    origin.on(get("/post")).reply(ok("text"));
+    let id = site.get("/post").await.status(200).value("x-request-id").expect("an id");
+    site.has_read_all().await;
+    let recent = site.server.console().recent(0, None, 4_096).expect("no expression").requests;
+    let line = recent.iter().find(|line| line.path == "/post").expect("a line");
+    let told = origin.last("/post").field("traceparent").expect("a parent");
+    assert_eq!((line.id.as_str(), line.trace.as_str()), (id.as_str(), told.split('-').nth(1).expect("a trace")));
+}
+
 /// A trusted proxy may have named the request already, in one of two forms.
 #[tokio::test]
 async fn the_id_of_a_trusted_proxy_is_kept() {
