@@ -371,7 +371,7 @@ pub struct RequestLine {
     pub referrer: String,
 }
 
-/// One event of `GET /events`, each second: what happened in the last one.
+/// Answers `GET /moment`, and is one event of `GET /events`, each second: what happened in the last one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Moment {

@@ -13,6 +13,7 @@
 //! | `GET /series?site=NAME&span=hour` | what happened when, for `hour`, `day` or `week`, as JSON | not on loopback |
 //! | `GET /recent?after=NUMBER&where=EXPRESSION&limit=N` | the last requests that were not plain hits, as JSON | not on loopback |
 //! | `GET /events` | what happens, second by second, as server-sent events | not on loopback |
+//! | `GET /moment` | what happened in the last second, as JSON: what an event of `GET /events` says | not on loopback |
 //! | `POST /reload` | reads the configuration again; what needs a restart, as JSON | always |
 //! | `POST /explain` | how a request is judged and what is stored for it, as JSON | always |
 //! | `POST /stored` | what is stored and no longer fresh, as JSON | always |

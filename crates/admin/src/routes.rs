@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use admin_api::{
     AlertTestRefused, AlertsState, AlertsTested, CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation,
-    Inventory, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series,
-    Status, StoredCommand,
+    Inventory, Moment, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen,
+    Series, Status, StoredCommand,
 };
 use axum::{
     Extension, Json, Router,
@@ -46,6 +46,7 @@ GET  /alerts    what is wrong, and how that is sent
 POST /alerts/test          sends a test to whoever is told of alerts
 GET  /recent    the last requests that were not plain hits: ?after=NUMBER&where=EXPRESSION&limit=N
 GET  /events    what happens, second by second: server-sent events
+GET  /moment    what happened in the last second
 POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
 POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
@@ -70,6 +71,7 @@ pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Gua
         .route("/series", get(series))
         .route("/recent", get(recent))
         .route("/events", get(move |viewing, fields| events(viewers, viewing, fields)))
+        .route("/moment", get(moment))
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/reload", post(reload))
@@ -216,6 +218,10 @@ async fn events(viewers: Arc<Events>, Extension(viewing): Extension<Viewing>, fi
         return Err(Refusal::cross_site());
     }
     viewers.view(viewing).ok_or_else(Refusal::too_many_viewers)
+}
+
+async fn moment(State(console): Shared) -> Json<Moment> {
+    Json(console.moment())
 }
 
 /// Takes JSON whatever `Content-Type` says: that field is what keeps forms of web pages out elsewhere, and here the token does.

@@ -6,6 +6,8 @@
 //! | [`purge`] | `seawall purge` |
 //! | [`explain`] | `seawall explain` |
 //! | [`warm`] | `seawall warm`: also asks for pages, through the listeners that the server names |
+//! | [`top`] | `seawall top` |
+//! | [`log`] | `seawall log` |
 //! | [`reload`] | `seawall reload` |
 //! | [`certificates`] | `seawall certificates` |
 //! | [`alerts`] | `seawall alerts` |
@@ -17,10 +19,13 @@ pub mod admin_client;
 pub mod alerts;
 pub mod certificates;
 pub mod explain;
+mod foreign;
+pub mod log;
 pub mod purge;
 pub mod reload;
 pub mod status;
 pub mod terminal;
+pub mod top;
 mod units;
 pub mod warm;
 

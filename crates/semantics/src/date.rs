@@ -55,6 +55,22 @@ pub fn format_http_date(at: Timestamp) -> [u8; 29] {
     out
 }
 
+/// Returns the moment as RFC 3339 writes it, in UTC: `1994-11-06T08:49:37Z`. A moment beyond the year 9999 becomes the end of that year.
+#[must_use]
+pub fn format_rfc3339(at: Timestamp) -> [u8; 20] {
+    let secs = at.as_secs().min(LAST);
+    let (year, month, day) = civil(secs / DAY_SECS);
+    let of_day = secs % DAY_SECS;
+    let mut out = *b"0000-00-00T00:00:00Z";
+    for (place, number) in [year / 100, year % 100].into_iter().enumerate() {
+        two(&mut out[2 * place..2 * place + 2], number);
+    }
+    for (place, number) in [month, day, of_day / 3600, of_day / 60 % 60, of_day % 60].into_iter().enumerate() {
+        two(&mut out[5 + 3 * place..7 + 3 * place], number);
+    }
+    out
+}
+
 /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn imf_fixdate(value: &[u8]) -> Option<Timestamp> {
     let value: &[u8; 29] = value.try_into().ok()?;
@@ -191,6 +207,20 @@ mod tests {
             ("Sun Nov 16 08:49:37 1994", 784_975_777),
         ] {
             assert_eq!(parse(value), Some(secs), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_same_moments_as_rfc_3339_writes_them() {
+        for (secs, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (784_111_777, "1994-11-06T08:49:37Z"),
+            (951_825_600, "2000-02-29T12:00:00Z"),
+            (2_147_483_648, "2038-01-19T03:14:08Z"),
+            (LAST, "9999-12-31T23:59:59Z"),
+            (u64::MAX / 1_000, "9999-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(format_rfc3339(Timestamp::from_secs(secs)), *expected.as_bytes());
         }
     }
 

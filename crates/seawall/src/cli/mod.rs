@@ -14,6 +14,7 @@ mod explain;
 mod health;
 mod help;
 mod import;
+mod log;
 mod manual;
 mod mistyped;
 mod new;
@@ -23,6 +24,7 @@ mod reload;
 mod serve;
 mod status;
 mod theme;
+mod top;
 mod tune;
 mod warm;
 
@@ -67,7 +69,7 @@ impl Entry {
 }
 
 /// Every command, in groups, in the order in which they are needed.
-const GROUPS: [(&str, &[Entry]); 5] = [
+const GROUPS: [(&str, &[Entry]); 6] = [
     (
         "Begin",
         &[
@@ -90,6 +92,7 @@ const GROUPS: [(&str, &[Entry]); 5] = [
             entry::<health::Health>(),
         ],
     ),
+    ("See", &[entry::<top::Top>(), entry::<log::Log>()]),
     ("Measure", &[entry::<bench::Bench>()]),
     ("Manage the cache", &[entry::<explain::Explain>(), entry::<purge::Purge>(), entry::<warm::Warm>()]),
     ("More", &[entry::<help::Help>(), entry::<completions::Completions>(), entry::<manual::Manual>()]),

@@ -11,5 +11,6 @@ mod running;
 mod service;
 mod signals;
 mod start;
+mod terminal;
 mod told;
 mod wordpress;
