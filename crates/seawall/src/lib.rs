@@ -28,6 +28,7 @@ mod seeing;
 pub mod server;
 mod service;
 mod signals;
+mod spans;
 mod systemd;
 mod told;
 mod try_next;

@@ -17,6 +17,7 @@ use super::{
     purge::{PurgePath, PurgeSource},
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
+    traces::{Collector, CollectorField, Share},
     units::{ByteSize, Count, Period},
     words::{
         BaseUrl, CompanionServer, CookiePattern, CronPeriod, DroppedCookie, HostPattern, KindWord, LoginAttempts, NamePattern, TrustedField,
@@ -70,6 +71,8 @@ pub struct File {
     pub limits: Limits,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub log: Log,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub traces: Traces,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub cache: Cache,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -376,6 +379,47 @@ pub struct Log {
     ///
     /// Default: `"combined"`. Flag: `--log-format`. Environment: `SEAWALL_LOG_FORMAT`.
     pub format: Given<LogFormat>,
+}
+
+/// `[traces]`: spans for an OpenTelemetry collector.
+///
+/// Each request becomes a span, and each request to an origin one below it. [traces.md](traces.md) says what is in them. Spans are sent from a thread of
+/// their own: a collector that is slow, or gone, delays nobody, and what it does not take is dropped and counted.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Traces {
+    /// The collector's address for OTLP over HTTP, such as `"http://127.0.0.1:4318"`, or `"off"`. `/v1/traces` is added if the address does not end so.
+    /// Only protobuf is spoken, no gRPC.
+    ///
+    /// Default: none; then `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` (the whole address) or `OTEL_EXPORTER_OTLP_ENDPOINT` counts, unless
+    /// `OTEL_SDK_DISABLED` is `true`. Without any of them, nothing is traced.
+    pub endpoint: Given<Collector>,
+
+    /// The share of requests that are traced, from `0` to `1`: `0.1` is a tenth. It decides where a trace begins here. A request that a trusted proxy has
+    /// put into a trace (`traceparent`) is traced if the proxy traces it.
+    ///
+    /// Default: `1`.
+    pub sample: Given<Share>,
+
+    /// Whether plain hits are traced, too. They are nearly all requests, cost nobody's server anything, and each of their spans costs more than the hit.
+    ///
+    /// Default: `false`.
+    pub hits: Given<bool>,
+
+    /// The name under which the spans appear (`service.name`).
+    ///
+    /// Default: none; then it is the value of `OTEL_SERVICE_NAME`, or `seawall`.
+    pub service_name: Given<String>,
+
+    /// Fields for each request to the collector, such as `["Authorization: Bearer ..."]`; at most 32. Keep the file readable for its owner alone.
+    ///
+    /// Default: none; then they are the pairs `name=value` in `OTEL_EXPORTER_OTLP_TRACES_HEADERS` or `OTEL_EXPORTER_OTLP_HEADERS`, separated by commas.
+    pub headers: Listed<CollectorField>,
+
+    /// A PEM file with certificates to trust for an `https` collector, besides the system's.
+    ///
+    /// Default: none.
+    pub ca_file: Given<String>,
 }
 
 /// `[cache]` and `[site.cache]`: what is stored, and for how long.

@@ -28,6 +28,7 @@ mod sites;
 pub mod source;
 mod suggest;
 mod tls;
+pub mod traces;
 pub mod units;
 pub mod wordpress;
 pub mod words;

@@ -79,6 +79,7 @@ impl<'a> Resolver<'a> {
         let tls = self.tls(file, overrides, &server, env);
         let (limits, logins) = (self.limits(&file.limits), self.logins(&file.limits));
         let log = self.log(&file.log, overrides);
+        let traces = self.traces(&file.traces, env);
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
         let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
         let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
@@ -103,6 +104,7 @@ impl<'a> Resolver<'a> {
             limits,
             logins,
             log,
+            traces,
             cache_memory,
             cache_disk,
             purge,

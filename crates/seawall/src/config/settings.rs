@@ -35,6 +35,8 @@ pub struct Settings {
     pub logins: Option<Logins>,
     /// The access log.
     pub log: Log,
+    /// The traces, or `None` if nothing is traced.
+    pub traces: Option<Traces>,
     /// The bytes that stored responses may take in memory, all sites together.
     pub cache_memory: u64,
     /// The disk tier, or `None` to keep stored responses in memory only.
@@ -203,6 +205,23 @@ pub enum Listen {
     Tcp(SocketAddr),
     /// A Unix socket, by its absolute path.
     Unix(PathBuf),
+}
+
+/// Spans for an OpenTelemetry collector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traces {
+    /// The whole address of the collector.
+    pub endpoint: Uri,
+    /// Fields that go with each request to it.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Certificates (PEM) that are trusted for connections to it, besides the system's.
+    pub ca_file: Option<PathBuf>,
+    /// The name under which the spans appear.
+    pub service_name: String,
+    /// The share of requests that are traced, from 0 to 1, where a trace begins here.
+    pub sample: f64,
+    /// Whether plain hits are traced.
+    pub hits: bool,
 }
 
 /// The access log.

@@ -62,6 +62,7 @@ mod static_files;
 mod superseded;
 mod targeted;
 mod tls;
+mod traces;
 mod two_visitors;
 mod validation;
 mod vary;
