@@ -39,15 +39,15 @@ fn an_alert_begins_when_something_has_been_wrong_for_the_whole_time() {
 #[test]
 fn what_is_wrong_now_and_then_is_no_alert() {
     let mut alerts = Alerts::default();
-    assert_eq!(told(&mut alerts, &rules(), 0..10_000, |second| Some(second % 60 == 0)), []);
-    assert_eq!(told(&mut alerts, &rules(), 10_000..20_000, |second| if second % 60 == 0 { None } else { Some(false) }), []);
+    assert_eq!(told(&mut alerts, &rules(), 0..10_000, |second| Some(second.is_multiple_of(60))), []);
+    assert_eq!(told(&mut alerts, &rules(), 10_000..20_000, |second| if second.is_multiple_of(60) { None } else { Some(false) }), []);
 }
 
 #[test]
 fn an_alert_ends_when_all_has_been_right_for_the_whole_time() {
     let mut alerts = Alerts::default();
     // Down from 0 to 100; up and down until 1,000; then up.
-    let up = |second: u64| Some(second >= 1_000 || (second >= 100 && second % 200 != 0));
+    let up = |second: u64| Some(second >= 1_000 || (second >= 100 && !second.is_multiple_of(200)));
     assert_eq!(told(&mut alerts, &rules(), 0..2_000, up), [(60, State::Firing), (1_101, State::Resolved)]);
     assert_eq!(alerts.standing(), []);
     let ended = &alerts.ended()[0];

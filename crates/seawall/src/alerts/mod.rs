@@ -12,6 +12,7 @@ mod webhook;
 use std::{
     io,
     path::PathBuf,
+    pin::pin,
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
@@ -24,7 +25,7 @@ use parking_lot::Mutex;
 use semantics::Timestamp;
 use tokio::{
     runtime::{Builder, LocalOptions},
-    sync::oneshot,
+    sync::{oneshot, watch},
     time::{MissedTickBehavior, interval, timeout},
 };
 
@@ -204,16 +205,17 @@ async fn keep(state: &State, stopped: oneshot::Receiver<()>) {
     let folder = seen_folder(&state.plan.load().settings, &state.shared);
     let mut keeping = Keeping { state, folder, written: None, trouble: false };
     keeping.read();
-    let sending = async { tokio::join!(send_all(state, Way::Webhook), send_all(state, Way::Command)) };
-    let probing = facts::probe(state);
+    let (end, ends) = watch::channel(false);
+    let mut sending = pin!(async { tokio::join!(send_all(state, Way::Webhook, ends.clone()), send_all(state, Way::Command, ends)) });
     tokio::select! {
         _ = stopped => {}
         () = keeping.look() => {}
-        _ = sending => {}
-        () = probing => {}
+        () = facts::probe(state) => {}
+        _ = &mut sending => {}
     }
-    let rest = async { tokio::join!(send_rest(state, Way::Webhook), send_rest(state, Way::Command)) };
-    let _ = timeout(LAST_WORDS, rest).await;
+    // What is on its way is not sent a second time: it goes on.
+    let _ = end.send(true);
+    let _ = timeout(LAST_WORDS, sending).await;
     for way in WAYS {
         let left = state.alerts.outbox(way).waiting();
         if left > 0 {
@@ -223,23 +225,29 @@ async fn keep(state: &State, stopped: oneshot::Receiver<()>) {
     keeping.write(true);
 }
 
-/// Sends what comes into an outbox, one after the other.
-async fn send_all(state: &State, way: Way) {
+/// Sends what comes into an outbox, one after the other, until the end.
+async fn send_all(state: &State, way: Way, mut ends: watch::Receiver<bool>) {
     loop {
-        state.alerts.outbox(way).filled().await;
-        send_rest(state, way).await;
+        send_waiting(state, way, &mut ends).await;
+        if *ends.borrow() {
+            return;
+        }
+        tokio::select! {
+            () = state.alerts.outbox(way).filled() => {}
+            _ = ends.changed() => {}
+        }
     }
 }
 
 /// Sends what is in an outbox. The settings are looked at for each notice: a reload may have changed them.
-async fn send_rest(state: &State, way: Way) {
+async fn send_waiting(state: &State, way: Way, ends: &mut watch::Receiver<bool>) {
     let outbox = state.alerts.outbox(way);
     while let Some(notice) = outbox.first() {
         let plan = state.plan.load_full();
         let settings = &plan.settings.alerts;
         let transport = if way == Way::Webhook { transport(settings) } else { None };
         let once = || send(way, settings, transport.as_deref(), &notice, state.shared.clock.now());
-        outbox.deliver(way, once).await;
+        outbox.deliver(way, once, ends).await;
         outbox.done();
     }
 }

@@ -8,7 +8,10 @@ use std::{
 
 use insight::alerts::Notice;
 use parking_lot::Mutex;
-use tokio::{sync::Notify, time::sleep};
+use tokio::{
+    sync::{Notify, watch},
+    time::sleep,
+};
 
 use crate::config::settings;
 
@@ -121,8 +124,8 @@ impl Outbox {
         self.waiting.lock().pop_front();
     }
 
-    /// Tries to send until it succeeds or there is no hope, and counts what came of it.
-    pub(super) async fn deliver(&self, way: Way, once: impl AsyncFn() -> Result<(), Failure>) {
+    /// Tries to send until it succeeds or there is no hope, and counts what came of it. Once the process ends there is one more attempt, and no wait.
+    pub(super) async fn deliver(&self, way: Way, once: impl AsyncFn() -> Result<(), Failure>, ends: &mut watch::Receiver<bool>) {
         let mut waits = RETRIES.into_iter();
         loop {
             let Failure { why, again } = match once().await {
@@ -134,14 +137,18 @@ impl Outbox {
                 Err(failure) => failure,
             };
             *self.last_error.lock() = Some(why.clone());
-            let Some((asked, wait)) = again.zip(waits.next()) else {
+            let is_last = *ends.borrow();
+            let Some((asked, wait)) = again.zip(waits.next()).filter(|_| !is_last) else {
                 self.failed.fetch_add(1, Relaxed);
                 tracing::error!("an alert could not be sent by the {}: {why}", way.name());
                 return;
             };
             let wait = asked.unwrap_or_default().clamp(wait, ASKED_WAIT_MAX);
             tracing::warn!("an alert could not be sent by the {}, and is sent again in {wait:?}: {why}", way.name());
-            sleep(wait).await;
+            tokio::select! {
+                () = sleep(wait) => {}
+                _ = ends.changed() => {}
+            }
         }
     }
 
@@ -168,6 +175,11 @@ mod tests {
 
     use super::*;
 
+    /// A process that does not end, as long as both are there.
+    fn goes_on() -> (watch::Sender<bool>, watch::Receiver<bool>) {
+        watch::channel(false)
+    }
+
     fn notice() -> Notice {
         Notice::trial(State::Firing, Timestamp::from_secs(1))
     }
@@ -189,7 +201,7 @@ mod tests {
             times.borrow_mut().push(began.elapsed().as_secs());
             Err(Failure::passing("it answers 503".to_owned(), None))
         };
-        outbox.deliver(Way::Webhook, refuses).await;
+        outbox.deliver(Way::Webhook, refuses, &mut goes_on().1).await;
         assert_eq!(*times.borrow(), [0, 5, 35, 155, 455, 1_655]);
         assert_eq!((outbox.counts()[1], outbox.last_error().as_deref()), (("failed", 1), Some("it answers 503")));
     }
@@ -202,7 +214,7 @@ mod tests {
             let wait = Some(Duration::from_secs(if tries.get() == 1 { 60 } else { 1_000_000 }));
             if tries.get() < 3 { Err(Failure::passing("it answers 429".to_owned(), wait)) } else { Ok(()) }
         };
-        outbox.deliver(Way::Webhook, later).await;
+        outbox.deliver(Way::Webhook, later, &mut goes_on().1).await;
         assert_eq!((began.elapsed().as_secs(), outbox.counts()), (60 + 20 * 60, [("sent", 1), ("failed", 0), ("lost", 0)]));
         assert_eq!(outbox.last_error(), None);
     }
@@ -214,7 +226,23 @@ mod tests {
             tries.set(tries.get() + 1);
             Err(Failure::last("it answers 404".to_owned()))
         };
-        outbox.deliver(Way::Command, never).await;
+        outbox.deliver(Way::Command, never, &mut goes_on().1).await;
         assert_eq!((tries.get(), outbox.counts()[1]), (1, ("failed", 1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_the_process_ends_a_wait_with_one_more_attempt() {
+        let (outbox, tries, began) = (Outbox::default(), Cell::new(0), Instant::now());
+        let (end, mut ends) = watch::channel(false);
+        let refuses = async || {
+            tries.set(tries.get() + 1);
+            Err(Failure::passing("it answers 503".to_owned(), None))
+        };
+        let stop = async {
+            sleep(Duration::from_secs(10)).await;
+            end.send(true).expect("somebody listens");
+        };
+        tokio::join!(outbox.deliver(Way::Webhook, refuses, &mut ends), stop);
+        assert_eq!((tries.get(), began.elapsed().as_secs(), outbox.counts()[1]), (3, 10, ("failed", 1)));
     }
 }

@@ -10,7 +10,7 @@ use super::{
     error::{Mistake, Place},
     file::{self, File, Given},
     overrides::{Overrides, Said},
-    resolve::{Resolver, xdg},
+    resolve::{Resolver, whole, xdg},
     settings::Acme,
     words::HostPattern,
 };
@@ -128,7 +128,7 @@ impl Resolver<'_> {
         let program = self.file_of(&keys.dns_hook, "a program that writes TXT records");
         let said = self.said(&keys.dns_hook_timeout);
         let timeout: Duration = self.wait_for("dns_hook_timeout", said, HOOK_TIMEOUT);
-        Some(DnsHook { program: program?, timeout })
+        Some(DnsHook { program: whole(program?), timeout })
     }
 
     fn ask(&mut self, given: &Given<String>) -> Option<String> {
@@ -160,4 +160,21 @@ impl Resolver<'_> {
 
 fn text(given: &Given<String>) -> Option<String> {
     given.as_ref().map(|given| given.get_ref().clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{error::Document, read::read};
+
+    /// As the program of alerts: a bare name would be looked for in `PATH` when it is run.
+    #[test]
+    fn a_hook_beside_the_file_is_run_from_there() {
+        let document = Document { path: "seawall.toml".into(), text: "[acme]\ndns_hook = \"Cargo.toml\"\n".to_owned() };
+        let (file, _) = read(&document);
+        let hook = Resolver::new(Some(&document), Path::new(""), Vec::new()).hook(&file.acme).expect("a hook");
+        assert!(hook.program.is_absolute(), "{:?}", hook.program);
+    }
 }

