@@ -7,6 +7,7 @@
 //! A newer command may ask an older server, and an older command a newer server. So a reader ignores keys that it does not know, and a
 //! key that is added to an answer has a default. In commands, unknown keys are refused: half a command must not be taken for a whole one.
 
+mod alerts;
 mod certificates;
 mod direct;
 mod explain;
@@ -20,6 +21,7 @@ mod status;
 mod stored;
 mod token;
 
+pub use alerts::{AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested};
 pub use certificates::{BadRevocation, CertificateState, OWN_ROOT, RevokeCommand, RevokeRefused};
 pub use direct::{BadDirect, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused};
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused};
@@ -29,8 +31,8 @@ pub use purge::{BadCommand, PurgeDone, PurgeRefused};
 pub use refusal::Refusal;
 pub use reload::{ReloadDone, ReloadRefused};
 pub use seeing::{
-    AlertLine, BadExpression, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent, RequestLine,
-    Seen, Series, Totals,
+    AlertLine, BadExpression, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent,
+    RequestLine, Seen, Series, Totals,
 };
 pub use status::{
     CacheHealth, ListenerHealth, OriginHealth, Publication, Readiness, Ready, ScheduleHealth, SignalHealth, SiteHealth, Status,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admin_api::{
-    BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth,
-    MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth,
-    StoredCommand, Value,
+    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand,
+    ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone,
+    ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value,
 };
 use policy::purge::Order;
 
@@ -67,6 +67,19 @@ pub trait Console: Send + Sync + 'static {
 
     /// Says what happened in the last whole second.
     fn moment(&self) -> Moment;
+
+    /// Says which alerts stand, and how they are sent. A server that watches nothing has none.
+    fn alerts(&self) -> AlertsState {
+        AlertsState::default()
+    }
+
+    /// Sends a test to whoever is told of alerts. Called on a thread that may wait: for most of a minute.
+    ///
+    /// # Errors
+    /// When nobody is told.
+    fn test_alerts(&self) -> Result<AlertsTested, AlertTestRefused> {
+        Err(AlertTestRefused::NoWay)
+    }
 
     /// Gets another certificate for a name, and has the one that was there revoked. Called on a thread that may wait: for most of a minute.
     ///

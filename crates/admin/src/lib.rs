@@ -34,11 +34,12 @@ mod tests;
 
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
-    BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField,
-    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MetricKind, Moment, OWN_ROOT,
-    OriginHealth, Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth,
-    Seen, Series, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
+    AlertLine, AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested, BadCommand, BadDirect, BadExpression, BadQuestion,
+    BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused, ExplainCommand,
+    ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MetricKind, Moment, OWN_ROOT, OriginHealth, Publication,
+    PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth, Seen, Series,
+    SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
-pub use events::{EVENT_BYTES_MAX, VIEWERS_MAX};
 pub use console::{Console, Health, Metric, Sample};
+pub use events::{EVENT_BYTES_MAX, VIEWERS_MAX};

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::{BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused, VIEWERS_MAX};
+use crate::{
+    AlertTestRefused, BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused,
+    ReloadRefused, RevokeRefused, VIEWERS_MAX,
+};
 use axum::{
     Json,
     extract::rejection::BytesRejection,
@@ -130,6 +133,16 @@ impl From<BadDirect> for Refusal {
 impl From<DirectRefused> for Refusal {
     fn from(error: DirectRefused) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string(), error.remedy())
+    }
+}
+
+impl From<AlertTestRefused> for Refusal {
+    fn from(error: AlertTestRefused) -> Self {
+        let status = match error {
+            AlertTestRefused::NoWay => StatusCode::CONFLICT,
+            AlertTestRefused::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string(), error.remedy())
     }
 }
 

@@ -1,8 +1,10 @@
 //! A crowd of strangers who invent addresses, cookies, programs and hosts: what leads stays in order, and memory within its bound.
+//!
+//! Alone in its process, whose memory it measures.
 
 use std::time::Duration;
 
-use insight::{CLASSES, CookiePart, Ended, Insight, MEMORY_MAX, RESULTS, Row, SITES_MAX, SampledHit, Span, Sum};
+use insight::{CookiePart, Ended, Insight, MEMORY_MAX, RESULTS, Row, Sum};
 
 const START: u64 = 1_800_000_000;
 
@@ -149,130 +151,4 @@ fn the_costliest_stay_in_order_although_a_million_invented_ones_come_between() {
     let grown = resident().saturating_sub(before);
     assert!(bytes <= bound && bound == MEMORY_MAX, "{bytes} of {bound}");
     assert!(grown <= MEMORY_MAX, "the process has grown by {grown} bytes");
-    println!("counted {bytes}, grown {grown}, on disk {}", insight.to_bytes().len());
-}
-
-#[test]
-fn the_longest_texts_at_two_hundred_and_fifty_six_sites_stay_within_the_bound() {
-    let insight = Insight::new(START * 1_000);
-    let names: Vec<String> = (0..SITES_MAX).map(|n| format!("{n:064}")).collect();
-    let sites: Vec<(u16, &str)> = (0..).zip(&names).map(|(number, name)| (number, name.as_str())).collect();
-    insight.set_sites(&sites, START * 1_000);
-    let long = "x".repeat(8_192);
-    for n in 0..60_u64 {
-        for site in 0..u16::try_from(SITES_MAX).expect("few") {
-            let (target, host, name) = (format!("/{n}/{}", &long[..118]), format!("{n:030}.example"), format!("{n}{long}"));
-            let ended = Ended {
-                id: &long,
-                trace: &long,
-                host: &host,
-                rule: ["cookie", "set-cookie", "private", "connection_refused"][usize::try_from(n % 4).expect("few")],
-                detail: &name,
-                cookie: Some(CookiePart::Set),
-                status: 500 + u16::try_from(n % 30).expect("few"),
-                agent: &name,
-                referrer: &format!("https://{n}{long}/"),
-                ..miss(site, &target, millis(n + 1))
-            };
-            insight.ended(&ended);
-            insight.sampled_hit(&SampledHit {
-                site: Some(site),
-                scheme: "https",
-                host: &host,
-                target: &target,
-                class: "document",
-                bytes: 10,
-                agent: &name,
-                referrer: &format!("https://{n}{long}/"),
-                stands_for: 256,
-            });
-            insight.origin_is_down(site, &long, START * 1_000);
-        }
-        insight.purged(&admin_api::PurgeLine {
-            by: long.clone(),
-            covered: long.clone(),
-            site: long.clone(),
-            ..admin_api::PurgeLine::default()
-        });
-    }
-    // A busy day of all of them: seconds, minutes and ten minutes.
-    let mut busy = row(1_234_567, 987_654_321);
-    busy.sums.iter_mut().flatten().for_each(|sum| *sum = Sum { requests: 123_456, bytes: 1 << 35, origin_micros: 1 << 33 });
-    let rows: Vec<(Option<u16>, Row)> = (0..u16::try_from(SITES_MAX).expect("few")).map(|site| (Some(site), busy.clone())).collect();
-    for second in 0..1_500 {
-        insight.second(START + second, &rows);
-    }
-    for minute in 0..600 {
-        insight.second(START + 1_500 + minute * 60, &rows);
-    }
-    let (bytes, _) = insight.memory();
-    println!("counted {bytes}");
-    assert!(bytes <= MEMORY_MAX, "{bytes}");
-    // What is there is still there of all of them: the last minute, and the hours in ten minutes.
-    let now = START + 1_500 + 600 * 60;
-    for (_, name) in &sites {
-        let week = insight.series(Some(name), Span::Week, now).expect("a site");
-        assert!(week.rows.iter().flatten().count() > 30, "{name}");
-    }
-    // And the form on disk brings all of it back within the bound.
-    let again = Insight::from_bytes(&insight.to_bytes()).expect("what was written");
-    again.set_sites(&sites, START * 1_000);
-    assert!(again.memory().0 <= MEMORY_MAX, "{}", again.memory().0);
-}
-
-#[test]
-fn one_sites_strangers_push_nothing_out_at_another() {
-    let insight = Insight::new(START * 1_000);
-    insight.set_sites(&[(1, "quiet"), (2, "flooded")], START * 1_000);
-    let visit = |n: u64| {
-        for page in 0..10 {
-            if n % (page + 2) == 0 {
-                let target = format!("/page/{page}");
-                insight.ended(&Ended { rule: RULES[usize::try_from(page).expect("few")], ..miss(1, &target, millis(1)) });
-            }
-        }
-    };
-    for n in 0..60_000_u64 {
-        let (target, cookie) = (format!("/{n}"), format!("c{n}"));
-        insight.ended(&Ended { detail: &cookie, cookie: Some(CookiePart::Set), ..miss(2, &target, millis(500)) });
-        if n % 20 == 0 {
-            visit(n / 20);
-        }
-        // Somebody invents addresses at the quiet one, too.
-        if n % 10 == 0 {
-            insight.ended(&miss(1, &format!("/invented/{n}"), millis(1)));
-        }
-    }
-    let seen = insight.seen(Some("quiet"), START * 1_000).expect("a site");
-    let pages: Vec<_> = seen.missed.iter().take(10).map(|page| page.url.clone()).collect();
-    assert_eq!(pages, (0..10).map(|page| format!("https://a.example/page/{page}")).collect::<Vec<_>>());
-    assert!(seen.reasons.len() >= 10 && seen.reasons.iter().all(|reason| reason.site == "quiet" && reason.rule != "(others)"));
-}
-
-#[test]
-fn workers_that_count_at_once_lose_nothing() {
-    let insight = std::sync::Arc::new(Insight::new(START * 1_000));
-    insight.set_sites(&[(1, "a"), (2, "b")], START * 1_000);
-    std::thread::scope(|scope| {
-        for worker in 0..4_u64 {
-            let insight = &insight;
-            scope.spawn(move || {
-                for n in 0..5_000_u64 {
-                    let site = u16::try_from(1 + n % 2).expect("few");
-                    insight.ended(&miss(site, "/leader", millis(10)));
-                    insight.ended(&miss(site, &format!("/{worker}/{n}"), millis(5)));
-                    if n % 500 == 0 {
-                        let _ = (insight.seen(None, 0), insight.moment(0), insight.to_bytes(), insight.recent(0, None, 100));
-                        insight.set_sites(&[(1, "a"), (2, "b")], START * 1_000);
-                        insight.second(START + n, &[(Some(site), row(1, 1))]);
-                    }
-                }
-            });
-        }
-    });
-    let seen = insight.seen(None, 0).expect("all");
-    assert_eq!(seen.reasons.iter().map(|reason| reason.requests).sum::<u64>(), 40_000);
-    let first: Vec<_> = seen.missed.iter().take(2).map(|page| (page.site.as_str(), page.requests, page.error)).collect();
-    assert_eq!(first, [("a", 10_000, 0), ("b", 10_000, 0)]);
-    assert_eq!(CLASSES.len(), 8);
 }
