@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use admin_api::{
     AlertTestRefused, AlertsState, AlertsTested, CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation,
-    Inventory, Moment, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series,
-    Status, StoredCommand,
+    Inventory, Moment, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen,
+    Series, Status, StoredCommand,
 };
 use axum::{
     Extension, Json, Router,
