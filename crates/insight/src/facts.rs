@@ -10,8 +10,8 @@ pub const CLASSES: [&str; 8] = ["document", "feed", "script", "style", "picture"
 
 /// The upper bounds of the buckets in which durations are counted, in microseconds. One bucket without a bound follows.
 pub const BUCKET_MICROS: [u64; 20] = [
-    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
-    30_000_000,
+    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+    10_000_000, 30_000_000,
 ];
 
 /// The number of buckets.

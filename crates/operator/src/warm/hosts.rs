@@ -194,6 +194,7 @@ mod tests {
             sites: sites.iter().map(site).collect(),
             origins: vec![],
             cache: CacheHealth::default(),
+            alerts: vec![],
             metrics: BTreeMap::new(),
         };
         let host = host.map(str::to_owned);

@@ -35,8 +35,8 @@ const TALLIES: usize = OUTCOMES.len() * CLASSES.len();
 /// The upper bounds of the buckets in which durations are counted, in microseconds: from ten of them, which only hits are below, to half a minute. One
 /// bucket without a bound follows.
 pub const BUCKET_MICROS: [u64; 20] = [
-    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
-    30_000_000,
+    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+    10_000_000, 30_000_000,
 ];
 
 const BUCKETS: usize = BUCKET_MICROS.len() + 1;
@@ -604,11 +604,7 @@ mod tests {
             .collect();
         assert_eq!(
             tallies,
-            [
-                ("hit", "document", 2, 25, 200, 0),
-                ("hit", "picture", 1, 30, 100, 0),
-                ("miss", "document", 2, 9_000, 200, 7_500),
-            ]
+            [("hit", "document", 2, 25, 200, 0), ("hit", "picture", 1, 30, 100, 0), ("miss", "document", 2, 9_000, 200, 7_500),]
         );
         assert_eq!((site.outcomes[0], site.outcomes[5], site.responses), (3, 2, [0, 0, 3, 1, 0, 1]));
         assert_eq!((sum.durations[0].count(), sum.durations[5].micros, sum.body_bytes), (3, 9_000, 500));

@@ -41,7 +41,11 @@ fn within_a_minute_the_cookie_is_named_with_the_page_that_sets_it_its_share_and_
     assert!(cookie["origin_micros"].as_u64() > Some(0), "{cookie:#}");
     // It is also the reason that costs the origin most, and the page the one that misses most.
     let reason = &seen["reasons"][0];
-    assert_eq!((&reason["rule"], &reason["detail"], &reason["requests"]), (&json!("set-cookie"), &json!("PHPSESSID"), &json!(12)), "{seen:#}");
+    assert_eq!(
+        (&reason["rule"], &reason["detail"], &reason["requests"]),
+        (&json!("set-cookie"), &json!("PHPSESSID"), &json!(12)),
+        "{seen:#}"
+    );
     assert_eq!(seen["missed"][0]["url"], cookie["set_by"], "{seen:#}");
     // Nothing of a session itself is there.
     let session = blog.reader().get(path).value("set-cookie").expect("a cookie").to_owned();
