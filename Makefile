@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php seeing deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -34,7 +34,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ghost wordpress php bench-tools ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
+test: check hugo pebble ghost wordpress php bench-tools seeing ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
@@ -68,6 +68,10 @@ spec-bench: tools bench-tools ghost wordpress ## the load tester, judged: all te
 	crates/seawall/tests/wordpress/bring-up --browser
 	SEAWALL_BENCH_LONG=1 $(CARGO) test --release --locked --package load --test judged
 	SEAWALL_BENCH_LONG=1 $(CARGO) test --release --locked --package seawall --test bench
+
+spec-seeing: tools seeing ## what Seawall shows of itself, read by Prometheus and others: all tests of crates/seawall/tests/seeing, with the long ones: more than an hour; installs what it needs
+	crates/seawall/tests/seeing/bring-up --long
+	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package seawall --test seeing
 
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
@@ -194,6 +198,10 @@ wordpress:
 # A part of `test`: the servers that crates/seawall/tests/bench loads. Caddy is in Debian; the others that are missing are installed, too.
 bench-tools:
 	@crates/seawall/tests/bench/bring-up
+
+# A part of `test`: Prometheus and the other programs of crates/seawall/tests/seeing.
+seeing:
+	@crates/seawall/tests/seeing/bring-up
 
 # A part of `test`: what runs the scripts of crates/origins/tests/php_fpm. Debian would start a server of its own with it, which nothing here needs.
 php:

@@ -7,6 +7,7 @@
 //! A newer command may ask an older server, and an older command a newer server. So a reader ignores keys that it does not know, and a
 //! key that is added to an answer has a default. In commands, unknown keys are refused: half a command must not be taken for a whole one.
 
+mod alerts;
 mod certificates;
 mod direct;
 mod explain;
@@ -21,6 +22,7 @@ mod stored;
 mod token;
 mod warm;
 
+pub use alerts::{AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested};
 pub use certificates::{BadRevocation, CertificateState, OWN_ROOT, RevokeCommand, RevokeRefused};
 pub use direct::{BadDirect, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused};
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::MetricFamily;
+use crate::{metrics::MetricFamily, seeing::AlertLine};
 
 /// Says whether the server takes new requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub struct Status {
     pub origins: Vec<OriginHealth>,
     /// How full the cache is, and how often it was enough.
     pub cache: CacheHealth,
+    /// The alerts that stand, the oldest first.
+    #[serde(default)]
+    pub alerts: Vec<AlertLine>,
     /// The metrics, by name.
     #[serde(default)]
     pub metrics: BTreeMap<String, MetricFamily>,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admin_api::{
-    BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory,
-    ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen,
-    Series, SiteHealth, StoredCommand, Value, WarmCommand, WarmRefused, Warming,
+    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand,
+    ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone,
+    ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value, WarmCommand, WarmRefused, Warming,
 };
 use policy::purge::Order;
 
@@ -43,14 +43,18 @@ pub trait Console: Send + Sync + 'static {
     /// Lists what is stored and no longer fresh. Called on a thread that may wait: everything that is stored is looked at.
     fn stored(&self, command: &StoredCommand) -> Inventory;
 
-    /// Begins to fetch the pages of a host's sitemap, and returns at once.
+    /// Begins to fetch the pages of a host's sitemap, and returns at once. A server that cannot ask itself refuses.
     ///
     /// # Errors
     /// When no site has the host, or others are being fetched.
-    fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused>;
+    fn warm(&self, _command: &WarmCommand) -> Result<(), WarmRefused> {
+        Err(WarmRefused::Unable)
+    }
 
     /// Says how far the fetching is that began last.
-    fn warming(&self) -> Warming;
+    fn warming(&self) -> Warming {
+        Warming::default()
+    }
 
     /// Signs a field that lets requests go past the cache for `time`.
     ///
@@ -76,6 +80,19 @@ pub trait Console: Send + Sync + 'static {
 
     /// Says what happened in the last whole second.
     fn moment(&self) -> Moment;
+
+    /// Says which alerts stand, and how they are sent. A server that watches nothing has none.
+    fn alerts(&self) -> AlertsState {
+        AlertsState::default()
+    }
+
+    /// Sends a test to whoever is told of alerts. Called on a thread that may wait: for most of a minute.
+    ///
+    /// # Errors
+    /// When nobody is told.
+    fn test_alerts(&self) -> Result<AlertsTested, AlertTestRefused> {
+        Err(AlertTestRefused::NoWay)
+    }
 
     /// Gets another certificate for a name, and has the one that was there revoked. Called on a thread that may wait: for most of a minute.
     ///

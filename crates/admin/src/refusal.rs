@@ -3,8 +3,8 @@
 use std::{borrow::Cow, time::Duration};
 
 use crate::{
-    BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, BadWarm, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused,
-    RevokeRefused, VIEWERS_MAX, WarmRefused,
+    AlertTestRefused, BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, BadWarm, DirectRefused, ExplainRefused,
+    PurgeRefused, ReloadRefused, RevokeRefused, VIEWERS_MAX, WarmRefused,
 };
 use axum::{
     Json,
@@ -165,6 +165,16 @@ impl From<BadDirect> for Refusal {
 impl From<DirectRefused> for Refusal {
     fn from(error: DirectRefused) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string(), error.remedy())
+    }
+}
+
+impl From<AlertTestRefused> for Refusal {
+    fn from(error: AlertTestRefused) -> Self {
+        let status = match error {
+            AlertTestRefused::NoWay => StatusCode::CONFLICT,
+            AlertTestRefused::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string(), error.remedy())
     }
 }
 

@@ -6,9 +6,9 @@ use std::{
 };
 
 use admin_api::{
-    CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused,
-    Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand, WarmCommand,
-    Warming,
+    AlertTestRefused, AlertsState, AlertsTested, CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation,
+    Inventory, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen, Series,
+    Status, StoredCommand, WarmCommand, Warming,
 };
 use axum::{
     Extension, Json, Router,
@@ -46,6 +46,8 @@ GET  /metrics   for Prometheus
 GET  /status    what runs: sites, their servers, the cache, the metrics; as JSON
 GET  /seen      sums of what happened, and what leads them: ?site=NAME
 GET  /series    what happened when: ?site=NAME&span=hour, day or week
+GET  /alerts    what is wrong, and how that is sent
+POST /alerts/test          sends a test to whoever is told of alerts
 GET  /recent    the last requests that were not plain hits: ?after=NUMBER&where=EXPRESSION&limit=N
 GET  /events    what happens, second by second: server-sent events
 POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
@@ -82,6 +84,8 @@ pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Gua
         .route("/direct", post(move |console: Shared, request: Request| direct(console, request, body_timeout)))
         .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
         .route("/warm", get(warming).post(move |console: Shared, request: Request| warm(console, request, body_timeout)))
+        .route("/alerts", get(alerts))
+        .route("/alerts/test", post(test_alerts))
         .route("/certificates", get(certificates))
         .route("/certificates/revoke", post(move |console: Shared, request: Request| revoke(console, request, body_timeout)))
         .method_not_allowed_fallback(async || Refusal::method())
@@ -180,6 +184,7 @@ async fn status(State(console): Shared) -> Json<Status> {
     let health = console.health();
     let status = readiness(&health);
     let metrics = exposition::families(&console.metrics());
+    let alerts = console.alerts().standing;
     // Workers are asked.
     let origins = tokio::task::spawn_blocking(move || console.origins()).await.unwrap_or_default();
     let Health { version, uptime, workers, listening, listeners, trusts_loopback, sites, cache, .. } = health;
@@ -194,6 +199,7 @@ async fn status(State(console): Shared) -> Json<Status> {
         sites,
         origins,
         cache,
+        alerts,
         metrics,
     })
 }
@@ -318,6 +324,15 @@ async fn warm(State(console): Shared, request: Request, body_timeout: Duration) 
 async fn direct(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<DirectField>, Refusal> {
     let DirectCommand { seconds } = DirectCommand::from_json(&body(request, body_timeout).await?)?;
     Ok(Json(console.direct(Duration::from_secs(seconds.into()))?))
+}
+
+async fn alerts(State(console): Shared) -> Json<AlertsState> {
+    Json(console.alerts())
+}
+
+async fn test_alerts(State(console): Shared) -> Result<Json<AlertsTested>, Refusal> {
+    let tested = tokio::task::spawn_blocking(move || console.test_alerts()).await;
+    Ok(Json(tested.unwrap_or_else(|_| Err(AlertTestRefused::Failed("it did not come to its end".to_owned())))?))
 }
 
 async fn certificates(State(console): Shared) -> Json<Vec<CertificateState>> {

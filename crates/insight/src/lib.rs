@@ -9,6 +9,7 @@
 
 mod address;
 mod agents;
+pub mod alerts;
 mod amount;
 mod disk;
 mod errors;

@@ -8,11 +8,13 @@
 //! | [`warm`] | `seawall warm`: also asks for pages, through the listeners that the server names |
 //! | [`reload`] | `seawall reload` |
 //! | [`certificates`] | `seawall certificates` |
+//! | [`alerts`] | `seawall alerts` |
 //!
 //! Absent from this room: the server, the cache and the configuration. Whoever calls gives an address and a token.
 
 pub mod address;
 pub mod admin_client;
+pub mod alerts;
 pub mod certificates;
 pub mod explain;
 pub mod purge;

@@ -81,6 +81,10 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
             line("", &told);
         }
     }
+    for alert in &status.alerts {
+        let from = String::from_utf8_lossy(&format_http_date(Timestamp::from_millis(alert.from))).into_owned();
+        line("alert", &styled(format_args!("{}, since {from}", alert.text.trim_end_matches('.')), Style::Red, colour));
+    }
     let cache = &status.cache;
     let addresses = count(cache.resources, "address", "addresses");
     line("memory", &format!("{} of {}, {addresses}", bytes(cache.memory_bytes), bytes(cache.memory_bytes_max)));
@@ -166,6 +170,7 @@ mod tests {
                 "memory_bytes": 3_145_728, "memory_bytes_max": 268_435_456, "resources": 12, "disk": "full", "disk_bytes": 1_024,
                 "disk_bytes_max": 4_294_967_296_u64, "disk_objects": 9, "requests": 8, "hits": 6,
             },
+            "alerts": [{"name": "disk", "about": "/srv", "text": "The disk of /srv is full.", "from": 784_111_777_000_u64, "until": null}],
             "metrics": {},
         })
     }
@@ -227,6 +232,7 @@ site         blog.example <- http://127.0.0.1:2368 (ghost)
              /a <- http://127.0.0.1:3002: up
              /api <- http://127.0.0.1:3000: down: Seawall cannot connect to it
              /x <- http://127.0.0.1:3001: not asked yet
+alert        The disk of /srv is full, since Sun, 06 Nov 1994 08:49:37 GMT
 memory       3.0 MiB of 256.0 MiB, 12 addresses
 disk         1.0 KiB of 4.0 GiB, 9 responses (full)
 hits         75.0 % of 8 requests to the cache

@@ -4,10 +4,13 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use origins::Fault;
-use semantics::{Timestamp, date::format_http_date};
+use semantics::{Timestamp, date::format_http_date, request_id::REQUEST_ID};
 
 use crate::{
-    Failure, Interim, Pipeline, forward,
+    Failure, Interim, Pipeline,
+    body::file::lies_in_a_file,
+    forward,
+    identity::Asking,
     keep::{self, ResponseHead},
     learnt::{early_hints, not_kept, trouble::Trouble},
     purge::signal,
@@ -43,13 +46,14 @@ impl Pipeline {
     pub(crate) async fn ask(
         &self,
         question: &Question,
-        request: Request<origins::Body>,
+        mut request: Request<origins::Body>,
         interim: Option<&Interim>,
     ) -> Result<Fetched, Failure> {
         let (began, begun) = (Instant::now(), self.shared.store.generation());
         let request_time = self.shared.clock.at(began);
         question.site.down.tried(request_time);
         let arrival = forward::arrival(question);
+        let asking = Asking::begin(&self.shared, question, &mut request, began);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
@@ -66,6 +70,11 @@ impl Pipeline {
         let took = ended.saturating_duration_since(began);
         let response_time = self.shared.clock.at(ended);
         self.counters.origin_answered(question.site.id, took, answered.is_err());
+        match &answered {
+            Ok(response) if lies_in_a_file(response.body()) => asking.forget(),
+            Ok(response) => asking.end(ended, Ok(response.status().as_u16())),
+            Err(error) => asking.end(ended, Err(error.fault.name())),
+        }
         match answered {
             Ok(mut response) => {
                 tidy(&mut response, response_time);
@@ -114,6 +123,8 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
         return;
     }
     let headers = response.headers_mut();
+    // It was for this one request, and a stored response is for all. Each client gets its own.
+    headers.remove(REQUEST_ID);
     if status == StatusCode::NO_CONTENT {
         // Origins send it although they must not (RFC 9110 §8.6).
         headers.remove(header::CONTENT_LENGTH);

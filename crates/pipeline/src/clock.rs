@@ -38,6 +38,19 @@ impl Clock {
         self.at(Instant::now())
     }
 
+    /// Returns the time at an instant in nanoseconds since the Unix epoch, for whoever measures more finely than a [`Timestamp`] says.
+    #[must_use]
+    pub fn nanos_at(&self, instant: Instant) -> u64 {
+        let millis = |at: Timestamp| at.as_millis().saturating_mul(1_000_000);
+        match self {
+            Self::System { began, at } => {
+                let since = instant.saturating_duration_since(*began).as_nanos();
+                millis(*at).saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
+            }
+            Self::Simulated(_) => millis(self.at(instant)),
+        }
+    }
+
     /// Returns the time at an instant that was taken already.
     #[must_use]
     pub fn at(&self, instant: Instant) -> Timestamp {

@@ -53,7 +53,9 @@ pub(crate) fn find_in_memory(shared: &Shared, question: &Question, now: Timestam
 /// Finds the variant for a request, or the stored part that it asks for.
 fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp) -> Found {
     match found_in(shared, resource, question, now, &mut Silent) {
-        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss, _) => parts::part(shared, question, now).map_or(found, Found::Fresh),
+        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss, _) => {
+            parts::part(shared, question, now).map_or(found, Found::Fresh)
+        }
         found => found,
     }
 }

@@ -174,7 +174,7 @@ impl Pipeline {
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
-            (Found::Hot(page), None) if settled => {
+            (Found::Hot(page), None) if settled && !self.traces_hits.get() => {
                 Some(Known { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
             }
             _ => None,
@@ -186,6 +186,9 @@ impl Pipeline {
         note.scheme = client.map(|client| client.scheme);
         note.coding = coding;
         note.class = record.class;
+        if self.traces_hits.get() {
+            self.identify(client.is_some_and(|client| client.trusted), fields.lines).note(&mut note);
+        }
         let status = write_head(stored, extent, coding, now, out);
         let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
         Some(Hit { status, content, note, known, rests_on_incidentals })

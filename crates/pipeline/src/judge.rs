@@ -48,7 +48,7 @@ pub(crate) fn judge(
         return Judged::Webhook { site: teller, client, parts: Box::new(parts), authority };
     }
     let site = Rc::clone(site.part(incoming.path()));
-    let IncomingRequest { client, authority, parts, interim } = incoming;
+    let IncomingRequest { client, identity, authority, parts, interim } = incoming;
     let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);
@@ -82,6 +82,7 @@ pub(crate) fn judge(
         member: member.filter(|_| carries.is_some()).map(Rc::new),
         site,
         client,
+        identity,
         way,
         method,
         headers,

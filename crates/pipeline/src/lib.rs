@@ -21,6 +21,7 @@ mod find;
 mod forward;
 mod hit;
 mod hosts;
+mod identity;
 mod interim;
 mod judge;
 mod keep;
@@ -53,6 +54,7 @@ pub use collapse::Collapse;
 pub use direct::{DIRECT_FIELD, DIRECT_MAX, Direct};
 pub use failure::Failure;
 pub use hit::{Content, Hit, Known};
+pub use identity::{OriginAsked, Tracing};
 pub use interim::Interim;
 pub use learnt::cookies::CookieCount;
 pub use learnt::refill::{Refill, Refilling};
@@ -67,7 +69,7 @@ pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
-pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot, Tally};
+pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

@@ -4,7 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use http::{HeaderMap, header};
 use policy::CookieName;
-use semantics::{Scheme, cache_status::Outcome, coding::Coding};
+use semantics::{RequestId, Scheme, TraceIds, cache_status::Outcome, coding::Coding};
 
 use crate::admission::FirstStep;
 
@@ -32,6 +32,10 @@ pub struct Note {
     pub class: Class,
     /// The cookie by which the request passed, or for which the response is not stored.
     pub cookie: Option<CookieName>,
+    /// The id of the request; `None` for a plain hit, of which nobody but its client has heard.
+    pub id: Option<RequestId>,
+    /// The ids of the request in its trace; `None` if it is not traced.
+    pub trace: Option<TraceIds>,
 }
 
 /// The class of a response's content, by its media type.

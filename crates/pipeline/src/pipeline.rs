@@ -19,12 +19,13 @@ use store::HotPages;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Class, Client, Counters, Interim, Note, Record, Router, Shared, Site,
+    Body, Class, Client, Counters, Interim, Note, Record, Router, Shared, Site, Tracing,
     admission::{
         Admission, FirstStep, IncomingRequest, admit,
         password::{self, Entry, make_members, make_private},
     },
     failure,
+    identity::Awaited,
     judge::{Judged, judge},
     learnt::popularity::Sampler,
     proof::Proving,
@@ -50,6 +51,12 @@ pub struct Pipeline {
     pub(crate) sampler: Sampler,
     /// The two-visitor proofs that this worker makes.
     pub(crate) proving: Proving,
+    /// The rules by which requests are traced; `None`: they are not.
+    pub(crate) tracing: RefCell<Option<Rc<Tracing>>>,
+    /// Whether plain hits are traced. No head is answered by [`Pipeline::again`] then.
+    pub(crate) traces_hits: Cell<bool>,
+    /// The note of the last request that nobody waited for any more.
+    pub(crate) left: Cell<Option<Note>>,
 }
 
 /// What a worker is configured with.
@@ -77,6 +84,9 @@ impl Pipeline {
             key: RefCell::default(),
             sampler,
             proving: Proving::default(),
+            tracing: RefCell::default(),
+            traces_hits: Cell::new(false),
+            left: Cell::default(),
         })
     }
 
@@ -84,6 +94,19 @@ impl Pipeline {
     pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
         *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
         self.configured.set(self.configured.get() + 1);
+    }
+
+    /// Replaces the rules by which requests are traced that begin after this call. `None`: they are not.
+    pub fn trace(&self, tracing: Option<Tracing>) {
+        self.traces_hits.set(tracing.as_ref().is_some_and(Tracing::traces_hits));
+        *self.tracing.borrow_mut() = tracing.map(Rc::new);
+        self.configured.set(self.configured.get() + 1);
+    }
+
+    /// Takes the note of the last request whose client left before there was an answer. It says who the request is, and nothing else.
+    #[must_use]
+    pub fn take_left(&self) -> Option<Note> {
+        self.left.take()
     }
 
     /// Releases the pages that this worker keeps at hand though they are no longer stored, and has packed what nobody reads as it is. Call it
@@ -128,10 +151,16 @@ impl Pipeline {
     ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
         let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
+        let identity = self.identify(client.trusted, FieldLines::Map(request.headers()));
+        identity.withhold(request.headers_mut());
         let authority = question::settle_host(client.scheme, request.headers_mut());
         let (parts, body) = request.into_parts();
-        let incoming = IncomingRequest { client, authority, parts, interim };
-        let (response, mut note) = self.answered(&config, incoming, body).await;
+        let incoming = IncomingRequest { client, identity: identity.clone(), authority, parts, interim };
+        let awaited = Awaited::new(self, identity.clone());
+        let (mut response, mut note) = self.answered(&config, incoming, body).await;
+        awaited.answered();
+        identity.tell_client(response.headers_mut());
+        identity.note(&mut note);
         note.client = client.named();
         note.scheme = Some(client.scheme);
         // A response without content, as a 304, is of the class of what it is about.

@@ -406,15 +406,16 @@ fn refuse(shared: &Shared, question: &Question, status: StatusCode, difference: 
     not_kept::remember(shared, question, DIFFER, Some(status), now);
 }
 
-/// Makes the question of another visitor, from no client's address.
-fn another(question: &Question) -> Question {
+/// Makes the question of another visitor, from no client's address and with an id of its own: a page with the id in it is not the same for two.
+fn another(shared: &Shared, question: &Question) -> Question {
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let client = Client { peer: ourselves, address: ourselves, ..question.client };
-    Question { client, way: Vec::new(), method: Method::GET, interim: None, ..question.clone() }
+    let identity = question.identity.another(shared);
+    Question { client, identity, way: Vec::new(), method: Method::GET, interim: None, ..question.clone() }
 }
 
 async fn concluded(pipeline: &Pipeline, question: &Question, first: &Bytes) -> Conclusion {
-    let (difference, second) = match visit_in_time(pipeline, &another(question)).await {
+    let (difference, second) = match visit_in_time(pipeline, &another(&pipeline.shared, question)).await {
         Visited::Page(visit) => match difference(first, &visit.body) {
             None => return Conclusion::Same,
             Some(difference) => (difference, visit.body),

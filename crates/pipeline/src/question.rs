@@ -12,7 +12,7 @@ use semantics::{
 };
 use store::KeyHash;
 
-use crate::{Interim, Site, direct::is_direct_field};
+use crate::{Interim, Site, direct::is_direct_field, identity::Identity};
 
 /// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,6 +183,8 @@ pub(crate) fn settle_host(scheme: Scheme, headers: &mut HeaderMap) -> String {
 pub(crate) struct Question {
     pub(crate) site: Rc<Site>,
     pub(crate) client: Client,
+    /// The id of the request, and its place in a trace.
+    pub(crate) identity: Identity,
     /// The client and the proxies between it and the peer; empty if the peer is the client.
     pub(crate) way: Vec<IpAddr>,
     pub(crate) method: Method,

@@ -11,6 +11,7 @@ use crate::{
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
+    identity::Ids,
     learnt::cookies::{CookieCount, Cookies},
     learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints,
@@ -64,6 +65,8 @@ pub struct Shared {
     pub(crate) confirmed_members: ConfirmedMembers,
     /// The secret of the numbers that stand for what requests say.
     pub(crate) secret: RandomState,
+    /// The ids of requests and spans.
+    pub(crate) ids: Ids,
     /// Bytes that a worker's hot pages may keep from being freed.
     pub(crate) hot_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
@@ -111,6 +114,7 @@ impl Shared {
             tier_proofs: TierProofs::default(),
             confirmed_members: ConfirmedMembers::default(),
             secret: RandomState::new(),
+            ids: Ids::default(),
             hot_bytes,
             copying,
             verifying: Verifying::default(),
@@ -130,6 +134,12 @@ impl Shared {
     #[must_use]
     pub fn cookies(&self, site: u16) -> Vec<(CookieName, CookieCount)> {
         self.cookies.of(site)
+    }
+
+    /// Returns the cookies that kept something from the cache, of all sites that were ever served, by the site's number.
+    #[must_use]
+    pub fn cookies_of_all(&self) -> Vec<(u16, CookieName, CookieCount)> {
+        self.cookies.all()
     }
 
     pub(crate) fn is_certified(&self, host: &str) -> bool {

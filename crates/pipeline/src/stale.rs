@@ -51,7 +51,7 @@ pub(crate) fn refresh(pipeline: &Rc<Pipeline>, question: &Rc<Question>, stored: 
         return;
     }
     let own = if site == Trouble::Due || page == Trouble::Due {
-        refill::question(&question.site, question.hashed_key(), stored).map(Rc::new)
+        refill::question(shared, &question.site, question.hashed_key(), stored).map(Rc::new)
     } else {
         None
     };

@@ -4,6 +4,7 @@
 //! second, and most text is copied after one look for characters that need escaping.
 
 use std::{
+    io::Write as _,
     net::IpAddr,
     time::{Duration, Instant},
 };
@@ -83,7 +84,7 @@ struct Field {
 
 /// The fields of a line. The combined format is the first column, read from top to bottom.
 #[cfg(test)]
-const FIELDS: [Field; 19] = [
+const FIELDS: [Field; 21] = [
     Field {
         combined: "CLIENT",
         json: "client",
@@ -128,6 +129,16 @@ const FIELDS: [Field; 19] = [
         combined: "",
         json: "cookie",
         meaning: "The cookie for which the response was not stored, or by which the request passed: its name or how it begins (`wp-postpass_*`), never its value. Left out if there is none.",
+    },
+    Field {
+        combined: "",
+        json: "request_id",
+        meaning: "The id of the request, as `X-Request-Id` says it to the client and to the origin. Left out for a plain hit, of which nobody else has heard.",
+    },
+    Field {
+        combined: "",
+        json: "trace_id",
+        meaning: "The trace that the request belongs to ([traces.md](traces.md)). Left out if it is not traced.",
     },
     Field { combined: "", json: "collapsed", meaning: "Whether the request shared the fetch of another one." },
     Field {
@@ -252,6 +263,12 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
         out.extend_from_slice(b",\"cookie\":\"");
         json_escaped(out, cookie.to_string().as_bytes());
         out.push(b'"');
+    }
+    if let Some(id) = note.id {
+        let _ = write!(out, ",\"request_id\":\"{id}\"");
+    }
+    if let Some(ids) = note.trace {
+        let _ = write!(out, ",\"trace_id\":\"{}\"", ids.trace);
     }
     out.extend_from_slice(if note.collapsed { b",\"collapsed\":true" } else { b",\"collapsed\":false" });
     out.extend_from_slice(if exchange.complete { b",\"complete\":true}\n" } else { b",\"complete\":false}\n" });
@@ -405,6 +422,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use edge::Peer;
+    use semantics::trace_context::TraceParent;
 
     use super::*;
     use crate::page;
@@ -428,7 +446,12 @@ mod tests {
         };
         let coding = Some(semantics::coding::Coding::Gzip);
         let cookie = Some(policy::CookieName::whole("a\"b"));
-        let note = Note { outcome: Some(Outcome::Hit), origin_time: Some(Duration::from_millis(45)), coding, cookie, ..Note::default() };
+        let id = semantics::RequestId::parse(b"0123456789abcdef0123456789abcdef");
+        let parent = TraceParent::parse(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").expect("valid");
+        let TraceParent { trace, span, flags } = parent;
+        let trace = Some(semantics::TraceIds { trace, span, parent: None, flags });
+        let origin_time = Some(Duration::from_millis(45));
+        let note = Note { outcome: Some(Outcome::Hit), origin_time, coding, cookie, id, trace, ..Note::default() };
         // 29 February 2024, 23:59:59.
         let at = Timestamp::from_secs(1_709_251_199);
         let mut out = Vec::new();
@@ -458,6 +481,8 @@ mod tests {
         assert_eq!(value["origin_time"], 0.045);
         assert_eq!(value["cache"], "HIT");
         assert_eq!(value["cookie"], "a\"b");
+        assert_eq!(value["request_id"], "0123456789abcdef0123456789abcdef");
+        assert_eq!(value["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
     }
 
     #[test]

@@ -7,9 +7,10 @@ use std::{
 };
 
 use admin::{
-    BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health,
-    Inventory, ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused,
-    RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
+    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused,
+    ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone,
+    PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
+    WarmCommand, WarmRefused, Warming,
 };
 use edge::Socket;
 use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
@@ -24,7 +25,7 @@ use store::DiskState;
 use tokio::runtime::Builder;
 
 use crate::{
-    automatic, metrics, php_server,
+    alerts, automatic, metrics, php_server,
     plan::{ServerState, SitePlan},
     recognition::{
         ASKED, how_known,
@@ -224,7 +225,8 @@ impl Console for ServerConsole {
 
     fn seen(&self, site: Option<&str>) -> Option<Seen> {
         let state = &self.0;
-        state.seeing.insight.seen(site, state.shared.clock.now().as_millis())
+        let seen = state.seeing.insight.seen(site, state.shared.clock.now().as_millis())?;
+        Some(Seen { alerts: state.alerts.lines(), ..seen })
     }
 
     fn series(&self, site: Option<&str>, step: u64) -> Option<Series> {
@@ -237,7 +239,15 @@ impl Console for ServerConsole {
     }
 
     fn moment(&self) -> Moment {
-        self.0.seeing.moment(&self.0)
+        Moment { alerts: self.0.alerts.standing(), ..self.0.seeing.moment(&self.0) }
+    }
+
+    fn alerts(&self) -> AlertsState {
+        self.0.alerts.state(&self.0.plan.load().settings.alerts)
+    }
+
+    fn test_alerts(&self) -> Result<AlertsTested, AlertTestRefused> {
+        alerts::test(&self.0)
     }
 
     fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused> {

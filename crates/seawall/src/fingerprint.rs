@@ -35,10 +35,12 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         limits: _,       // what one client may take
         logins: _,       // who may try a password: no answer to that is stored
         log: _,          // nobody's answer depends on it
+        traces: _,       // who is told of requests
         cache_memory: _, // how much is stored
         cache_disk: _,   // where and how much is stored
         purge: _,        // who may purge, and where: a purge request is never answered with a page
         refill: _,       // how soon something comes back
+        alerts: _,       // what the operator is told
         sites,
         warnings: _,
     } = settings;

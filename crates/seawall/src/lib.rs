@@ -3,6 +3,7 @@
 //! Absent: logic of serving; it only calls the other rooms.
 
 mod access_log;
+mod alerts;
 mod automatic;
 mod banner;
 mod blogs;
@@ -27,6 +28,7 @@ mod seeing;
 pub mod server;
 mod service;
 mod signals;
+mod spans;
 mod systemd;
 mod told;
 mod try_next;

@@ -1,19 +1,30 @@
 //! Every metric: its name, what it means, what to do when it moves, and where its values come from.
 //!
 //! This table is the only place where metrics are described. `/metrics` is made from it, and a test holds that `doc/metrics.md` says the
-//! same. Labels have bounded values: sites, addresses and certificate names come from the configuration, at most 256 names
-//! of cookies from the origins, everything else from lists in the program.
+//! same.
+//!
+//! The answer has at most 2,000 lines, whatever the configuration and whatever clients and origins send: labels have bounded values. The busiest
+//! 50 sites have lines of their own, and the others are `other`. Metrics with many lines for each site are by site only where sites
+//! are few, and `all` where they are many. A test with 256 sites counts the lines. A new metric with lines for each site has to fit, too.
 
-use std::sync::Arc;
+mod leading;
+mod shown;
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use admin::{
-    Histogram, Metric,
+    AlertLine, Histogram, Metric,
     MetricKind::{self, Counter, Gauge},
     Sample,
 };
-use pipeline::{BUCKET_MICROS, CookieCount, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, SiteSnapshot, Snapshot};
+use insight::alerts::Kind;
+use pipeline::{
+    BUCKET_MICROS, CLASSES, CookieCount, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, RuleCount, SiteSnapshot, Snapshot, Tally,
+};
 use semantics::Timestamp;
 
+pub(crate) use self::shown::Shown;
+use self::shown::{ALL, Boards, OTHER};
 use crate::{
     own_process,
     plan::{Plan, SitePlan},
@@ -23,41 +34,137 @@ use crate::{
 };
 
 /// The classes of status codes, in the order of [`Snapshot::responses`].
-const CLASSES: [&str; 6] = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
+const STATUSES: [&str; 6] = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// The bounds of the buckets that are shown of how long responses took, in microseconds: some of [`BUCKET_MICROS`].
+const RESPONSE_BOUNDS: [u64; 8] = [25, 100, 1_000, 10_000, 100_000, 500_000, 2_500_000, 10_000_000];
+
+/// The bounds of the buckets that are shown of how long origins took, in microseconds: some of [`BUCKET_MICROS`].
+const ORIGIN_BOUNDS: [u64; 8] = [10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000];
+
+/// The lines of a histogram with eight bounds.
+const HISTOGRAM_LINES: usize = 11;
+
+/// The lines that one metric may have in which each site has several. Beyond, it is not by site, or not by class.
+const LINES_MAX: usize = 530;
+
+/// The lines that a metric may have which is by site where sites are few, and is of less use than those of [`LINES_MAX`].
+const MINOR_LINES_MAX: usize = 66;
+
+/// The addresses of origins that have lines of their own.
+const ADDRESSES_SHOWN: usize = 60;
+
+/// The certificates that have lines of their own.
+const CERTIFICATES_SHOWN: usize = 25;
+
+/// The alerts that have lines of their own.
+const ALERTS_SHOWN: usize = 25;
 
 /// The state from which all metrics of one answer are read.
 pub(crate) struct Seen<'a> {
     state: &'a State,
     plan: Arc<Plan>,
     counted: Snapshot,
+    boards: Boards,
+    /// All sites together, those that are no longer there included, and what reached none.
+    all: SiteSnapshot,
     usage: store::Usage,
     certificates: Vec<acme::Status>,
 }
 
 impl<'a> Seen<'a> {
     fn of(state: &'a State) -> Self {
+        let plan = state.plan.load_full();
+        let (counted, boards) = state.shown.boards(&plan, || (state.snapshot(), state.shared.cookies_of_all()));
+        let mut all = counted.siteless.clone();
+        counted.sites.values().for_each(|site| all.combine(site, u64::wrapping_add));
         Self {
             state,
-            plan: state.plan.load_full(),
-            counted: state.snapshot(),
+            plan,
+            counted,
+            boards,
+            all,
             usage: state.shared.store.usage(),
             certificates: state.keeper.load().as_ref().map(|keeper| keeper.status(state.shared.clock.now())).unwrap_or_default(),
         }
     }
 
-    /// Returns every configured site with its counters.
-    fn sites(&self) -> impl Iterator<Item = (&SitePlan, SiteSnapshot)> {
-        self.plan.sites.iter().map(|site| (site, self.counted.sites.get(&site.id).cloned().unwrap_or_default()))
+    /// Returns every site that is shown with its counters, and the others.
+    fn sites(&self) -> impl Iterator<Item = (&str, &SiteSnapshot)> {
+        self.boards.sites.iter().map(|(name, of)| (name.as_str(), of))
     }
+
+    /// Returns the same where they are few enough that so many lines for each are at most `max`, else all sites together as one.
+    fn sites_within(&self, max: usize, lines: usize) -> Vec<(&str, &SiteSnapshot)> {
+        if self.fit(max, lines) { self.sites().collect() } else { vec![(ALL, &self.all)] }
+    }
+
+    /// Returns whether so many lines for each site that is shown are at most `max`.
+    fn fit(&self, max: usize, lines: usize) -> bool {
+        self.boards.sites.len() * lines <= max
+    }
+
+    /// Returns the sums of what `of` takes from each tally, by class, or all classes as one if sites are too many for `max` lines.
+    fn by_class<'b>(
+        &self,
+        max: usize,
+        lines: usize,
+        tallies: impl Iterator<Item = (usize, &'b Tally)>,
+        of: fn(&Tally) -> u64,
+    ) -> Vec<(&'static str, u64)> {
+        let mut sums = [0; CLASSES.len()];
+        tallies.for_each(|(class, tally)| sums[class] += of(tally));
+        if self.fit(max, lines) { CLASSES.into_iter().zip(sums).collect() } else { vec![(ALL, sums.iter().sum())] }
+    }
+}
+
+/// Returns the tallies of a site that have an outcome, by class.
+fn of_outcome(site: &SiteSnapshot, outcome: usize) -> impl Iterator<Item = (usize, &Tally)> {
+    site.tallies.iter().filter(move |((of, _), _)| *of == outcome).map(|((_, class), tally)| (*class, tally))
+}
+
+/// Returns the outcomes by which requests of sites are counted: all but those that were refused before they were requests.
+fn outcomes() -> impl Iterator<Item = (usize, &'static str)> {
+    OUTCOMES.into_iter().enumerate().filter(|(_, outcome)| *outcome != "refused")
 }
 
 /// Returns what was counted of each site's cookies, where it is more than nothing.
 fn cookies(seen: &Seen<'_>, of: impl Fn(&CookieCount) -> u64) -> Vec<Sample> {
-    let of_site = |site: &SitePlan| {
-        let counts = seen.state.shared.cookies(site.id).into_iter().map(|(name, count)| (name.to_string(), of(&count)));
-        counts.filter(|(_, n)| *n > 0).map(|(name, n)| Sample::labelled("site", site.name(), n).and("cookie", name)).collect::<Vec<_>>()
-    };
-    seen.plan.sites.iter().flat_map(of_site).collect()
+    let counted = seen.boards.cookies.iter().map(|((site, cookie), count)| (site, cookie, of(count))).filter(|(_, _, n)| *n > 0);
+    counted.map(|(site, cookie, n)| Sample::labelled("site", site, n).and("cookie", cookie)).collect()
+}
+
+/// Returns what was counted of each site's rules.
+fn rules<V: Into<admin::Value>>(seen: &Seen<'_>, of: impl Fn(&RuleCount) -> V) -> Vec<Sample> {
+    seen.boards.rules.iter().map(|((site, rule), count)| Sample::labelled("site", site, of(count)).and("rule", *rule)).collect()
+}
+
+/// Returns 1 for each alert that stands, the oldest ones first, and for each name of which there are more; and 0 for each name of which there is none.
+fn alerts(seen: &Seen<'_>) -> Vec<Sample> {
+    let mut standing = seen.state.alerts.standing();
+    standing.sort_by_key(|alert| alert.from);
+    let sample = |name: &str, about: &str, stands: u64| Sample::labelled("name", name, stands).and("about", about);
+    let (shown, others) = standing.split_at(standing.len().min(ALERTS_SHOWN));
+    let mut samples: Vec<Sample> = shown.iter().map(|alert| sample(&alert.name, &alert.about, 1)).collect();
+    for name in Kind::ALL.map(Kind::name) {
+        let has = |alerts: &[AlertLine]| alerts.iter().any(|alert| alert.name == name);
+        if has(others) {
+            samples.push(sample(name, OTHER, 1));
+        } else if !has(shown) {
+            samples.push(sample(name, "", 0));
+        }
+    }
+    samples
+}
+
+/// Returns the certificates that are shown with a value of each: those that end first. The others are one, with the value that `worst` chooses.
+fn certificates(seen: &Seen<'_>, of: fn(&acme::Status) -> u64, worst: fn(u64, u64) -> u64) -> Vec<Sample> {
+    let mut by_end: Vec<&acme::Status> = seen.certificates.iter().collect();
+    by_end.sort_by_key(|of| (of.not_after, &of.name));
+    let (shown, others) = by_end.split_at(by_end.len().min(CERTIFICATES_SHOWN));
+    let other = others.iter().map(|status| of(status)).reduce(worst);
+    let shown = shown.iter().map(|status| Sample::labelled("name", &status.name, of(status)));
+    shown.chain(other.map(|value| Sample::labelled("name", OTHER, value))).collect()
 }
 
 /// A group of metrics: one heading of the page in `doc/`.
@@ -90,7 +197,7 @@ pub(crate) fn all(state: &State) -> Vec<Metric> {
 }
 
 /// The metrics, in the order of the page.
-pub(crate) static GROUPS: [Group; 9] = [
+pub(crate) static GROUPS: [Group; 11] = [
     Group {
         title: "Requests and responses",
         metrics: &[
@@ -99,30 +206,82 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &["site", "cache"],
                 help: "Requests that have ended, by site and by what the cache did.",
-                advice: "The share of `hit` is the hit ratio. If it falls, look at `miss`, `expired` and `bypass`, and ask `seawall explain` about one such \
+                advice: "The share of `hit` is the hit ratio. If it falls, look at `seawall_rule_origin_seconds_total`, and ask `seawall explain` about one such \
                          address. `stale` rises while an origin fails. `refused` and `none` with an empty `site` are requests that never reached a site.",
                 samples: |seen| {
                     let of_site = |name: &str, of: &SiteSnapshot| {
-                        let counts = OUTCOMES.iter().zip(of.outcomes).filter(|(outcome, _)| **outcome != "refused");
-                        counts.map(|(outcome, n)| Sample::labelled("site", name, n).and("cache", *outcome)).collect::<Vec<_>>()
+                        outcomes()
+                            .map(|(at, outcome)| Sample::labelled("site", name, of.outcomes[at]).and("cache", outcome))
+                            .collect::<Vec<_>>()
                     };
                     let siteless =
                         OUTCOMES.iter().zip(seen.counted.siteless.outcomes).filter(|(outcome, _)| ["refused", "none"].contains(outcome));
                     let siteless = siteless.map(|(outcome, n)| Sample::labelled("site", "", n).and("cache", *outcome));
-                    seen.sites().flat_map(|(site, of)| of_site(site.name(), &of)).chain(siteless).collect()
+                    seen.sites().flat_map(|(name, of)| of_site(name, of)).chain(siteless).collect()
+                },
+            },
+            Definition {
+                name: "seawall_response_bytes_total",
+                kind: Counter,
+                labels: &["site", "cache", "class"],
+                help: "Bytes of content sent, without heads and encryption, by site, by what the cache did, and by the class of the content.",
+                advice: "The share of `hit` is the hit ratio in bytes. If the bytes rise much more than the requests, look for large files in the log. `class` is `all` if \
+                         there are more than eight sites.",
+                samples: |seen| {
+                    let lines = (OUTCOMES.len() - 1) * CLASSES.len();
+                    let of_site = |name: &str, of: &SiteSnapshot| {
+                        let by_class = |at| seen.by_class(LINES_MAX, lines, of_outcome(of, at), |tally| tally.body_bytes);
+                        let sample = |outcome, (class, n)| Sample::labelled("site", name, n).and("cache", outcome).and("class", class);
+                        outcomes().flat_map(|(at, outcome)| by_class(at).into_iter().map(move |of| sample(outcome, of))).collect::<Vec<_>>()
+                    };
+                    seen.sites().flat_map(|(name, of)| of_site(name, of)).collect()
                 },
             },
             Definition {
                 name: "seawall_request_duration_seconds",
                 kind: MetricKind::Histogram,
-                labels: &["cache"],
-                help: "Time from a request's arrival until its response was handed to the system or its client had left.",
+                labels: &["site", "cache"],
+                help: "Time from a request's arrival until its response was handed to the system or its client had left, by site and by what the cache did.",
                 advice: "Compare outcomes: `hit` should stay below a millisecond or so. It rises with the processor's load and with clients that read slowly; \
-                         `miss`, `expired` and `bypass` follow the origin. WebSockets count under `bypass` when they end.",
+                         `miss`, `expired` and `bypass` follow the origin. WebSockets count under `bypass` when they end. `site` is `all` if there are more than six sites.",
                 samples: |seen| {
-                    let timed = OUTCOMES.iter().zip(&seen.counted.durations).filter(|(outcome, _)| **outcome != "refused");
-                    timed.map(|(outcome, durations)| Sample::labelled("cache", *outcome, histogram(durations))).collect()
+                    let of_site = |name: &str, of: &SiteSnapshot| {
+                        let durations = |at| histogram(&of.durations_of_outcome(at), &RESPONSE_BOUNDS);
+                        outcomes()
+                            .map(|(at, outcome)| Sample::labelled("site", name, durations(at)).and("cache", outcome))
+                            .collect::<Vec<_>>()
+                    };
+                    let lines = (OUTCOMES.len() - 1) * HISTOGRAM_LINES;
+                    seen.sites_within(LINES_MAX, lines).into_iter().flat_map(|(name, of)| of_site(name, of)).collect()
                 },
+            },
+            Definition {
+                name: "seawall_class_duration_seconds",
+                kind: MetricKind::Histogram,
+                labels: &["class"],
+                help: "Time from a request's arrival until its response was handed to the system or its client had left, by the class of the content: document, feed, script, style, picture, media, api, other.",
+                advice: "Its `_count` says how many requests there were of each class. If only `document` is slow, the origin is; if `media` is, clients read slowly.",
+                samples: |seen| {
+                    let durations = |at| histogram(&seen.all.durations_of_class(at), &RESPONSE_BOUNDS);
+                    CLASSES.iter().enumerate().map(|(at, class)| Sample::labelled("class", *class, durations(at))).collect()
+                },
+            },
+            Definition {
+                name: "seawall_rule_requests_total",
+                kind: Counter,
+                labels: &["site", "rule"],
+                help: "Requests that were no plain hits, by site and by the rule or the failure that decided, as `Cache-Status` and `seawall explain` name it.",
+                advice: "Why requests are not answered from the cache. `cold`: nothing was stored yet. The 25 most frequent pairs of a site and a rule have lines, the others \
+                         are `other`. The dashboard and `seawall top` say more: a page for each rule, and what would end it.",
+                samples: |seen| rules(seen, |count| count.requests),
+            },
+            Definition {
+                name: "seawall_rule_origin_seconds_total",
+                kind: Counter,
+                labels: &["site", "rule"],
+                help: "Time that origins took until the heads of their responses for requests that were no plain hits, by site and by the rule or the failure that decided.",
+                advice: "What each rule costs. Begin with the one that costs most.",
+                samples: |seen| rules(seen, |count| seconds(count.origin_micros)),
             },
             Definition {
                 name: "seawall_responses_total",
@@ -130,15 +289,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["status"],
                 help: "Responses, by class of status; other means that the connection was closed without one.",
                 advice: "`5xx` should be rare: the log names the targets, and Seawall's own log the origin's error. `4xx` rises with scanners and with broken links.",
-                samples: |seen| labelled("status", &CLASSES, &seen.counted.responses),
-            },
-            Definition {
-                name: "seawall_response_body_bytes_total",
-                kind: Counter,
-                labels: &[],
-                help: "Bytes of content sent, without heads and encryption.",
-                advice: "Shows the traffic. If it rises much more than the requests, look for large files in the log.",
-                samples: |seen| one(seen.counted.body_bytes),
+                samples: |seen| labelled("status", &STATUSES, &seen.counted.responses),
             },
             Definition {
                 name: "seawall_coded_responses_total",
@@ -187,13 +338,14 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["site", "reason"],
                 help: "Attempts to sign in at the site that were answered with 429 instead of by its origin.",
                 advice: "`address`: too many wrong passwords came from one address; Seawall's log names it. `busy`: more came at once than have a place. Both rise while \
-                         somebody guesses passwords. If people are turned away, raise `login_attempts` or `login_concurrency` in `[limits]`.",
+                         somebody guesses passwords. If people are turned away, raise `login_attempts` or `login_concurrency` in `[limits]`. `site` is `all` if there are more than 33 sites.",
                 samples: |seen| {
                     let of_site = |name: &str, of: &SiteSnapshot| {
                         let counts = LOGIN_REFUSALS.iter().zip(of.logins_refused);
                         counts.map(|(reason, n)| Sample::labelled("site", name, n).and("reason", *reason)).collect::<Vec<_>>()
                     };
-                    seen.sites().flat_map(|(site, of)| of_site(site.name(), &of)).collect()
+                    let lines = LOGIN_REFUSALS.len();
+                    seen.sites_within(MINOR_LINES_MAX, lines).into_iter().flat_map(|(name, of)| of_site(name, of)).collect()
                 },
             },
             Definition {
@@ -203,7 +355,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 help: "Messages and connections refused before they were a request, by reason.",
                 advice: "Malformed messages, floods and slow heads. A steady trickle comes from scanners. If real clients are refused, the reason says which of \
                          the `[limits]` to raise.",
-                samples: |seen| seen.counted.refusals.iter().map(|(reason, count)| Sample::labelled("reason", *reason, *count)).collect(),
+                samples: |seen| seen.boards.refusals.iter().map(|(reason, count)| Sample::labelled("reason", *reason, *count)).collect(),
             },
         ],
     },
@@ -217,19 +369,24 @@ pub(crate) static GROUPS: [Group; 9] = [
                 help: "1: the address of the origin is in use; 0: it counts as down.",
                 advice: "At 0, look at the server at `address`; Seawall's log says what went wrong. If there is one address, it is at 0 after a failed attempt to \
                          connect. One of several is at 0 after several failed attempts in a row; the others are then asked first. An address that nobody asks keeps its \
-                         last value. `route` is empty for the server of the whole site.",
+                         last value. `route` is empty for the server of the whole site. Beyond 60 addresses, `other` is at 0 if one of the others is.",
                 samples: |seen| {
-                    let mut samples = Vec::new();
+                    let (mut samples, mut other) = (Vec::new(), None);
                     for site in &seen.plan.sites {
                         for server in site.servers() {
                             let route = server.route.as_deref().unwrap_or_default();
                             for (address, up) in &server.addresses {
-                                let sample = Sample::labelled("site", site.name(), u64::from(*up));
-                                samples.push(sample.and("route", route).and("address", address.as_str()));
+                                if samples.len() < ADDRESSES_SHOWN && seen.boards.shows(site.id) {
+                                    let sample = Sample::labelled("site", site.name(), u64::from(*up));
+                                    samples.push(sample.and("route", route).and("address", address.as_str()));
+                                } else {
+                                    other = Some(other.unwrap_or(true) && *up);
+                                }
                             }
                         }
                     }
-                    samples
+                    let other = other.map(|up| Sample::labelled("site", OTHER, u64::from(up)).and("route", "").and("address", ""));
+                    samples.into_iter().chain(other).collect()
                 },
             },
             Definition {
@@ -238,12 +395,20 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["site", "result"],
                 help: "Runs of WordPress's schedule (`wp-cron.php`) by Seawall: `done`, or `failed`.",
                 advice: "`done` grows once a minute for each WordPress, unless `cron` in `[wordpress]` says otherwise. If `failed` grows, scheduled posts stay away: \
-                         `seawall status` says why.",
+                         `seawall status` says why. `site` is `all` if there are more than 33 sites.",
                 samples: |seen| {
+                    let of = |name: &str, runs: [u64; 2]| {
+                        let samples = ["done", "failed"]
+                            .into_iter()
+                            .zip(runs)
+                            .map(|(result, n)| Sample::labelled("site", name, n).and("result", result));
+                        samples.collect::<Vec<_>>()
+                    };
+                    if !seen.fit(MINOR_LINES_MAX, 2) {
+                        return of(ALL, seen.state.schedule_runs.each_ref().map(|runs| runs.load(Relaxed)));
+                    }
                     let noted = seen.state.schedules.lock();
-                    let of = |name: &String, result: &'static str, value: u64| Sample::labelled("site", name, value).and("result", result);
-                    let samples = noted.iter().flat_map(|(name, noted)| [of(name, "done", noted.runs), of(name, "failed", noted.failures)]);
-                    samples.collect()
+                    noted.iter().flat_map(|(name, noted)| of(name, [noted.runs, noted.failures])).collect()
                 },
             },
             Definition {
@@ -255,7 +420,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                          something was purged.",
                 samples: |seen| {
                     let total = |of: &SiteSnapshot| of.origin_durations.count() + of.origin_failures;
-                    seen.sites().map(|(site, of)| Sample::labelled("site", site.name(), total(&of))).collect()
+                    seen.sites().map(|(site, of)| Sample::labelled("site", site, total(of))).collect()
                 },
             },
             Definition {
@@ -264,7 +429,24 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["site"],
                 help: "Requests to the origin that got no response.",
                 advice: "Should not rise. If it rises, the origin is down, too slow, or `queue` is full: Seawall's log names the error and the target.",
-                samples: |seen| seen.sites().map(|(site, of)| Sample::labelled("site", site.name(), of.origin_failures)).collect(),
+                samples: |seen| seen.sites().map(|(site, of)| Sample::labelled("site", site, of.origin_failures)).collect(),
+            },
+            Definition {
+                name: "seawall_origin_seconds_total",
+                kind: Counter,
+                labels: &["site", "class"],
+                help: "The time that the origin took for requests that waited for it until the heads of its responses, by site and by the class of the content.",
+                advice: "What a site costs its origin. If `document` takes nearly all of it, look at `seawall_rule_origin_seconds_total`; if `picture` or `script` does, the origin \
+                         does not let them be stored. `class` is `all` if there are more than eight sites.",
+                samples: |seen| {
+                    let of_site = |name: &str, of: &SiteSnapshot| {
+                        let tallies = of.tallies.iter().map(|((_, class), tally)| (*class, tally));
+                        let by_class = seen.by_class(MINOR_LINES_MAX, CLASSES.len(), tallies, |tally| tally.origin_micros);
+                        let sample = |(class, micros)| Sample::labelled("site", name, seconds(micros)).and("class", class);
+                        by_class.into_iter().map(sample).collect::<Vec<_>>()
+                    };
+                    seen.sites().flat_map(|(name, of)| of_site(name, of)).collect()
+                },
             },
             Definition {
                 name: "seawall_two_visitor_proofs_total",
@@ -274,13 +456,14 @@ pub(crate) static GROUPS: [Group; 9] = [
                 advice: "`same` and `warm-up` (only the first response was different) are stored. `differs` is not: `seawall explain` shows for the address what two \
                          visitors were given. If the difference does not matter, set `two_visitor_proof = false`. `failed` (the origin failed at the second time) is stored \
                          without a proof, unless a difference was seen before. `skipped` (there was no time for it, or the page is longer than 2 MiB) is \
-                         stored only if the page was proven before; `overtaken` is not stored, because the page was purged meanwhile. It stays at zero where `two_visitor_proof` is off.",
+                         stored only if the page was proven before; `overtaken` is not stored, because the page was purged meanwhile. It stays at zero where `two_visitor_proof` is off. `site` is `all` if there are more than eleven sites.",
                 samples: |seen| {
                     let of_site = |name: &str, of: &SiteSnapshot| {
                         let counts = PROOF_RESULTS.iter().zip(of.proofs);
                         counts.map(|(result, n)| Sample::labelled("site", name, n).and("result", *result)).collect::<Vec<_>>()
                     };
-                    seen.sites().flat_map(|(site, of)| of_site(site.name(), &of)).collect()
+                    let lines = PROOF_RESULTS.len();
+                    seen.sites_within(MINOR_LINES_MAX, lines).into_iter().flat_map(|(name, of)| of_site(name, of)).collect()
                 },
             },
             Definition {
@@ -289,7 +472,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["site", "cookie"],
                 help: "Responses that were not stored because they set a cookie, by site and by the cookie that they set.",
                 advice: "A cookie that grows as fast as the misses keeps the site from being cached: `seawall explain` says whose it is. If its readers do not need it, name it in `drop_set_cookies`. \
-                         The names come from the origin. There are at most 256 of them; the others are counted as `(another)`.",
+                         The names come from the origin. The 25 worst pairs of a site and a cookie have lines, the others are `other`.",
                 samples: |seen| cookies(seen, |count| count.answers),
             },
             Definition {
@@ -306,9 +489,11 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["site"],
                 help: "Time from a request to the origin until the head of its response, including the wait for its turn.",
                 advice: "How slow the origin is. If it rises together with `seawall_origin_waiting`, the origin gets more at once than it can do: lower `concurrency`, store \
-                         more, or give it more power.",
+                         more, or give it more power. `site` is `all` if there are more than twelve sites: the mean of each is \
+                         `seawall_origin_seconds_total` by `seawall_origin_requests_total`.",
                 samples: |seen| {
-                    seen.sites().map(|(site, of)| Sample::labelled("site", site.name(), histogram(&of.origin_durations))).collect()
+                    let sites = seen.sites_within(2 * MINOR_LINES_MAX, HISTOGRAM_LINES).into_iter();
+                    sites.map(|(site, of)| Sample::labelled("site", site, histogram(&of.origin_durations, &ORIGIN_BOUNDS))).collect()
                 },
             },
             Definition {
@@ -604,11 +789,9 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Gauge,
                 labels: &["name"],
                 help: "When a certificate that Seawall renews ends, in seconds since 1970; 0: there is none.",
-                advice: "Alert when it is less than a week away: renewal begins long before. `seawall certificates` says what went wrong.",
-                samples: |seen| {
-                    let end = |of: &acme::Status| of.not_after.map_or(0, Timestamp::as_secs);
-                    seen.certificates.iter().map(|of| Sample::labelled("name", &of.name, end(of))).collect()
-                },
+                advice: "Alert when it is less than a week away: renewal begins long before. `seawall certificates` says what went wrong. \
+                         The 25 that end first have lines; `other` is the first of the others.",
+                samples: |seen| certificates(seen, |of| of.not_after.map_or(0, Timestamp::as_secs), u64::min),
             },
             Definition {
                 name: "seawall_certificate_failures",
@@ -616,7 +799,33 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["name"],
                 help: "Failed attempts to get the certificate since the last success.",
                 advice: "Above 0: `seawall certificates` and Seawall's log say why; `seawall check --acme` finds what is wrong.",
-                samples: |seen| seen.certificates.iter().map(|of| Sample::labelled("name", &of.name, u64::from(of.failures))).collect(),
+                samples: |seen| certificates(seen, |of| u64::from(of.failures), u64::max),
+            },
+        ],
+    },
+    Group {
+        title: "Alerts",
+        metrics: &[
+            Definition {
+                name: "seawall_alert",
+                kind: Gauge,
+                labels: &["name", "about"],
+                help: "1: an alert stands that has this name, about this site, certificate or folder. 0, about nothing: no alert with this name stands.",
+                advice: "`seawall alerts` says what is wrong, and alerts.md what to do about it. The 25 that have stood longest have lines, `other` is about the others.",
+                samples: alerts,
+            },
+            Definition {
+                name: "seawall_alerts_sent_total",
+                kind: Counter,
+                labels: &["way", "result"],
+                help: "Alerts that were to be sent, once when they began and once when they ended, by way (`webhook`, `command`) and result: `sent`, `failed` (after all attempts), or `lost` (64 others were waiting).",
+                advice: "`failed` and `lost` should not rise: `seawall alerts` shows why the last one failed, and `seawall alerts test` tries it again.",
+                samples: |seen| {
+                    let of_way = |(way, counts): (&'static str, [(&'static str, u64); 3])| {
+                        counts.map(|(result, n)| Sample::labelled("way", way, n).and("result", result))
+                    };
+                    seen.state.alerts.sent().flat_map(of_way).collect()
+                },
             },
         ],
     },
@@ -689,6 +898,31 @@ pub(crate) static GROUPS: [Group; 9] = [
             },
         ],
     },
+    Group {
+        title: "Traces",
+        metrics: &[
+            Definition {
+                name: "seawall_trace_spans_total",
+                kind: Counter,
+                labels: &["result"],
+                help: "Spans, by what became of them.",
+                advice: "`sent`: the collector has them. `full` means that more came than the collector took: lower `[traces] sample`, or look at the collector. \
+                         `refused`: it does not want them; the log says why. `lost`: it could not be reached in time.",
+                samples: |seen| {
+                    let traces::Counted { sent, full, refused, lost, .. } = seen.state.span_counts.read();
+                    labelled("result", &["sent", "full", "refused", "lost"], &[sent, full, refused, lost])
+                },
+            },
+            Definition {
+                name: "seawall_trace_spans_waiting",
+                kind: Gauge,
+                labels: &[],
+                help: "Spans that wait to be sent, or are on their way.",
+                advice: "At 2048, further ones are dropped: the collector is slow, or away.",
+                samples: |seen| one(seen.state.span_counts.read().waiting),
+            },
+        ],
+    },
 ];
 
 fn one(value: u64) -> Vec<Sample> {
@@ -700,18 +934,28 @@ fn labelled(label: &'static str, names: &[&'static str], values: &[u64]) -> Vec<
 }
 
 fn loads(seen: &Seen<'_>, which: fn((usize, usize)) -> usize) -> Vec<Sample> {
-    let loads = seen.plan.sites.iter().filter_map(|site| Some((site.name(), which(site.origin_load()?))));
-    loads.map(|(site, n)| Sample::labelled("site", site, n as u64)).collect()
+    let load = |site: &SitePlan| Some(which(site.origin_load()?) as u64);
+    let (shown, others): (Vec<&SitePlan>, Vec<&SitePlan>) = seen.plan.sites.iter().partition(|site| seen.boards.shows(site.id));
+    let shown = shown.into_iter().filter_map(|site| Some(Sample::labelled("site", site.name(), load(site)?)));
+    let other = others.into_iter().filter_map(load).reduce(|sum, more| sum + more);
+    shown.chain(other.map(|n| Sample::labelled("site", OTHER, n))).collect()
 }
 
-fn histogram(durations: &Durations) -> Histogram {
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// Makes a histogram with these bounds, which are some of those by which the durations were counted.
+fn histogram(durations: &Durations, bounds: &[u64]) -> Histogram {
     let mut count = 0;
-    let cumulative = durations.buckets.map(|n| {
+    let mut buckets = Vec::with_capacity(bounds.len());
+    for (bound, n) in BUCKET_MICROS.iter().zip(durations.buckets) {
         count += n;
-        count
-    });
-    let buckets = BUCKET_MICROS.iter().map(|micros| *micros as f64 / 1e6).zip(cumulative).collect();
-    Histogram { buckets, sum: durations.micros as f64 / 1e6, count }
+        if bounds.contains(bound) {
+            buckets.push((seconds(*bound), count));
+        }
+    }
+    Histogram { buckets, sum: seconds(durations.micros), count: durations.count() }
 }
 
 #[cfg(test)]
@@ -729,6 +973,18 @@ mod tests {
             }
         }
         text
+    }
+
+    #[test]
+    fn the_bounds_that_are_shown_are_bounds_by_which_durations_are_counted() {
+        for bounds in [RESPONSE_BOUNDS, ORIGIN_BOUNDS] {
+            assert!(bounds.is_sorted() && bounds.iter().all(|bound| BUCKET_MICROS.contains(bound)), "{bounds:?}");
+            let durations = Durations { buckets: std::array::from_fn(|_| 1), micros: 3_000_000 };
+            let Histogram { buckets, sum, count } = histogram(&durations, &bounds);
+            let below = |bound: &u64| BUCKET_MICROS.iter().filter(|other| *other <= bound).count() as u64;
+            assert_eq!(buckets.iter().map(|(_, n)| *n).collect::<Vec<_>>(), bounds.iter().map(below).collect::<Vec<_>>());
+            assert_eq!((sum, count, buckets.len() + 3), (3.0, BUCKET_MICROS.len() as u64 + 1, HISTOGRAM_LINES));
+        }
     }
 
     #[test]

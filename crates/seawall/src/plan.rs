@@ -27,6 +27,7 @@ use policy::{
     purge::{Maker, Order, What},
 };
 use store::{SiteNumber, SiteNumbers};
+use traces::Spans;
 
 use crate::{
     blogs, companions,
@@ -42,6 +43,8 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) settings: Settings,
     pub(crate) sites: Vec<SitePlan>,
+    /// The queue for spans, if requests are traced.
+    pub(crate) spans: Option<Spans>,
     secrets: Secrets,
     pictures: Pictures,
 }
@@ -124,7 +127,7 @@ impl Plan {
                     .with_context(|| format!("site {}", site.name))
             })
             .collect::<anyhow::Result<_>>()?;
-        Ok(Self { settings, sites, secrets, pictures })
+        Ok(Self { settings, sites, spans: None, secrets, pictures })
     }
 
     /// Makes the sites for one worker.

@@ -59,6 +59,7 @@ pub(crate) fn serve_until_stopped(
         banner::add(&instructions);
     }
     manager.ready(&banner::status(&server));
+    server.keep_watching()?;
     let commands = signals.commands();
     server.accept_reloads(move || commands.reload());
     if settings.sites.iter().any(Site::has_server) {

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -32,12 +32,14 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
+    alerts,
     automatic::{self, Automatic},
     blogs,
     certificates::Files,
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
     log_writer,
+    metrics::Shown,
     passed::PassedSockets,
     plan::Plan,
     recognition::{
@@ -47,6 +49,7 @@ use crate::{
     seeing::{self, SecondHand, Seeing},
     service::SiteService,
     warming::Warmer,
+    spans::{Export, Recorder},
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
@@ -80,8 +83,12 @@ pub struct Server {
     _looking: std::sync::mpsc::SyncSender<()>,
     /// The thread that asks servers what they are.
     recognising: Option<Keeper>,
+    /// The thread that looks for what is wrong, and tells of it.
+    watching: Option<alerts::Keeper>,
     /// The thread that takes what was counted in each second.
     seconds: Option<SecondHand>,
+    /// What sends spans to a collector.
+    export: Option<Export>,
 }
 
 /// The state of a running server that the admin API may see.
@@ -119,6 +126,14 @@ pub(crate) struct State {
     pub(crate) schedules: schedule::Notes,
     /// What is being fetched at the wish of an operator.
     pub(crate) warmer: Warmer,
+    /// What became of spans.
+    pub(crate) span_counts: Arc<traces::Counts>,
+    /// How many runs of all schedules were done, and how many failed.
+    pub(crate) schedule_runs: [AtomicU64; 2],
+    /// Who has lines of their own in the metrics.
+    pub(crate) shown: Shown,
+    /// What is wrong, and what is told of it.
+    pub(crate) alerts: alerts::Board,
 }
 
 /// A function that reads the configuration again.
@@ -178,7 +193,11 @@ impl Server {
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
         let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
-        let plan = Arc::new(Plan::new(settings, &mut numbers, &shared, &listening, None)?);
+        let mut plan = Plan::new(settings, &mut numbers, &shared, &listening, None)?;
+        let span_counts = Arc::default();
+        let export = Export::start(&plan.settings, &span_counts)?;
+        plan.spans = export.as_ref().map(|export| export.spans().clone());
+        let plan = Arc::new(plan);
         let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
@@ -213,6 +232,10 @@ impl Server {
             watched: keeper::Notes::default(),
             schedules: schedule::Notes::default(),
             warmer: Warmer::default(),
+            span_counts,
+            schedule_runs: Default::default(),
+            shown: Shown::default(),
+            alerts: alerts::Board::default(),
         });
         state.seeing.know_sites(&plan, started.as_millis());
         let seconds = SecondHand::start(Arc::clone(&state))?;
@@ -230,7 +253,9 @@ impl Server {
             automatic,
             _looking: looking,
             recognising: None,
+            watching: None,
             seconds: Some(seconds),
+            export,
         };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
@@ -300,6 +325,20 @@ impl Server {
         let keeper = Keeper::start(Arc::clone(&self.state), known, changed).context("servers cannot be asked what they are")?;
         self.recognising = Some(keeper);
         Ok(())
+    }
+
+    /// Looks for what is wrong from now on, and tells of it as `[alerts]` says.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn keep_watching(&mut self) -> anyhow::Result<()> {
+        self.watching = Some(alerts::Keeper::start(Arc::clone(&self.state)).context("nobody can be told of alerts")?);
+        Ok(())
+    }
+
+    /// Looks on this thread for what is wrong, as far as that is due by the server's clock. For tests and tools.
+    pub fn look_for_alerts(&self) {
+        self.state.alerts.look(&self.state);
     }
 
     /// Carries out an order to purge, as the admin API does.
@@ -375,7 +414,14 @@ impl Server {
         if let Some(tls) = &mut settings.tls {
             tls.listen = tls_listen(&before.settings).to_vec();
         }
-        let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, &self.listening, Some(&before))?);
+        let mut plan = Plan::new(settings, &mut self.numbers, &self.state.shared, &self.listening, Some(&before))?;
+        // One collector after the other: workers still have the queue of the one before.
+        let export = match &self.export {
+            Some(export) if export.is_for(&plan.settings) => None,
+            _ => Some(Export::start(&plan.settings, &self.state.span_counts)?),
+        };
+        plan.spans = export.as_ref().unwrap_or(&self.export).as_ref().map(|export| export.spans().clone());
+        let plan = Arc::new(plan);
         // Whatever can fail fails here, before the first worker has changed.
         let router = plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
@@ -384,6 +430,9 @@ impl Server {
         self.state.shared.purging.know_sites(&router);
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
+        }
+        if let Some(before) = export.and_then(|export| std::mem::replace(&mut self.export, export)) {
+            before.stop();
         }
         self.state.shared.purging.allow(plan.settings.purge.allow.clone());
         for site in plan.opened_anew(&before) {
@@ -447,12 +496,16 @@ impl Server {
 
     fn join(&mut self) {
         self.recognising = None;
+        self.watching = None;
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
         // Nobody asks any more; what was counted and stored last is written.
         self.seconds = None;
         self.state.shared.store.close();
+        if let Some(export) = self.export.take() {
+            export.stop();
+        }
         if self.log.take().is_some_and(|log| !log.close(LOG_WAIT)) {
             tracing::warn!("the last lines of the access log are lost, because the reader of standard output does not take them");
         }
@@ -492,6 +545,7 @@ async fn work(
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
     let service = SiteService::new(pipeline, log, Arc::clone(&state.seeing.insight));
     service.tell_of(alt_svc(&plan.settings, &state.listening));
+    service.record(Recorder::of(&plan, &state.shared.clock));
     let worker = Worker::new(service, edge_config(&plan, &state));
     let listeners = match Listeners::open(listeners) {
         Ok(listeners) => listeners,
@@ -515,6 +569,7 @@ async fn work(
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
                     worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
+                    worker.service().record(Recorder::of(&plan, &state.shared.clock));
                     worker.reconfigure(edge_config(&plan, &state));
                 }
                 Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
@@ -565,7 +620,7 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
 }
 
 /// Returns the folder in which what is seen of the traffic is kept: that of the cache, if it can be used.
-fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBuf> {
+pub(crate) fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBuf> {
     let dir = settings.cache_disk.as_ref()?.dir.clone()?;
     let is_refused = settings.disk_tier().is_some() && shared.store.usage().disk == DiskState::Off;
     (!is_refused).then_some(dir)

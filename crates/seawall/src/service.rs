@@ -1,7 +1,7 @@
 //! One worker's service: it hands what the edge has read to the pipeline, and adds what only the process knows. It answers nothing itself.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     hash::{BuildHasher as _, RandomState},
     net::IpAddr,
     rc::Rc,
@@ -16,12 +16,13 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use insight::Insight;
 use origins::{Fault, OriginError};
-use pipeline::{Body, Content, Interim, Known, Note, Pipeline, Sent};
+use pipeline::{Body, Content, Interim, Known, Note, Pipeline, Sent, Tracing};
 use semantics::{RequestHead, Scheme};
 
 use crate::{
     access_log::AccessLog,
     seeing::{facts, sample::Sampler},
+    spans::Recorder,
 };
 
 /// The service that one worker answers with.
@@ -34,12 +35,24 @@ pub(crate) struct SiteService {
     sampler: Sampler,
     /// `Alt-Svc`, which every response over https carries and which is never stored: as a line, and as a value.
     alt_svc: RefCell<Option<(Vec<u8>, HeaderValue)>>,
+    /// What makes spans of requests, if they are traced.
+    recorder: RefCell<Option<Recorder>>,
+    /// The note of the last request whose client has left before there was an answer, and when the request began.
+    left: Cell<Option<(Instant, Note)>>,
 }
 
 impl SiteService {
     pub(crate) fn new(pipeline: Rc<Pipeline>, log: Option<AccessLog>, insight: Arc<Insight>) -> Self {
         let sampler = Sampler::new(RandomState::new().hash_one(0));
-        Self { pipeline, log: RefCell::new(log), insight, sampler, alt_svc: RefCell::default() }
+        Self {
+            pipeline,
+            log: RefCell::new(log),
+            insight,
+            sampler,
+            alt_svc: RefCell::default(),
+            recorder: RefCell::default(),
+            left: Cell::default(),
+        }
     }
 
     pub(crate) const fn pipeline(&self) -> &Rc<Pipeline> {
@@ -52,11 +65,23 @@ impl SiteService {
         *self.alt_svc.borrow_mut() = alt_svc.map(line);
     }
 
+    /// Sets by which rules requests are traced that begin after this call, and what makes spans of those that end. `None`: nothing is traced.
+    pub(crate) fn record(&self, recording: Option<(Recorder, Tracing)>) {
+        let (recorder, tracing) = recording.unzip();
+        *self.recorder.borrow_mut() = recorder;
+        self.pipeline.trace(tracing);
+    }
+
     /// Adds `Alt-Svc` to the head of a stored response, over https.
     fn finish_head(&self, peer: Peer, out: &mut Vec<u8>) {
         if let Some((line, _)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             out.extend_from_slice(line);
         }
+    }
+
+    /// Takes the note of the request that began then, if its client has left before there was an answer.
+    fn of_one_who_left(&self, started: Instant) -> Option<Note> {
+        self.left.take().filter(|(of, _)| *of == started).map(|(_, note)| note)
     }
 
     /// Hands on the log lines that have not filled a piece yet, and frees what need not be kept. It is due `per_second` times a second.
@@ -91,9 +116,10 @@ impl edge::Service for SiteService {
         &self,
         peer: Peer,
         request: Request<RequestBody>,
-        _started: Instant,
+        started: Instant,
         interim: Option<edge::Interim>,
     ) -> (Response<Body>, Note) {
+        let _leaving = Leaving { service: self, started };
         let (mut response, note) = self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await;
         if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             response.headers_mut().insert(header::ALT_SVC, value.clone());
@@ -109,7 +135,10 @@ impl edge::Service for SiteService {
         body.take_file().map(|region| edge::FileRegion { file: region.file, range: region.range })
     }
 
-    fn done(&self, exchange: &Exchange<'_>, note: Note) {
+    fn done(&self, exchange: &Exchange<'_>, mut note: Note) {
+        if exchange.status == CLIENT_LEFT {
+            note = self.of_one_who_left(exchange.started).unwrap_or(note);
+        }
         let counters = self.pipeline.counters();
         let took = exchange.ended.saturating_duration_since(exchange.started);
         let sent = Sent { status: exchange.status, body_bytes: exchange.body_bytes, took, complete: exchange.complete };
@@ -122,11 +151,33 @@ impl edge::Service for SiteService {
         if let Some(log) = self.log.borrow_mut().as_mut() {
             log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
         }
+        if note.trace.is_some()
+            && let Some(recorder) = self.recorder.borrow().as_ref()
+        {
+            recorder.ended(exchange, &note);
+        }
     }
 
     fn refused(&self, peer: Peer, status: u16, reason: &'static str) {
         self.pipeline.counters().refused(status, reason);
         tracing::debug!(peer = ?peer.address, status, reason, "refused");
+    }
+}
+
+/// The status in the log of a request whose client left before there was an answer.
+const CLIENT_LEFT: u16 = 499;
+
+/// Keeps the note of a request when its client has left: the answer, which would have brought it, is dropped.
+struct Leaving<'a> {
+    service: &'a SiteService,
+    started: Instant,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some(note) = self.service.pipeline.take_left() {
+            self.service.left.set(Some((self.started, note)));
+        }
     }
 }
 

@@ -23,6 +23,7 @@ pub mod omitted;
 pub mod range;
 pub mod reference;
 pub mod request;
+pub mod request_id;
 pub mod reuse;
 pub mod storable;
 pub mod structured;
@@ -31,8 +32,11 @@ pub mod targeted;
 #[cfg(test)]
 mod test_fields;
 pub mod timestamp;
+pub mod trace_context;
 pub mod validation;
 pub mod vary;
 
 pub use request::{FieldLines, RequestFields, RequestHead, Scheme};
+pub use request_id::RequestId;
 pub use timestamp::Timestamp;
+pub use trace_context::TraceIds;

@@ -101,6 +101,29 @@ struct Handler<S: Service> {
     tunnel: Tunnel,
 }
 
+/// The log line of a request for as long as its answer is waited for. If its client leaves first, hyper drops both, and that is told.
+struct Waiting<'a, S: Service> {
+    handler: &'a Handler<S>,
+    line: Option<KeptLogLine>,
+    started: Instant,
+}
+
+impl<S: Service> Waiting<'_, S> {
+    /// Ends the wait: there is an answer.
+    fn answered(mut self) -> KeptLogLine {
+        self.line.take().expect("it is taken here, once")
+    }
+}
+
+impl<S: Service> Drop for Waiting<'_, S> {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take() {
+            let handler = self.handler;
+            handler.worker.service.done(&line.exchange(handler.peer, 499, 0, self.started, false), S::Note::default());
+        }
+    }
+}
+
 impl<S: Service> Handler<S> {
     async fn handle(&self, mut request: Request<Incoming>) -> Response<Sent<S>> {
         let started = Instant::now();
@@ -111,7 +134,9 @@ impl<S: Service> Handler<S> {
         to_origin_form(&mut parts);
         let content = Content { body, signals: Arc::clone(&self.signals) };
         let body = RequestBody::limited(content::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
+        let waiting = Waiting { handler: self, line: Some(line), started };
         let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
+        let line = waiting.answered();
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let origin_upgrade = response.extensions_mut().remove::<OnUpgrade>();

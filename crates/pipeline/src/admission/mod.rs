@@ -17,12 +17,13 @@ use http::{Response, request::Parts};
 use policy::Trace;
 use semantics::RequestHead;
 
-use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Locked};
+use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Locked, identity::Identity};
 
 /// A request that has arrived and that nobody has judged yet. Its `Host` has its one spelling.
 #[derive(Debug)]
 pub(crate) struct IncomingRequest {
     pub(crate) client: Client,
+    pub(crate) identity: Identity,
     /// The client's `Host` in its one spelling.
     pub(crate) authority: String,
     pub(crate) parts: Parts,

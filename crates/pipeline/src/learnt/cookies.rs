@@ -47,6 +47,11 @@ pub(crate) fn named_in(detail: &'static str) -> Option<CookieName> {
     detail.strip_prefix(RULE).map(CookieName::whole)
 }
 
+/// Returns the rule of a detail, without the cookie that it names.
+pub(crate) fn rule_of(detail: &'static str) -> &'static str {
+    if detail.starts_with(RULE) { RULE.trim_ascii_end() } else { detail }
+}
+
 /// Returns a name as it is shown: as it is known, or without what only one visitor's has.
 fn family(name: &str) -> String {
     if let Some(known) = known_cookie(name) {
@@ -96,6 +101,11 @@ impl Cookies {
         let is_known = counted.len() < COUNTED_MAX || counted.contains_key(&(site, cookie));
         let cookie = if is_known { cookie } else { CookieName::whole("(another)") };
         add(counted.entry((site, cookie)).or_default());
+    }
+
+    /// Returns the cookies of all sites, by the site's number.
+    pub(crate) fn all(&self) -> Vec<(u16, CookieName, CookieCount)> {
+        self.0.lock().iter().map(|((site, name), count)| (*site, *name, *count)).collect()
     }
 
     /// Returns the cookies of a site, those that kept most from the cache first.

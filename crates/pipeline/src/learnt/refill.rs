@@ -27,9 +27,10 @@ use store::{Generation, Hardness, Joined, KeyHash, Purged};
 use tokio::sync::Notify;
 
 use crate::{
-    Client, Pipeline, Site, Stored,
+    Client, Pipeline, Shared, Site, Stored,
     collapse::flight_of,
     fetch::Told,
+    identity::Identity,
     learnt::trouble::{Failures, Trouble},
     purge::{
         ripple::Ripples,
@@ -345,7 +346,7 @@ impl Run<'_> {
             return self.fetch(question, None, is_still_new).await.unwrap_or(true);
         }
         for stored in pipeline.purged_softly(page.hash, &page.key) {
-            let Some(question) = question(site, page.key(), &stored).map(Rc::new) else { continue };
+            let Some(question) = question(&pipeline.shared, site, page.key(), &stored).map(Rc::new) else { continue };
             if store.uncacheable(question.hash, pipeline.shared.clock.now().as_millis()) {
                 continue;
             }
@@ -387,7 +388,7 @@ impl Run<'_> {
 
 /// Makes the request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is
 /// no such request that anybody could send, and whose answer everybody may have.
-pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> Option<Question> {
+pub(crate) fn question(shared: &Shared, site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> Option<Question> {
     // What members of a tier share is refreshed by one of them.
     let read = Key::read(of.key).filter(|key| key.holds == Holds::Whole && key.tier.is_none())?;
     // A key of a former version, which nobody asks for any more.
@@ -425,6 +426,7 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
     let question = Question {
         site: Rc::clone(site),
         client: Client { peer: ourselves, trusted: is_trusted, address: ourselves, scheme: read.scheme, said_http: false },
+        identity: Identity::of_our_own(shared),
         way: Vec::new(),
         method: Method::GET,
         version: http::Version::HTTP_11,

@@ -30,6 +30,7 @@ use crate::{
     Client, Failure, Pipeline, Shared, Site,
     ask::Fetched,
     forward,
+    identity::Identity,
     pass::is_of_a_gateway,
     question::{self, Question, Wants},
 };
@@ -431,6 +432,7 @@ pub(crate) fn anybodys(shared: &Shared, site: &Rc<Site>, reader: &AsReader, targ
     Some(Question {
         site: Rc::clone(site),
         client: Client { peer: ourselves, trusted: false, address: ourselves, scheme, said_http: false },
+        identity: Identity::of_our_own(shared),
         way: Vec::new(),
         method: Method::GET,
         version: http::Version::HTTP_11,

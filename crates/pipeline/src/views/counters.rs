@@ -18,6 +18,7 @@ use semantics::cache_status::{Forwarded, Outcome};
 
 use crate::{
     CLASSES, Note,
+    learnt::cookies,
     login::{LOGIN_REFUSALS, LoginRefusal},
     proof::{PROOF_RESULTS, ProofResult},
 };
@@ -34,8 +35,8 @@ const TALLIES: usize = OUTCOMES.len() * CLASSES.len();
 /// The upper bounds of the buckets in which durations are counted, in microseconds: from ten of them, which only hits are below, to half a minute. One
 /// bucket without a bound follows.
 pub const BUCKET_MICROS: [u64; 20] = [
-    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
-    30_000_000,
+    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+    10_000_000, 30_000_000,
 ];
 
 const BUCKETS: usize = BUCKET_MICROS.len() + 1;
@@ -72,6 +73,8 @@ pub struct Counters {
     refused: AtomicU64,
     /// Refusals are rare, and a reader comes once in a while: the lock is free.
     refusals: Mutex<BTreeMap<&'static str, u64>>,
+    /// What rules cost, by the site's number and the rule: at most [`RULES_MAX`] entries and one. Hits never come here.
+    rules: Mutex<BTreeMap<(u16, &'static str), RuleCount>>,
 }
 
 type SiteTable = Box<[OnceLock<Box<SiteCounters>>; HALF]>;
@@ -105,6 +108,21 @@ struct DurationCounter {
     micros: AtomicU64,
 }
 
+/// Pairs of a site and a rule that are counted apart. There are some sixty rules.
+const RULES_MAX: usize = 1_024;
+
+/// The name under which pairs beyond that bound are counted.
+const OTHER_RULE: &str = "other";
+
+/// What was counted of the requests that were no plain hits for the same reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RuleCount {
+    /// Requests.
+    pub requests: u64,
+    /// The time that the origin took for them until the heads of its responses, in microseconds.
+    pub origin_micros: u64,
+}
+
 /// The sum of several workers' counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -132,6 +150,8 @@ pub struct Snapshot {
     pub siteless: SiteSnapshot,
     /// Messages and connections that were refused, by reason: as many entries as the program has reasons.
     pub refusals: BTreeMap<&'static str, u64>,
+    /// What was counted of the requests that were no plain hits, by the number of their site and the rule or failure that decided.
+    pub rules: BTreeMap<(u16, &'static str), RuleCount>,
 }
 
 /// The counters of one site, as they were read.
@@ -182,10 +202,14 @@ impl Durations {
 
     /// Adds other durations to these.
     pub fn add(&mut self, other: &Self) {
+        self.combine(other, u64::wrapping_add);
+    }
+
+    fn combine(&mut self, other: &Self, change: impl Fn(u64, u64) -> u64) {
         for (to, from) in self.buckets.iter_mut().zip(&other.buckets) {
-            *to += from;
+            *to = change(*to, *from);
         }
-        self.micros = self.micros.wrapping_add(other.micros);
+        self.micros = change(self.micros, other.micros);
     }
 }
 
@@ -214,6 +238,25 @@ impl SiteSnapshot {
         sum
     }
 
+    /// Changes every counter by `change`, which is given it and the same counter of `other`.
+    pub fn combine(&mut self, other: &Self, change: impl Fn(u64, u64) -> u64) {
+        let each = |to: &mut [u64], from: &[u64]| to.iter_mut().zip(from).for_each(|(to, from)| *to = change(*to, *from));
+        // Whoever adds a counter is told here that it is missing.
+        let Self { responses, outcomes, tallies, origin_failures, origin_durations, proofs, logins_refused } = self;
+        each(responses, &other.responses);
+        each(outcomes, &other.outcomes);
+        for (of, from) in &other.tallies {
+            let Tally { durations, body_bytes, origin_micros } = tallies.entry(*of).or_default();
+            durations.combine(&from.durations, &change);
+            *body_bytes = change(*body_bytes, from.body_bytes);
+            *origin_micros = change(*origin_micros, from.origin_micros);
+        }
+        *origin_failures = change(*origin_failures, other.origin_failures);
+        origin_durations.combine(&other.origin_durations, &change);
+        each(proofs, &other.proofs);
+        each(logins_refused, &other.logins_refused);
+    }
+
     /// Returns the content bytes that were sent.
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
@@ -237,6 +280,7 @@ impl Default for Counters {
             siteless: SiteCounters::default(),
             refused: AtomicU64::default(),
             refusals: Mutex::default(),
+            rules: Mutex::default(),
         }
     }
 }
@@ -316,6 +360,9 @@ impl Counters {
         if let Some(time) = note.origin_time {
             add(&tally.origin_micros, micros(time));
         }
+        if let (Some(rule), Some(site)) = (note.rule, note.site) {
+            self.ruled(site, rule, note.origin_time);
+        }
         if let Some(coding) = note.coding {
             add(&self.coded[coding as usize], 1);
         }
@@ -325,6 +372,18 @@ impl Counters {
         if !complete {
             add(&self.aborted, 1);
         }
+    }
+
+    /// Counts a request for which a rule decided. What a rule says of one cookie belongs to the rule.
+    #[cold]
+    fn ruled(&self, site: u16, rule: &'static str, origin_time: Option<Duration>) {
+        let rule = cookies::rule_of(rule);
+        let mut rules = self.rules.lock();
+        let is_known = rules.len() < RULES_MAX || rules.contains_key(&(site, rule));
+        let place = if is_known { (site, rule) } else { (u16::MAX, OTHER_RULE) };
+        let count = rules.entry(place).or_default();
+        count.requests += 1;
+        count.origin_micros += origin_time.map_or(0, micros);
     }
 
     pub(crate) fn hinted(&self) {
@@ -398,6 +457,11 @@ impl Counters {
         for (reason, count) in &*self.refusals.lock() {
             *sum.refusals.entry(reason).or_default() += count;
         }
+        for (place, count) in &*self.rules.lock() {
+            let to = sum.rules.entry(*place).or_default();
+            to.requests += count.requests;
+            to.origin_micros += count.origin_micros;
+        }
     }
 }
 
@@ -436,6 +500,61 @@ mod tests {
         workers.iter().for_each(|worker| worker.add_to(&mut sum));
         assert_eq!(sum.refusals, BTreeMap::from([("a flood", 2), ("no host", 1)]));
         assert_eq!((sum.siteless.outcomes[REFUSED], sum.responses[0], sum.responses[4]), (3, 2, 1));
+    }
+
+    #[test]
+    fn what_rules_cost_is_summed_up_by_site_and_rule_in_bounded_memory() {
+        let workers = [Counters::default(), Counters::default()];
+        let sent = Sent { status: 200, body_bytes: 10, took: Duration::ZERO, complete: true };
+        let pass = Outcome::Forwarded(Forwarded::Bypass);
+        for (worker, site, rule, micros) in
+            [(0, 1, "cookie", Some(200)), (1, 1, "cookie", Some(300)), (0, 2, "cookie", None), (0, 1, "set-cookie PHPSESSID", Some(7))]
+        {
+            let origin_time = micros.map(Duration::from_micros);
+            workers[worker].responded(&Note { site: Some(site), rule: Some(rule), origin_time, ..Note::of(pass) }, &sent);
+        }
+        workers[0].responded(&Note { site: Some(1), ..Note::of(Outcome::Hit) }, &sent);
+        let sum = |workers: &[Counters]| {
+            let mut sum = Snapshot::default();
+            workers.iter().for_each(|worker| worker.add_to(&mut sum));
+            sum.rules
+        };
+        let count = |requests, origin_micros| RuleCount { requests, origin_micros };
+        let expected = BTreeMap::from([((1, "cookie"), count(2, 500)), ((1, "set-cookie"), count(1, 7)), ((2, "cookie"), count(1, 0))]);
+        assert_eq!(sum(&workers), expected);
+
+        let many = [Counters::default()];
+        for site in 0..2_000 {
+            many[0].responded(&Note { site: Some(site), rule: Some("no-store"), ..Note::of(pass) }, &sent);
+        }
+        let rules = sum(&many);
+        assert_eq!((rules.len(), rules[&(u16::MAX, "other")].requests), (RULES_MAX + 1, 2_000 - RULES_MAX as u64));
+    }
+
+    #[test]
+    fn two_snapshots_of_a_site_are_combined_counter_by_counter() {
+        let counters = Counters::default();
+        let note = Note { site: Some(3), origin_time: Some(Duration::from_micros(30)), ..Note::of(Outcome::Revalidated) };
+        let snapshot = || {
+            let mut sum = Snapshot::default();
+            counters.add_to(&mut sum);
+            sum.sites.remove(&3).unwrap_or_default()
+        };
+        let mut all = SiteSnapshot::default();
+        let mut before = snapshot();
+        for n in 1..4 {
+            counters.responded(&note, &Sent { status: 200, body_bytes: n, took: Duration::from_micros(n), complete: true });
+            counters.origin_answered(3, Duration::from_micros(n), n == 2);
+            counters.proven(3, ProofResult::Same);
+            counters.login_refused(3, LoginRefusal::Busy);
+            let now = snapshot();
+            let mut new = now.clone();
+            new.combine(&before, u64::wrapping_sub);
+            assert_eq!(new.outcomes.iter().sum::<u64>(), 1);
+            all.combine(&new, u64::wrapping_add);
+            assert_eq!(all, now, "the differences add up to the whole");
+            before = now;
+        }
     }
 
     #[test]
@@ -485,11 +604,7 @@ mod tests {
             .collect();
         assert_eq!(
             tallies,
-            [
-                ("hit", "document", 2, 25, 200, 0),
-                ("hit", "picture", 1, 30, 100, 0),
-                ("miss", "document", 2, 9_000, 200, 7_500),
-            ]
+            [("hit", "document", 2, 25, 200, 0), ("hit", "picture", 1, 30, 100, 0), ("miss", "document", 2, 9_000, 200, 7_500),]
         );
         assert_eq!((site.outcomes[0], site.outcomes[5], site.responses), (3, 2, [0, 0, 3, 1, 0, 1]));
         assert_eq!((sum.durations[0].count(), sum.durations[5].micros, sum.body_bytes), (3, 9_000, 500));

@@ -24,6 +24,7 @@ use crate::{
     collapse::flight_of,
     deliver,
     find::{found_in, purged_name},
+    identity::Identity,
     judge::{Judged, judge},
     learnt::{cookies, early_hints, not_kept::Reason, trouble::Trouble},
     next::{Next, next},
@@ -82,7 +83,8 @@ impl Pipeline {
         let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
         let (mut parts, ()) = request.into_parts();
         let authority = question::settle_host(scheme, &mut parts.headers);
-        let mut incoming = IncomingRequest { client, authority, parts, interim: None };
+        let identity = Identity::of_our_own(&self.shared);
+        let mut incoming = IncomingRequest { client, identity, authority, parts, interim: None };
         let host = incoming.authority().to_owned();
         let url = format!("{}://{host}{}", scheme.as_str(), incoming.parts.uri);
         let mut told = Told { method: incoming.parts.method.to_string(), url, steps: Steps::default(), now };

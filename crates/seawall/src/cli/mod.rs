@@ -4,6 +4,7 @@
 //! [`config`](crate::config) reads them with the same words, and the same errors, as the file and the environment.
 
 mod access;
+mod alerts;
 mod bench;
 mod build;
 mod certificates;
@@ -81,7 +82,13 @@ const GROUPS: [(&str, &[Entry]); 5] = [
     ),
     (
         "Manage a running Seawall",
-        &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],
+        &[
+            entry::<status::Status>(),
+            entry::<alerts::Alerts>(),
+            entry::<reload::Reload>(),
+            entry::<certificates::Certificates>(),
+            entry::<health::Health>(),
+        ],
     ),
     ("Measure", &[entry::<bench::Bench>()]),
     ("Manage the cache", &[entry::<explain::Explain>(), entry::<purge::Purge>(), entry::<warm::Warm>()]),

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     addresses::{AdminAddress, TrustedProxy},
+    alerts::{AlertWord, WebhookField, WebhookUrl},
     auth::{ProtectedPath, Realm},
     compress::{PassedWord, PathPattern, TypePattern},
     ghost::{MemberSecret, SecretText},
@@ -16,6 +17,7 @@ use super::{
     purge::{PurgePath, PurgeSource},
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
+    traces::{Collector, CollectorField, Share},
     units::{ByteSize, Count, Period},
     words::{
         BaseUrl, CompanionServer, CookiePattern, CronPeriod, DroppedCookie, HostPattern, KindWord, LoginAttempts, NamePattern, TrustedField,
@@ -70,6 +72,8 @@ pub struct File {
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub log: Log,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub traces: Traces,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub cache: Cache,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub origin: Origin,
@@ -95,6 +99,8 @@ pub struct File {
     pub purge: Purge,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub refill: Refill,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub alerts: Alerts,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub route: Vec<Spanned<Route>>,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -373,6 +379,47 @@ pub struct Log {
     ///
     /// Default: `"combined"`. Flag: `--log-format`. Environment: `SEAWALL_LOG_FORMAT`.
     pub format: Given<LogFormat>,
+}
+
+/// `[traces]`: spans for an OpenTelemetry collector.
+///
+/// Each request becomes a span, and each request to an origin one below it. [traces.md](traces.md) says what is in them. Spans are sent from a thread of
+/// their own: a collector that is slow, or gone, delays nobody, and what it does not take is dropped and counted.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Traces {
+    /// The collector's address for OTLP over HTTP, such as `"http://127.0.0.1:4318"`, or `"off"`. `/v1/traces` is added if the address does not end so.
+    /// Only protobuf is spoken, no gRPC.
+    ///
+    /// Default: none; then `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` (the whole address) or `OTEL_EXPORTER_OTLP_ENDPOINT` counts, unless
+    /// `OTEL_SDK_DISABLED` is `true`. Without any of them, nothing is traced.
+    pub endpoint: Given<Collector>,
+
+    /// The share of requests that are traced, from `0` to `1`: `0.1` is a tenth. It decides where a trace begins here. A request that a trusted proxy has
+    /// put into a trace (`traceparent`) is traced if the proxy traces it.
+    ///
+    /// Default: `1`.
+    pub sample: Given<Share>,
+
+    /// Whether plain hits are traced, too. They are nearly all requests, cost nobody's server anything, and each of their spans costs more than the hit.
+    ///
+    /// Default: `false`.
+    pub hits: Given<bool>,
+
+    /// The name under which the spans appear (`service.name`).
+    ///
+    /// Default: none; then it is the value of `OTEL_SERVICE_NAME`, or `seawall`.
+    pub service_name: Given<String>,
+
+    /// Fields for each request to the collector, such as `["Authorization: Bearer ..."]`; at most 32. Keep the file readable for its owner alone.
+    ///
+    /// Default: none; then they are the pairs `name=value` in `OTEL_EXPORTER_OTLP_TRACES_HEADERS` or `OTEL_EXPORTER_OTLP_HEADERS`, separated by commas.
+    pub headers: Listed<CollectorField>,
+
+    /// A PEM file with certificates to trust for an `https` collector, besides the system's.
+    ///
+    /// Default: none.
+    pub ca_file: Given<String>,
 }
 
 /// `[cache]` and `[site.cache]`: what is stored, and for how long.
@@ -897,6 +944,94 @@ pub struct Refill {
     ///
     /// Default: `2`.
     pub concurrency: Given<Count>,
+}
+
+/// `[alerts]`: what you are told without asking.
+///
+/// Seawall watches the servers behind your sites, hit ratios, certificates, disks, and errors. What is wrong stands in `seawall status`, in
+/// `seawall alerts` and in the dashboard. With `webhook` or `command` you are told when it begins and when it is over; `seawall alerts test` tries
+/// that. [alerts.md](alerts.md) says what each alert means, and shows this for Slack, ntfy and others.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Alerts {
+    /// The address to which an alert is sent when it begins and when it ends: `POST`, with JSON. Its `text` is what Slack, Mattermost and others
+    /// show. Redirects are not followed. If there is no answer in 10 seconds, or one with a status of 408, 429 or 500 and above, Seawall tries again:
+    /// five times in half an hour. At most 64 messages wait to be sent; further ones are lost, and counted. The address may be a secret: only its host is
+    /// shown.
+    ///
+    /// Default: none.
+    pub webhook: Given<WebhookUrl>,
+
+    /// Another address for the end of an alert, such as that of a check at healthchecks.io, which has one for "failed" and one for "well".
+    ///
+    /// Default: none; then it is sent to `webhook` as well.
+    pub webhook_resolved: Given<WebhookUrl>,
+
+    /// A secret by which the receiver knows that Seawall sent it. The field `Seawall-Signature: t=SECONDS, sha256=HEX` then has the HMAC (SHA-256) of
+    /// the seconds, a dot and the content.
+    ///
+    /// Default: none; the field is not sent.
+    pub webhook_secret: Given<SecretText>,
+
+    /// Fields of the request, such as `"Authorization: Bearer tk_1234"`; at most 16.
+    ///
+    /// Default: `[]`.
+    pub webhook_fields: Listed<WebhookField>,
+
+    /// A program that is run when an alert begins and when it ends, and its arguments: `["/usr/local/bin/notify", "--loud"]`. It gets the same JSON
+    /// on its standard input. It is run without a shell, as Seawall's user, and once: a program that fails is not run again. A relative path begins at
+    /// the folder of this file.
+    ///
+    /// Default: none.
+    pub command: Listed<String>,
+
+    /// How long the program may take; 1s to 10m. Then it is killed.
+    ///
+    /// Default: `"30s"`.
+    pub command_timeout: Given<Period>,
+
+    /// The name of this server in what is sent.
+    ///
+    /// Default: none; then the machine's own name.
+    pub server: Given<String>,
+
+    /// Alerts that you do not want: `"origin-down"`, `"hit-ratio"`, `"certificate"`, `"disk"`, `"server-errors"`.
+    ///
+    /// Default: `[]`.
+    pub off: Listed<AlertWord>,
+
+    /// How long something must be wrong, without a break, before the alert begins; up to 1d.
+    ///
+    /// Default: `"1m"`.
+    pub after: Given<Period>,
+
+    /// How long it must be right, without a break, before the alert ends; up to 7d. Something that comes and goes is one alert, and not many.
+    ///
+    /// Default: `"5m"`.
+    pub clear_after: Given<Period>,
+
+    /// The share of a site's responses in five minutes that may be server errors (a status of 500 and above), in per cent; 1 to 100. Fewer than ten
+    /// errors are no alert.
+    ///
+    /// Default: `5`.
+    pub server_errors: Given<Count>,
+
+    /// How far a site's hit ratio of the last hour may be below that of the same hour a week ago, in percentage points; 1 to 100. There must be 200
+    /// requests in each hour, so that it is no chance, and Seawall must have seen that week.
+    ///
+    /// Default: `20`.
+    pub hit_ratio_fall: Given<Count>,
+
+    /// The time before a certificate's end from which it is an alert; 1d to 90d. For a certificate that Seawall renews by itself, that is only so if
+    /// the renewal fails, or on its last day.
+    ///
+    /// Default: `"7d"`.
+    pub certificate_left: Given<Period>,
+
+    /// The space that should be free on the disks of `dir` in `[cache]` and of the access log; up to 16TiB.
+    ///
+    /// Default: `"1GiB"`.
+    pub disk_free: Given<ByteSize>,
 }
 
 /// `[[route]]` and `[[site.route]]`: a part of a site for which another server answers.

@@ -34,7 +34,7 @@ impl FromStr for SecretText {
         if text.trim().is_empty() || text.len() > SECRET_BYTES_MAX {
             return Err(Mistake::new(
                 "this is not a secret",
-                format!("write the text that the Ghost was given; at most {SECRET_BYTES_MAX} characters"),
+                format!("write the same text as on the other side; at most {SECRET_BYTES_MAX} characters"),
             ));
         }
         Ok(Self(text.to_owned()))

@@ -6,7 +6,7 @@
 use super::{error::Mistake, suggest::closest};
 
 /// The sections in the order of the manual. The first one is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 23] = [
     (
         "",
         &[
@@ -18,6 +18,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
             "acme",
             "limits",
             "log",
+            "traces",
             "cache",
             "origin",
             "blog",
@@ -31,6 +32,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
             "compress",
             "purge",
             "refill",
+            "alerts",
             "route",
             "site",
         ],
@@ -88,6 +90,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
         ],
     ),
     ("log", &["access", "format"]),
+    ("traces", &["endpoint", "sample", "hits", "service_name", "headers", "ca_file"]),
     (
         "cache",
         &[
@@ -136,6 +139,25 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
     ("compress", &["enabled", "types", "min_size", "exclude", "passed", "dictionaries"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
+    (
+        "alerts",
+        &[
+            "webhook",
+            "webhook_resolved",
+            "webhook_secret",
+            "webhook_fields",
+            "command",
+            "command_timeout",
+            "server",
+            "off",
+            "after",
+            "clear_after",
+            "server_errors",
+            "hit_ratio_fall",
+            "certificate_left",
+            "disk_free",
+        ],
+    ),
     ("route", &["path", "source", "strip_prefix", "cache", "origin"]),
     (
         "site",
@@ -162,7 +184,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
 ];
 
 /// Names of keys in other programs and other spellings, each with the key of ours.
-const OTHER_NAMES: [(&str, &str, &str); 61] = [
+const OTHER_NAMES: [(&str, &str, &str); 65] = [
     ("autoindex", "static", "listing"),
     ("browse", "static", "listing"),
     ("try_files", "static", "fallback"),
@@ -211,6 +233,10 @@ const OTHER_NAMES: [(&str, &str, &str); 61] = [
     ("client_max_body_size", "limits", "body_bytes"),
     ("max_connections", "limits", "connections"),
     ("access_log", "log", "access"),
+    ("otel_exporter", "traces", "endpoint"),
+    ("otlp_endpoint", "traces", "endpoint"),
+    ("sample_ratio", "traces", "sample"),
+    ("otel_service_name", "traces", "service_name"),
     ("force_https", "https", "redirect"),
     ("strict_transport_security", "https", "hsts"),
     ("gzip", "compress", "enabled"),

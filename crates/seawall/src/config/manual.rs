@@ -25,13 +25,14 @@ impl Key {
 
 /// Returns the sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 21] = [
+    const NAMES: [(&str, &str); 23] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
         ("Acme", "acme"),
         ("Limits", "limits"),
         ("Log", "log"),
+        ("Traces", "traces"),
         ("Cache", "cache"),
         ("Origin", "origin"),
         ("Blog", "blog"),
@@ -45,6 +46,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Compress", "compress"),
         ("Purge", "purge"),
         ("Refill", "refill"),
+        ("Alerts", "alerts"),
         ("Route", "route"),
         ("Site", "site"),
     ];
@@ -88,6 +90,8 @@ your file with `seawall check`: it shows every error with its line and what to d
 | serve a folder or a blog | [`[static]`](#static-and-sitestatic-for-a-folder-of-finished-files), [`[blog]`](#blog-and-siteblog-for-a-folder-of-markdown) |
 | ask for a password, add fields | [`[auth]`](#auth-and-siteauth-a-password-for-a-site-or-for-parts-of-it-http-basic-rfc-7617), [`[headers]`](#headers-and-siteheaders-fields-to-add-to-the-origins-responses-and-to-remove-from-them) |
 | write an access log | [`[log]`](#log-the-access-log) |
+| trace requests | [`[traces]`](#traces-spans-for-an-opentelemetry-collector) |
+| be told when something is wrong | [`[alerts]`](#alerts-what-you-are-told-without-asking) |
 
 Without `--config` and SOURCE, Seawall reads `./seawall.toml` if it exists. A flag overrides its environment variable, both override the file, and the file
 overrides the default. An empty variable counts as absent. Relative paths in the file begin at the file's folder.
@@ -145,6 +149,7 @@ fn the_manual_and_the_list_of_keys_are_complete() {
         "acme",
         "limits",
         "log",
+        "traces",
         "cache",
         "origin",
         "blog",
@@ -158,13 +163,14 @@ fn the_manual_and_the_list_of_keys_are_complete() {
         "compress",
         "purge",
         "refill",
+        "alerts",
         "route",
         "site",
     ];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
-        // In a route, `cache` is a key, and in `[php]`, `server` is.
-        let is_key = |key: &str| !subsections.contains(&key) || matches!((name, key), ("route", "cache") | ("php", "server"));
+        // In a route, `cache` is a key, and in `[php]` and `[alerts]`, `server` is.
+        let is_key = |key: &str| !subsections.contains(&key) || matches!((name, key), ("route", "cache") | ("php" | "alerts", "server"));
         let listed: Vec<&str> = keys.iter().copied().filter(|key| is_key(key)).collect();
         assert_eq!(section.keys.iter().map(|key| key.name).collect::<Vec<_>>(), listed, "[{name}]");
         for key in &section.keys {

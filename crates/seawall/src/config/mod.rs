@@ -6,6 +6,7 @@
 
 pub mod acme;
 mod addresses;
+pub mod alerts;
 pub mod auth;
 pub mod compress;
 pub mod error;
@@ -27,6 +28,7 @@ mod sites;
 pub mod source;
 mod suggest;
 mod tls;
+pub mod traces;
 pub mod units;
 pub mod wordpress;
 pub mod words;

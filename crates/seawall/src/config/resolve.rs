@@ -79,9 +79,11 @@ impl<'a> Resolver<'a> {
         let tls = self.tls(file, overrides, &server, env);
         let (limits, logins) = (self.limits(&file.limits), self.logins(&file.limits));
         let log = self.log(&file.log, overrides);
+        let traces = self.traces(&file.traces, env);
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
         let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
         let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
+        let alerts = self.alerts(&file.alerts);
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
         let listens_for_tcp_alone = !server.listen.iter().any(|listen| matches!(listen, Listen::Unix(_)));
@@ -102,10 +104,12 @@ impl<'a> Resolver<'a> {
             limits,
             logins,
             log,
+            traces,
             cache_memory,
             cache_disk,
             purge,
             refill,
+            alerts,
             sites,
             warnings,
         })

@@ -13,7 +13,8 @@ use std::{
 
 use access::Protected;
 pub use edge::Limits;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, Uri};
+use insight::alerts::Rules;
 use ipnet::IpNet;
 use origins::php::PhpOptions;
 pub use policy::{Compress, Kind};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub logins: Option<Logins>,
     /// The access log.
     pub log: Log,
+    /// The traces, or `None` if nothing is traced.
+    pub traces: Option<Traces>,
     /// The bytes that stored responses may take in memory, all sites together.
     pub cache_memory: u64,
     /// The disk tier, or `None` to keep stored responses in memory only.
@@ -42,6 +45,8 @@ pub struct Settings {
     pub purge: Purge,
     /// The refill after a soft purge.
     pub refill: Refill,
+    /// The alerts, and how they are sent.
+    pub alerts: Alerts,
     /// The sites; at least one. Their hosts do not overlap, and only a single site may answer for every host.
     pub sites: Vec<Site>,
     /// Warnings about settings that are possible, but were hardly meant.
@@ -71,6 +76,50 @@ pub struct Purge {
 pub struct Refill {
     /// The number of requests at the same time for one site; 0 turns refilling off.
     pub concurrency: usize,
+}
+
+/// The alerts, and how they are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alerts {
+    /// The limits beyond which something is wrong.
+    pub rules: Rules,
+    /// The name of this server in what is sent.
+    pub server: String,
+    /// The webhook, or `None` if there is none.
+    pub webhook: Option<Webhook>,
+    /// The program, or `None` if there is none.
+    pub command: Option<AlertCommand>,
+}
+
+/// A webhook to which alerts are sent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Webhook {
+    /// The address; it may be a secret.
+    pub url: Uri,
+    /// The address for the end of an alert, if it is another one.
+    pub resolved: Option<Uri>,
+    /// The secret by which content is signed.
+    pub secret: Option<String>,
+    /// Fields of the request.
+    pub fields: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Shows no secret.
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook").field("host", &self.url.host()).finish_non_exhaustive()
+    }
+}
+
+/// A program that is told of alerts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The time after which it is killed.
+    pub timeout: Duration,
 }
 
 /// The disk tier.
@@ -156,6 +205,23 @@ pub enum Listen {
     Tcp(SocketAddr),
     /// A Unix socket, by its absolute path.
     Unix(PathBuf),
+}
+
+/// Spans for an OpenTelemetry collector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traces {
+    /// The whole address of the collector.
+    pub endpoint: Uri,
+    /// Fields that go with each request to it.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Certificates (PEM) that are trusted for connections to it, besides the system's.
+    pub ca_file: Option<PathBuf>,
+    /// The name under which the spans appear.
+    pub service_name: String,
+    /// The share of requests that are traced, from 0 to 1, where a trace begins here.
+    pub sample: f64,
+    /// Whether plain hits are traced.
+    pub hits: bool,
 }
 
 /// The access log.

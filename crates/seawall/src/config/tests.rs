@@ -575,6 +575,35 @@ fn where_php_runs_is_said_of_a_folder_with_php() {
     assert!(error.contains("[php] is for folders with an application in PHP"), "{error}");
 }
 
+#[test]
+fn alerts_name_a_receiver_and_a_program_that_are_there() {
+    let source = "source = \"http://127.0.0.1:2368\"\n[alerts]\n";
+    let said = |keys: &str| of_file(&format!("{source}{keys}")).map(|settings| settings.alerts);
+    let alerts =
+        said("webhook = \"https://hooks.example.org/x\"\nwebhook_secret = \"key\"\nserver = \"web1\"\noff = [\"disk\"]").expect("settings");
+    let webhook = alerts.webhook.as_ref().expect("a webhook");
+    assert_eq!(
+        (webhook.url.path(), webhook.secret.as_deref(), alerts.server.as_str(), alerts.rules.off.len()),
+        ("/x", Some("key"), "web1", 1)
+    );
+    assert!(!format!("{alerts:?}").contains("key"), "{alerts:?}");
+    for (keys, problem) in [
+        ("webhook_secret = \"key\"", "webhook_secret has no effect without webhook"),
+        ("webhook_fields = [\"X-A: b\"]", "webhook_fields has no effect without webhook"),
+        ("webhook_resolved = \"https://a.example/\"", "webhook_resolved has no effect without webhook"),
+        ("command = []", "command names no program"),
+        ("command = [\"nowhere/notify\"]", "there is no file"),
+        ("after = \"2d\"", "2d is too much for after"),
+        ("certificate_left = \"1h\"", "1h is too little for certificate_left"),
+        ("server_errors = 0", "0 is too little for server_errors"),
+        ("server = \"\"", "this is not the name of a server"),
+        ("off = [\"dsk\"]", "did you mean \"disk\"?"),
+    ] {
+        let error = said(keys).expect_err(keys).to_string();
+        assert!(error.contains(problem), "{keys}: {error}");
+    }
+}
+
 /// What the manual says a default is, it is: writing it down changes nothing.
 #[test]
 fn documented_defaults_are_the_defaults() {

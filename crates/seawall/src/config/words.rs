@@ -395,6 +395,9 @@ read_by_text! {
     super::php::PhpServer: "a socket such as \"unix:/run/php/php8.2-fpm.sock\", or \"127.0.0.1:9000\"",
     CompanionServer: "an address such as \"http://127.0.0.1:8080\", or \"off\"",
     CronPeriod: "a time such as \"60s\", or \"off\"",
+    super::alerts::AlertWord: "a name such as \"disk\"",
+    super::alerts::WebhookField: "a field such as \"Authorization: Bearer tk_1234\"",
+    super::alerts::WebhookUrl: "an address such as \"https://hooks.example.org/seawall\"",
     LogFormat: "\"combined\" or \"json\"",
     AccessLog: "\"stdout\", \"off\" or a file's path",
     OriginHost: "\"client\", \"origin\" or a host name",
@@ -417,6 +420,8 @@ read_by_text! {
     super::compress::PathPattern: "a path such as \"/account/*\"",
     super::compress::PassedWord: "\"safe\", \"all\" or \"off\"",
     super::headers::FieldName: "a field's name such as \"X-Powered-By\"",
+    super::traces::Collector: "an address such as \"http://127.0.0.1:4318\", or \"off\"",
+    super::traces::CollectorField: "a field such as \"Authorization: Bearer ...\"",
     OriginAddress: "an address such as \"http://127.0.0.1:2368\"",
 }
 

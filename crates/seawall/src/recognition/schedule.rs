@@ -10,7 +10,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{BuildHasher, RandomState},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
@@ -190,6 +190,7 @@ impl Schedule {
     ) -> bool {
         if let Some(run) = self.run.take_if(|run| run.is_finished()) {
             let ended = run.await.unwrap_or_else(|error| Err(error.to_string()));
+            state.schedule_runs[usize::from(ended.is_err())].fetch_add(1, Relaxed);
             self.ran(now, site, ended, random);
         }
         if let Some(period) = self.made_of.wordpress.cron

@@ -29,10 +29,12 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: 
     let cookie = note.cookie.map(|cookie| cookie.to_string());
     let part = if rule == SET_COOKIE { CookiePart::Set } else { CookiePart::Carried };
     let (host, agent, referrer) = (text(exchange.host), text(exchange.user_agent), text(exchange.referer));
+    let id = note.id.map(|id| id.to_string()).unwrap_or_default();
+    let trace = note.trace.map(|ids| ids.trace.to_string()).unwrap_or_default();
     insight.ended(&Ended {
         at: at.as_millis(),
-        id: "",
-        trace: "",
+        id: &id,
+        trace: &trace,
         site: note.site,
         scheme: note.scheme.unwrap_or(exchange.peer.scheme).as_str(),
         host: &host,

@@ -39,7 +39,8 @@ async fn a_ghost_is_asked_in_one_form_for_all() {
     let seen = origin.last("/");
     let sent: Vec<&str> = seen.fields.iter().map(|(name, _)| name).collect();
     for name in sent {
-        let ours = ["host", "accept", "accept-encoding", "user-agent", "connection", "via", "forwarded", "range", "if-none-match"];
+        let ours =
+            ["host", "accept", "accept-encoding", "user-agent", "connection", "via", "forwarded", "range", "if-none-match", "x-request-id"];
         assert!(ours.contains(&name) || name.starts_with("x-forwarded-") || name == "x-real-ip", "{name}");
     }
     assert_eq!(seen.field("accept").as_deref(), Some("*/*"));

@@ -5,6 +5,7 @@
 
 mod acme;
 mod again;
+mod alerts;
 mod auth;
 mod blog;
 mod codings;
@@ -61,6 +62,7 @@ mod static_files;
 mod superseded;
 mod targeted;
 mod tls;
+mod traces;
 mod two_visitors;
 mod validation;
 mod vary;

@@ -1,6 +1,9 @@
 //! The metrics, as Prometheus reads them: the format, the values, and the page that describes them.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 use policy::purge::{Order, What};
 use testkit::{
@@ -48,7 +51,7 @@ async fn the_metrics_are_what_prometheus_reads() {
 
     let durations = family(&families, "seawall_request_duration_seconds");
     assert_eq!(durations.kind, "histogram");
-    assert_eq!(durations.value(&[("cache", "hit"), ("le", "+Inf")]), 2.0);
+    assert_eq!(durations.value(&[("site", "default"), ("cache", "hit"), ("le", "+Inf")]), 2.0);
     assert_eq!(family(&families, "seawall_origin_first_byte_seconds").value(&[("site", "default"), ("le", "+Inf")]), 2.0);
     assert_eq!(family(&families, "seawall_origin_requests_total").value(&[("site", "default")]), 2.0);
 
@@ -109,6 +112,127 @@ async fn requests_are_counted_for_the_site_that_they_are_for() {
     assert_eq!(of("", "none"), 2.0);
     let sites: BTreeSet<&str> = requests.samples.iter().map(|line| line.labels["site"].as_str()).collect();
     assert_eq!(sites, BTreeSet::from(["", "one.example", "two.example"]));
+}
+
+/// What Prometheus reads has at most so many lines.
+const LINES_MAX: usize = 2_000;
+
+/// Every line that only rises, by its name and labels.
+fn rising(families: &[Family]) -> BTreeMap<(String, Vec<(String, String)>), f64> {
+    let lines = families.iter().filter(|family| family.kind != "gauge").flat_map(|family| &family.samples);
+    lines.map(|line| ((line.name.clone(), line.labels.clone().into_iter().collect()), line.value)).collect()
+}
+
+fn shown_sites(family: &Family) -> BTreeSet<&str> {
+    family.samples.iter().map(|line| line.labels["site"].as_str()).filter(|site| !site.is_empty()).collect()
+}
+
+/// With 256 sites, the busiest 50 have lines of their own and the others are one. When another becomes busy, it takes the place of one of them, and no counter falls, or
+/// counts anything twice.
+#[tokio::test]
+async fn two_thousand_lines_are_enough_for_256_sites() {
+    let origin = testkit::Origin::start();
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=10"));
+    for n in 0..40 {
+        let letters = char::from(b'a' + n % 26).to_string().repeat(1 + usize::from(n) / 26);
+        origin.on(get(&format!("/mine-{n}"))).reply(ok("text").field("set-cookie", format!("plugin_{letters}=1")));
+    }
+    let sites = (0..256).map(|n| format!("[[site]]\nhosts = [\"{n}.example\"]\nsource = \"{}\"\n", origin.url()));
+    let site = Site::start(&sites.collect::<String>());
+    let mut client = site.client().await;
+    let mut ask = async |site: u32, path: &str| {
+        client.request(Req::get(path).no_host().field("host", format!("{site}.example"))).await.status(200);
+    };
+    for site in 0..256 {
+        ask(site, "/post").await;
+    }
+    for site in 100..150 {
+        ask(site, "/post").await;
+        ask(site, &format!("/mine-{}", (site - 100) % 40)).await;
+    }
+    let families = scrape_after(&site, Req::get("/post").no_host().field("host", "149.example")).await;
+
+    let requests = family(&families, "seawall_requests_total");
+    let mut expected: BTreeSet<String> = (100..150).map(|n| format!("{n}.example")).collect();
+    expected.insert("other".to_owned());
+    assert_eq!(shown_sites(requests), expected.iter().map(String::as_str).collect());
+    let of = |site, cache| requests.value(&[("site", site), ("cache", cache)]);
+    assert_eq!((of("120.example", "miss"), of("120.example", "hit"), of("other", "miss"), of("other", "hit")), (2.0, 1.0, 206.0, 0.0));
+    let bytes = family(&families, "seawall_response_bytes_total");
+    assert_eq!(bytes.value(&[("site", "other"), ("cache", "miss"), ("class", "all")]), 4.0 * 206.0);
+    assert_eq!(family(&families, "seawall_request_duration_seconds").value(&[("site", "all"), ("cache", "miss"), ("le", "+Inf")]), 306.0);
+    assert_eq!(family(&families, "seawall_origin_requests_total").value(&[("site", "other")]), 206.0);
+    assert_eq!(family(&families, "seawall_origin_up").samples.len(), 51);
+    let cookies = family(&families, "seawall_responses_not_stored_for_cookie_total");
+    assert_eq!((cookies.samples.len(), cookies.samples.iter().map(|line| line.value).sum::<f64>()), (26, 50.0));
+
+    // Nothing here has a certificate, an alert or a schedule, and hardly anything was refused.
+    let lines = |family: &Family| 2 + family.samples.len();
+    let bounds = [
+        ("seawall_alert", 30),
+        ("seawall_certificate_end_seconds", 26),
+        ("seawall_certificate_failures", 26),
+        ("seawall_refused_total", 41),
+        ("seawall_responses_not_stored_for_cookie_total", 26),
+        ("seawall_requests_passed_by_cookie_total", 26),
+        ("seawall_rule_requests_total", 26),
+        ("seawall_rule_origin_seconds_total", 26),
+        ("seawall_origin_up", 61),
+    ];
+    let to_come: usize = bounds.iter().map(|(name, max)| max - family(&families, name).samples.len()).sum();
+    let total: usize = families.iter().map(lines).sum();
+    assert!(total + to_come <= LINES_MAX, "{total} lines, and {to_come} that may come");
+
+    for _ in 0..9 {
+        ask(7, "/post").await;
+    }
+    let before = rising(&families);
+    let families = scrape_after(&site, Req::get("/post").no_host().field("host", "149.example")).await;
+    let requests = family(&families, "seawall_requests_total");
+    let of = |site, cache| requests.value(&[("site", site), ("cache", cache)]);
+    assert!(shown_sites(requests).contains("7.example") && shown_sites(requests).len() == 51);
+    assert_eq!(
+        (of("7.example", "hit"), of("other", "hit"), of("other", "miss")),
+        (0.0, 9.0, 206.0),
+        "what it counted until now stays where it was"
+    );
+    for (line, value) in rising(&families) {
+        assert!(before.get(&line).is_none_or(|before| *before <= value), "{line:?} fell from {:?} to {value}", before.get(&line));
+    }
+    ask(7, "/post").await;
+    let families = scrape_after(&site, Req::get("/post").no_host().field("host", "149.example")).await;
+    assert_eq!(family(&families, "seawall_requests_total").value(&[("site", "7.example"), ("cache", "hit")]), 1.0);
+}
+
+/// Where sites are few, bytes and the origin's time are told by the class of the content, and rules by what they cost.
+#[tokio::test]
+async fn bytes_are_counted_by_class_and_the_time_of_origins_by_rule() {
+    let (origin, site) = site_with("").await;
+    let typed = |kind: &'static str| ok("12345").field("content-type", kind).field("cache-control", "max-age=10");
+    origin.on(get("/post")).reply(typed("text/html; charset=utf-8"));
+    origin.on(get("/picture")).reply(typed("image/webp"));
+    origin.on(get("/private")).reply(ok("123").field("content-type", "text/html").field("cache-control", "no-store"));
+    for path in ["/post", "/post", "/post", "/picture", "/picture", "/private", "/private"] {
+        site.get(path).await.status(200);
+    }
+    let families = scrape_after(&site, Req::get("/picture")).await;
+    let bytes = family(&families, "seawall_response_bytes_total");
+    let of = |cache, class| bytes.value(&[("site", "default"), ("cache", cache), ("class", class)]);
+    assert_eq!(
+        (of("hit", "document"), of("hit", "picture"), of("miss", "document"), of("miss", "picture"), of("hit", "script")),
+        (10.0, 5.0, 11.0, 5.0, 0.0)
+    );
+    let durations = family(&families, "seawall_class_duration_seconds");
+    assert_eq!(durations.value(&[("class", "document"), ("le", "+Inf")]), 5.0);
+    let rules = family(&families, "seawall_rule_requests_total");
+    let of = |rule| rules.value(&[("site", "default"), ("rule", rule)]);
+    assert_eq!((of("cold"), of("no-store")), (2.0, 2.0), "{rules:?}");
+    let seconds = |name: &str| family(&families, name).samples.iter().map(|line| line.value).sum::<f64>();
+    let (by_class, by_rule) = (seconds("seawall_origin_seconds_total"), seconds("seawall_rule_origin_seconds_total"));
+    assert!(
+        by_class > 0.0 && (by_class - by_rule).abs() < 1e-9,
+        "every request that waited for the origin has a class and a rule: {by_class}, {by_rule}"
+    );
 }
 
 /// An only address is up as long as it could be connected to when that was tried last.

@@ -431,6 +431,12 @@ impl Blog {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     }
 
+    /// What an operator is shown of the traffic: `GET /seen`.
+    pub(crate) fn seen(&self) -> Value {
+        let answer = Client::new(self.admin, "127.0.0.1").get("/seen").status(200);
+        serde_json::from_slice(&answer.content).expect("JSON")
+    }
+
     /// Runs PHP in this WordPress, past every server, as WP-CLI does, and returns what it prints.
     #[track_caller]
     pub(crate) fn php(&self, code: &str) -> String {

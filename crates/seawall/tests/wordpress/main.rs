@@ -29,5 +29,6 @@ mod poison;
 mod process;
 mod readers;
 mod recognition;
+mod seeing;
 mod slow;
 mod witness;

@@ -1,0 +1,303 @@
+//! Who a request is, for whoever reads logs and traces: its id, and its place in a trace.
+//!
+//! A trusted proxy may have given it both; nobody else is believed. The origin is told of both, in `X-Request-Id`, `traceparent` and
+//! `tracestate`, when it is asked: not before, so that they are part of no key and of nothing that a crowd is compared by.
+//!
+//! Deliberately not here: what becomes of a span. [`Tracing`] has a function for that, which must not wait.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, RandomState},
+    rc::Rc,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Instant,
+};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use semantics::{
+    FieldLines, RequestId, TraceIds,
+    field_name::is_same_variable,
+    request_id::REQUEST_ID,
+    trace_context::{SpanId, TraceFlags, TraceId, TraceParent, trace_state},
+};
+
+use crate::{Note, Pipeline, Shared, question::Question};
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID);
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// The number of values that seven bytes can have: by so many a share of traces is told.
+const RANDOMNESS: u64 = 1 << 56;
+
+/// The rules by which a worker traces requests.
+pub struct Tracing {
+    /// Traces whose last seven bytes are a number below this one are recorded.
+    recorded_below: u64,
+    hits: bool,
+    report: Box<dyn Fn(&OriginAsked<'_>)>,
+}
+
+impl Tracing {
+    /// Makes rules: which share of the traces that begin here is recorded, from 0 to 1; whether plain hits are among them; and what takes the requests
+    /// to origins.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "it is between 0 and 2^56")]
+    pub fn new(share: f64, hits: bool, report: impl Fn(&OriginAsked<'_>) + 'static) -> Self {
+        let recorded_below = (share.clamp(0.0, 1.0) * RANDOMNESS as f64) as u64;
+        Self { recorded_below, hits, report: Box::new(report) }
+    }
+
+    /// Returns whether plain hits are traced.
+    pub(crate) const fn traces_hits(&self) -> bool {
+        self.hits
+    }
+
+    fn records(&self, trace: TraceId) -> bool {
+        trace.randomness() < self.recorded_below
+    }
+}
+
+impl fmt::Debug for Tracing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracing").field("recorded_below", &self.recorded_below).field("hits", &self.hits).finish_non_exhaustive()
+    }
+}
+
+/// A request to an origin that has ended, for whoever records spans.
+#[derive(Debug)]
+pub struct OriginAsked<'a> {
+    /// The place of the client's request in its trace.
+    pub ids: TraceIds,
+    /// The span of the request to the origin.
+    pub span: SpanId,
+    /// The `tracestate` that the origin was told; empty if there is none.
+    pub state: &'a str,
+    /// The id of the client's request.
+    pub id: RequestId,
+    /// The number of the site.
+    pub site: u16,
+    /// The name of the site.
+    pub site_name: &'a str,
+    /// The path of the part of the site whose origin was asked; `None`: the site's own was.
+    pub route: Option<&'a str>,
+    /// The method.
+    pub method: &'a Method,
+    /// Path and query.
+    pub target: &'a str,
+    /// The time at which it was sent, and the time of the head of the response or of the failure.
+    pub times: (Instant, Instant),
+    /// The status of the response, or the name of the failure.
+    pub outcome: Result<u16, &'static str>,
+}
+
+/// The identity of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    id: RequestId,
+    trace: Option<Rc<Traced>>,
+}
+
+/// The place of a request in a trace.
+#[derive(Debug)]
+struct Traced {
+    ids: TraceIds,
+    /// The `tracestate` that came with it.
+    state: Option<HeaderValue>,
+    tracing: Rc<Tracing>,
+}
+
+impl Identity {
+    /// Makes the identity of a request of our own, which belongs to no trace.
+    pub(crate) fn of_our_own(shared: &Shared) -> Self {
+        Self { id: shared.ids.request(), trace: None }
+    }
+
+    /// Makes the identity of another visitor's request in the same trace.
+    pub(crate) fn another(&self, shared: &Shared) -> Self {
+        Self { trace: self.trace.clone(), ..Self::of_our_own(shared) }
+    }
+
+    /// Returns the ids of the request in its trace.
+    fn trace(&self) -> Option<TraceIds> {
+        self.trace.as_ref().map(|traced| traced.ids)
+    }
+
+    /// Takes out of a request's fields what its identity was read off, in every spelling that CGI takes for the same name: what is in the identity goes
+    /// on, and what a stranger says does not. Without tracing, a trace is nobody's business here, and its fields go on as they came.
+    pub(crate) fn withhold(&self, fields: &mut HeaderMap) {
+        let is_of_trace = |name: &HeaderName| self.trace.is_some() && (*name == TRACEPARENT || *name == TRACESTATE);
+        let is_id = |name: &HeaderName| *name == X_REQUEST_ID || is_same_variable(REQUEST_ID, name.as_str());
+        while let Some(name) = fields.keys().find(|name| is_of_trace(name) || is_id(name)).cloned() {
+            fields.remove(name);
+        }
+    }
+
+    /// Puts both into the note.
+    pub(crate) fn note(&self, note: &mut Note) {
+        (note.id, note.trace) = (Some(self.id), self.trace());
+    }
+
+    /// Puts the id into the fields of a response: a reader of an error can name it.
+    pub(crate) fn tell_client(&self, fields: &mut HeaderMap) {
+        fields.insert(X_REQUEST_ID, ascii(self.id));
+    }
+
+    /// Puts id and place into the fields of a request to the origin. Returns the span that the origin was told, if there is a trace.
+    pub(crate) fn tell_origin(&self, shared: &Shared, fields: &mut HeaderMap) -> Option<SpanId> {
+        fields.insert(X_REQUEST_ID, ascii(self.id));
+        let traced = self.trace.as_ref()?;
+        let span = shared.ids.span();
+        fields.insert(TRACEPARENT, ascii(traced.ids.under(span)));
+        if let Some(state) = &traced.state {
+            fields.insert(TRACESTATE, state.clone());
+        }
+        Some(span)
+    }
+}
+
+/// Makes a field's value of what is written in ASCII.
+fn ascii(value: impl fmt::Display) -> HeaderValue {
+    HeaderValue::from_str(&value.to_string()).expect("digits, letters and dashes")
+}
+
+/// Makes the bits of ids: nobody can tell beforehand which come next, and none come twice.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    secret: RandomState,
+    made: AtomicU64,
+}
+
+impl Ids {
+    fn bits(&self) -> [u8; 16] {
+        let number = self.made.fetch_add(1, Relaxed);
+        let half = |which: u8| u128::from(self.secret.hash_one((number, which)));
+        (half(0) << 64 | half(1)).to_be_bytes()
+    }
+
+    fn request(&self) -> RequestId {
+        RequestId::new(self.bits())
+    }
+
+    fn span(&self) -> SpanId {
+        loop {
+            let [a, b, c, d, e, f, g, h, ..] = self.bits();
+            if let Some(span) = SpanId::new(u64::from_be_bytes([a, b, c, d, e, f, g, h])) {
+                return span;
+            }
+        }
+    }
+
+    fn trace(&self) -> TraceId {
+        loop {
+            if let Some(trace) = TraceId::new(self.bits()) {
+                return trace;
+            }
+        }
+    }
+}
+
+impl Pipeline {
+    /// Gives a request its identity: what a trusted proxy says, else what is made here.
+    pub(crate) fn identify(&self, is_trusted: bool, lines: FieldLines<'_>) -> Identity {
+        let shared = &self.shared;
+        let said = if is_trusted { RequestId::of(lines) } else { None };
+        let id = said.unwrap_or_else(|| shared.ids.request());
+        let traced = self.tracing.borrow().as_ref().map(|tracing| {
+            let parent = if is_trusted { TraceParent::of(lines) } else { None };
+            let state = parent.and_then(|_| HeaderValue::try_from(trace_state(lines)?).ok());
+            let ids = match parent {
+                Some(TraceParent { trace, span: parent, flags }) => {
+                    TraceIds { trace, span: shared.ids.span(), parent: Some(parent), flags }
+                }
+                None => {
+                    let trace = shared.ids.trace();
+                    let flags = TraceFlags { sampled: tracing.records(trace), random: false };
+                    TraceIds { trace, span: shared.ids.span(), parent: None, flags }
+                }
+            };
+            Rc::new(Traced { ids, state, tracing: Rc::clone(tracing) })
+        });
+        Identity { id, trace: traced }
+    }
+}
+
+/// The identity of a request for as long as its answer is waited for. If nobody waits any more, whoever logs that finds it with the pipeline.
+pub(crate) struct Awaited<'a> {
+    pipeline: &'a Pipeline,
+    identity: Option<Identity>,
+}
+
+impl<'a> Awaited<'a> {
+    pub(crate) const fn new(pipeline: &'a Pipeline, identity: Identity) -> Self {
+        Self { pipeline, identity: Some(identity) }
+    }
+
+    /// Ends the wait: there is an answer.
+    pub(crate) fn answered(mut self) {
+        self.identity = None;
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if let Some(identity) = self.identity.take() {
+            let mut note = Note::default();
+            identity.note(&mut note);
+            self.pipeline.left.set(Some(note));
+        }
+    }
+}
+
+/// A request to an origin that is under way, and is recorded when it has ended; also if nobody waits for it any more.
+pub(crate) struct Asking<'a> {
+    question: &'a Question,
+    traced: Option<(&'a Rc<Traced>, SpanId)>,
+    method: Method,
+    uri: Uri,
+    began: Instant,
+}
+
+impl<'a> Asking<'a> {
+    /// Tells the origin who the request is, and begins to measure.
+    pub(crate) fn begin(shared: &Shared, question: &'a Question, request: &mut http::Request<origins::Body>, began: Instant) -> Self {
+        let identity = &question.identity;
+        let span = identity.tell_origin(shared, request.headers_mut());
+        let recorded = identity.trace.as_ref().filter(|traced| traced.ids.flags.sampled);
+        Self { question, traced: recorded.zip(span), method: request.method().clone(), uri: request.uri().clone(), began }
+    }
+
+    /// Records what came of it.
+    pub(crate) fn end(mut self, ended: Instant, outcome: Result<u16, &'static str>) {
+        self.record(ended, outcome);
+    }
+
+    /// Records nothing, as no server was asked.
+    pub(crate) fn forget(mut self) {
+        self.traced = None;
+    }
+
+    fn record(&mut self, ended: Instant, outcome: Result<u16, &'static str>) {
+        let Some((traced, span)) = self.traced.take() else { return };
+        let question = self.question;
+        (traced.tracing.report)(&OriginAsked {
+            ids: traced.ids,
+            span,
+            state: traced.state.as_ref().and_then(|state| state.to_str().ok()).unwrap_or_default(),
+            id: question.identity.id,
+            site: question.site.id,
+            site_name: &question.site.name,
+            route: question.site.route.as_ref().map(|route| route.path.as_str()),
+            method: &self.method,
+            target: self.uri.path_and_query().map_or("/", |target| target.as_str()),
+            times: (self.began, ended),
+            outcome,
+        });
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.record(Instant::now(), Err("cancelled"));
+    }
+}

@@ -1,0 +1,102 @@
+//! The id by which one request is told from all others, in logs and at its origin: `X-Request-Id`.
+//!
+//! It is no standard, but what proxies and applications agree on. It has 128 bits, so that nobody has to ask whether it was used before.
+
+use std::fmt;
+
+use crate::{FieldLines, trace_context::hex};
+
+/// The field, in lower case.
+pub const REQUEST_ID: &str = "x-request-id";
+
+/// Where the dashes of a UUID are (RFC 9562 §4).
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+/// The id of a request: 32 hexadecimal digits in lower case, or a UUID with its dashes where a proxy in front gave one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    bytes: [u8; 16],
+    has_dashes: bool,
+}
+
+impl RequestId {
+    /// Makes an id of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self { bytes, has_dashes: false }
+    }
+
+    /// Reads the id that a proxy has given a request. `None`: it gave none, several, or one of another form.
+    #[must_use]
+    pub fn of(lines: FieldLines<'_>) -> Option<Self> {
+        let (mut found, mut count) = (None, 0);
+        lines.for_each(REQUEST_ID, |line| {
+            count += 1;
+            found = Self::parse(line);
+        });
+        found.filter(|_| count == 1)
+    }
+
+    /// Reads an id as nginx and most other servers write it, or as a UUID in lower case.
+    #[must_use]
+    pub fn parse(value: &[u8]) -> Option<Self> {
+        let number = |digits: &[u8]| hex(digits).map(u128::to_be_bytes);
+        match value.trim_ascii() {
+            digits if digits.len() == 32 => Some(Self { bytes: number(digits)?, has_dashes: false }),
+            uuid if uuid.len() == 36 && DASHES.iter().all(|&at| uuid[at] == b'-') => {
+                let digits: Vec<u8> = uuid.iter().copied().filter(|&b| b != b'-').collect();
+                let bytes = if digits.len() == 32 { number(&digits)? } else { return None };
+                Some(Self { bytes, has_dashes: true })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, byte) in self.bytes.iter().enumerate() {
+            if self.has_dashes && matches!(at, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_written_as_it_came() {
+        for id in ["0123456789abcdef0123456789abcdef", "01234567-89ab-cdef-0123-456789abcdef", "00000000000000000000000000000000"] {
+            assert_eq!(RequestId::parse(id.as_bytes()).map(|id| id.to_string()).as_deref(), Some(id));
+        }
+        assert_eq!(RequestId::new([0xab; 16]).to_string(), "ab".repeat(16));
+    }
+
+    #[test]
+    fn what_has_another_form_is_no_id() {
+        for text in [
+            "",
+            "abc",
+            "0123456789ABCDEF0123456789abcdef",
+            "0123456789abcdef0123456789abcdeg",
+            "0123456789abcdef0123456789abcdef0",
+            "0123456-789ab-cdef-0123-456789abcdef",
+            "01234567-89ab-cdef-0123-4567-9abcdef",
+            "01234567-89ab-cdef-0123-456789abcdef0",
+            "\"><script>",
+        ] {
+            assert_eq!(RequestId::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+}
