@@ -48,8 +48,8 @@ use crate::{
     },
     seeing::{self, SecondHand, Seeing},
     service::SiteService,
-    warming::Warmer,
     spans::{Export, Recorder},
+    warming::Warmer,
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
