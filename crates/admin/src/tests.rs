@@ -416,6 +416,7 @@ fn health_and_status_say_how_it_is() {
             "memory_bytes": 0, "memory_bytes_max": 0, "resources": 0, "disk": "", "disk_bytes": 0, "disk_bytes_max": 0, "disk_objects": 0,
             "requests": 0, "hits": 0,
         },
+        "alerts": [],
         "metrics": {
             "seawall_requests_total": {
                 "kind": "counter",
