@@ -70,8 +70,10 @@ spec-bench: tools bench-tools ghost wordpress ## the load tester, judged: all te
 	SEAWALL_BENCH_LONG=1 $(CARGO) test --release --locked --package seawall --test bench
 
 spec-seeing: tools seeing ## what Seawall shows of itself, read by Prometheus and others: all tests of crates/seawall/tests/seeing, with the long ones: more than an hour; installs what it needs
+	crates/seawall/tests/blog_looks/bring-up
 	crates/seawall/tests/seeing/bring-up --long
 	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package seawall --test seeing
+	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package admin --test dashboard
 
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal

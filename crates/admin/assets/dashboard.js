@@ -122,7 +122,7 @@ async function stand() {
     say(byId('sign'), signedIn ? 'Sign out' : 'Sign in');
     byId('gate').hidden = reads;
     byId('shown').hidden = !reads;
-    for (const id of ['open-explain', 'open-purge', 'open-warm']) byId(id).hidden = !reads;
+    for (const id of ['open-explain', 'open-purge', 'open-warm', 'spans', 'pulse']) byId(id).hidden = !reads;
     if (reads) await start();
   } catch {
     pulse('lost');

@@ -43,14 +43,18 @@ pub trait Console: Send + Sync + 'static {
     /// Lists what is stored and no longer fresh. Called on a thread that may wait: everything that is stored is looked at.
     fn stored(&self, command: &StoredCommand) -> Inventory;
 
-    /// Begins to fetch the pages of a host's sitemap, and returns at once.
+    /// Begins to fetch the pages of a host's sitemap, and returns at once. A server that cannot ask itself refuses.
     ///
     /// # Errors
     /// When no site has the host, or others are being fetched.
-    fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused>;
+    fn warm(&self, _command: &WarmCommand) -> Result<(), WarmRefused> {
+        Err(WarmRefused::Unable)
+    }
 
     /// Says how far the fetching is that began last.
-    fn warming(&self) -> Warming;
+    fn warming(&self) -> Warming {
+        Warming::default()
+    }
 
     /// Signs a field that lets requests go past the cache for `time`.
     ///

@@ -75,7 +75,7 @@ const journeys = {
   async scenes() {
     for (const [scene, url] of Object.entries(facts.scenes)) {
       for (const scheme of ['light', 'dark']) {
-        for (const size of Object.keys(SIZES)) {
+        for (const size of scheme === 'light' ? Object.keys(SIZES) : ['phone', 'laptop']) {
           const name = `${scene}-${scheme}-${size}`;
           await opened({ size, scheme, name }, async (page) => {
             await settled(page, url);
