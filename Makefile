@@ -144,10 +144,11 @@ conformance: tools ## the public HTTP cache test suite, beside six other caches;
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/conformance
 
-docs: tools ## take the pictures and transcripts in doc anew; needs chromium and wrk
+docs: tools wordpress ## take the pictures and transcripts in doc anew, and the walk through a crowd; needs chromium and wrk
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' doc/screenshot
 	SEAWALL_BIN='$(abspath $(BINARY))' doc/transcripts
+	SEAWALL_BIN='$(abspath $(BINARY))' doc/walk
 
 release: test ## test, then pack the binary into target/dist
 	$(CARGO) build --release --locked --package seawall

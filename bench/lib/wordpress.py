@@ -1,5 +1,6 @@
 """A copy of the WordPress that the tests use, with its own MariaDB and php-fpm."""
 
+import collections.abc
 import dataclasses
 import os
 import pathlib
@@ -21,6 +22,9 @@ class Place:
     root: pathlib.Path
     socket: pathlib.Path
     host: str
+    # Of a copy that was started here.
+    php: subprocess.Popen | None = None
+    start_php: collections.abc.Callable[[], subprocess.Popen] | None = None
 
 
 def installed():
@@ -54,13 +58,19 @@ def start(folder, stack):
     (folder / "php.conf").write_text(f"[global]\nerror_log = {folder}/php.log\ndaemonize = no\n[blog]\n{as_root}listen = {php}\nlisten.backlog = 511\npm = static\n"
                                      "pm.max_children = 4\nphp_admin_value[memory_limit] = 256M\n")
     user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
-    commands = (("mariadbd", ["mariadbd", "--no-defaults", f"--user={user}", f"--datadir={folder}/db", f"--socket={database}", f"--pid-file={folder}/db.pid", "--skip-networking",
-                              "--performance-schema=OFF", "--character-set-server=utf8mb4", "--innodb-log-file-size=32M", f"--tmpdir={folder}"],
-                 lambda: subprocess.run(["mariadb", "--no-defaults", "--user=root", f"--socket={database}", "-e", "SELECT 1"], capture_output=True).returncode == 0),
-                ("php-fpm", [place / "php-fpm", "-F", "-y", folder / "php.conf", *(["-R"] if as_root else [])], php.is_socket))
-    for name, command, ready in commands:
+    def launch(name, command, ready):
         log = folder / f"{name}.out"
         process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log.open("w"), stderr=subprocess.STDOUT, preexec_fn=servers.pinned(None))
-        stack.callback(lambda process=process: (process.terminate(), process.wait()))
+        stack.callback(lambda: (process.terminate(), process.wait()))
         wait(name, ready, process, log)
-    return Place(root, php, "blog.example")
+        return process
+
+    def answers():
+        return subprocess.run(["mariadb", "--no-defaults", "--user=root", f"--socket={database}", "-e", "SELECT 1"], capture_output=True).returncode == 0
+
+    def start_php():
+        return launch("php-fpm", [place / "php-fpm", "-F", "-y", folder / "php.conf", *(["-R"] if as_root else [])], php.is_socket)
+
+    launch("mariadbd", ["mariadbd", "--no-defaults", f"--user={user}", f"--datadir={folder}/db", f"--socket={database}", f"--pid-file={folder}/db.pid", "--skip-networking",
+                        "--performance-schema=OFF", "--character-set-server=utf8mb4", "--innodb-log-file-size=32M", f"--tmpdir={folder}"], answers)
+    return Place(root, php, "blog.example", start_php(), start_php)
