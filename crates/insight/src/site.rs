@@ -167,7 +167,10 @@ impl State {
             self.reasons.add(room, (*rule, counted.detail), *amount, address, places.example_bytes);
             let hash = keys.hash_one(&address.text);
             if let Some(place) = self.missed.add(&sketches.missed, hash, *amount, places.missed, || address.text.as_str().into()) {
-                place.more.rule = *rule;
+                // What was turned away without asking says nothing of why a page costs.
+                if amount.micros > 0 || place.more.rule == Name::default() {
+                    place.more.rule = *rule;
+                }
             }
         }
         if let Some(part) = counted.cookie.filter(|_| !counted.detail.is_empty()) {

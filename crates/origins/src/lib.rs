@@ -28,6 +28,10 @@ pub use forms::{FileForms, Forms};
 pub use names::is_secret;
 pub use request::{end_to_end, is_for_proxies_only, keep_upgrade};
 
+/// Marks a response, in its extensions, that a folder has given and not the server beside it: it says nothing of whether that can be reached.
+#[derive(Clone, Copy, Debug)]
+pub struct OfFolder;
+
 /// A future that stays on its worker's thread.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 

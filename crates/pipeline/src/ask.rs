@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
-use origins::Fault;
+use origins::{Fault, OfFolder};
 use semantics::{Timestamp, date::format_http_date, request_id::REQUEST_ID};
 
 use crate::{
@@ -93,7 +93,9 @@ impl Pipeline {
                     question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
                 }
                 question.site.refill.pace.took(response_time.since(request_time));
-                question.site.down.answered();
+                if response.extensions().get::<OfFolder>().is_none() {
+                    question.site.down.answered();
+                }
                 Ok(Fetched { response, times: Times { request: request_time, response: response_time }, took })
             }
             Err(error) => {

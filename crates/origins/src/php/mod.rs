@@ -21,7 +21,7 @@ use ::http::{HeaderValue, Method, Request, Response, StatusCode, header, request
 use semantics::Scheme;
 
 use crate::{
-    Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError,
+    Arrival, Body, Fault, LocalFuture, OfFolder, OnInterim, Origin, OriginError,
     fastcgi::{FastCgi, Script},
     files::{Folder, Links, Root, plain, redirect},
 };
@@ -170,7 +170,10 @@ impl Php {
                 let folder = Arc::clone(&self.folder);
                 match on_a_thread_that_may_wait(move || folder.look(&parts, &asked).map(|looked| (looked, parts))).await? {
                     (Ok(script), parts) => (script, parts),
-                    (Err(response), _) => return Ok(response),
+                    (Err(mut response), _) => {
+                        response.extensions_mut().insert(OfFolder);
+                        return Ok(response);
+                    }
                 }
             }
         };

@@ -30,7 +30,7 @@ fn by(maker: Maker) -> String {
         Maker::UnsafeMethod => "the answer to a POST or the like",
         Maker::Folder => "the site's folder: files in it changed",
         Maker::Reload => "a reload of the configuration",
-        Maker::Watch => "a look at the origin: it was upgraded, or something was published past Seawall",
+        Maker::Watch => "a look at the origin: it was upgraded, was away and is back, or published past Seawall",
         Maker::Write => "a write that the origin accepted",
     }
     .to_owned()

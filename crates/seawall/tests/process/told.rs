@@ -114,7 +114,7 @@ pub(crate) fn admin_address(stderr: impl std::io::Read + Send + 'static) -> std:
     use std::io::{BufRead, BufReader};
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
     let address =
-        lines.find_map(|line| line.trim().strip_prefix("admin")?.trim().strip_prefix("http://")?.strip_suffix("/metrics")?.parse().ok());
+        lines.find_map(|line| line.trim().strip_prefix("dashboard")?.trim().strip_prefix("http://")?.split_once('/')?.0.parse().ok());
     std::thread::spawn(move || lines.for_each(drop));
     address.expect("it says where")
 }

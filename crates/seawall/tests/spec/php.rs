@@ -92,6 +92,23 @@ async fn a_stored_page_stands_in_for_php_that_is_gone_and_everything_else_is_a_5
     site.get("/style.css").await.status(200).body("body {}");
 }
 
+/// A style sheet that the folder itself answers is no sign that PHP is back.
+#[tokio::test]
+async fn a_file_of_the_folder_says_nothing_of_php() {
+    let (server, site) = site();
+    drop(server);
+    site.get("/").await.status(502);
+    let down = || {
+        site.server.settle_seeing();
+        site.server.console().moment().down
+    };
+    assert_eq!(down().len(), 1, "PHP cannot be reached");
+    for (path, status) in [("/style.css", 200), ("/wp-content/uploads/evil.php", 404), ("/wp-config.php~", 404)] {
+        site.get(path).await.status(status);
+        assert_eq!(down().len(), 1, "{path}");
+    }
+}
+
 #[tokio::test]
 async fn php_that_takes_too_long_is_a_504() {
     let (server, site) = site_with("[origin]\nfirst_byte_timeout = \"100ms\"");
