@@ -214,7 +214,7 @@ struct OfSite {
 
 async fn seen(State(console): Shared, Query(OfSite { site }): Query<OfSite>) -> Result<Json<Seen>, Refusal> {
     let seen = tokio::task::spawn_blocking(move || console.seen(site.as_deref())).await;
-    Ok(Json(seen.ok().flatten().ok_or_else(Refusal::no_such_site)?))
+    Ok(Json(seen.map_err(|_| ExplainRefused::Busy)?.ok_or_else(Refusal::no_such_site)?))
 }
 
 #[derive(serde::Deserialize)]
@@ -247,7 +247,7 @@ impl Span {
 
 async fn series(State(console): Shared, Query(OfSpan { site, span }): Query<OfSpan>) -> Result<Json<Series>, Refusal> {
     let series = tokio::task::spawn_blocking(move || console.series(site.as_deref(), span.step())).await;
-    Ok(Json(series.ok().flatten().ok_or_else(Refusal::no_such_site)?))
+    Ok(Json(series.map_err(|_| ExplainRefused::Busy)?.ok_or_else(Refusal::no_such_site)?))
 }
 
 #[derive(serde::Deserialize)]

@@ -1,5 +1,7 @@
 //! The address of a page as it is kept: scheme, host, path, and the names of its query parameters. What stands after a name may be a secret.
 
+use std::borrow::Cow;
+
 use policy::{Kind, Parameters};
 
 use crate::text::{CUT, append};
@@ -45,7 +47,8 @@ pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     // A fragment is not sent; should one be, it is nobody's business.
     let path = path.split('#').next().unwrap_or_default();
-    let mut fits = append(out, path, most);
+    let shown_path = without_tokens(path);
+    let mut fits = append(out, &shown_path, most) && shown_path == path;
     let pairs = query.into_iter().flat_map(|query| query.split('&'));
     let shown = pairs.filter(|pair| shows(pair.split('=').next().unwrap_or_default()));
     for (at, pair) in shown.enumerate() {
@@ -70,6 +73,26 @@ pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn
         }
     }
     fits
+}
+
+/// Returns a path with `…` in place of what may be a secret: parameters of a segment (`;jsessionid=…`), a query that was written as a part of the path
+/// (`%3F`), and segments that are a number of the kind that is handed out to one person, as Ghost's links to drafts are (`/p/UUID/`).
+fn without_tokens(path: &str) -> Cow<'_, str> {
+    let query = path.as_bytes().windows(3).position(|bytes| bytes.eq_ignore_ascii_case(b"%3f"));
+    let end = path.find(';').into_iter().chain(query).min().unwrap_or(path.len());
+    let is_token = |segment: &str| {
+        let digits = segment.bytes().filter(u8::is_ascii_hexdigit).count();
+        digits >= 24 && segment.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+    };
+    if end == path.len() && !path.split('/').any(is_token) {
+        return Cow::Borrowed(path);
+    }
+    let segments: Vec<&str> = path[..end].split('/').map(|segment| if is_token(segment) { "…" } else { segment }).collect();
+    let mut shown = segments.join("/");
+    if end < path.len() {
+        shown.push('…');
+    }
+    Cow::Owned(shown)
 }
 
 /// Returns whether a parameter without a value is a name: what has digits in it, or is long, may be a token.
@@ -104,6 +127,12 @@ mod tests {
             ("/a?a=1?b=secret", "/a?a=…"),
             ("/a?=secret", "/a?=…"),
             ("/a#secret", "/a"),
+            ("/a;jsessionid=secret", "/a…"),
+            ("/a;v=secret/b?c=d", "/a…"),
+            ("/a%3Ftoken=secret", "/a…"),
+            ("/p/0b6c2fbb-93d1-4c59-a8f1-7a3c1d2e4f50/", "/p/…/"),
+            ("/feed/0123456789abcdef0123456789abcdef", "/feed/…"),
+            ("/2026/11/23/a-post/", "/2026/11/23/a-post/"),
         ] {
             assert_eq!(address(target), format!("https://a.example{shown}"), "{target}");
         }

@@ -100,17 +100,17 @@ impl Sums {
     pub(crate) fn totals(&self) -> Totals {
         let [now, before] = [&self.lately.now, &self.lately.before].map(Period::totals);
         let mut totals = Totals {
-            requests: now.requests + before.requests,
-            hits: now.hits + before.hits,
-            lookups: now.lookups + before.lookups,
-            bytes: now.bytes + before.bytes,
-            hit_bytes: now.hit_bytes + before.hit_bytes,
-            origin_requests: now.origin_requests + before.origin_requests,
-            origin_failures: now.origin_failures + before.origin_failures,
-            origin_micros: now.origin_micros + before.origin_micros,
+            requests: now.requests.saturating_add(before.requests),
+            hits: now.hits.saturating_add(before.hits),
+            lookups: now.lookups.saturating_add(before.lookups),
+            bytes: now.bytes.saturating_add(before.bytes),
+            hit_bytes: now.hit_bytes.saturating_add(before.hit_bytes),
+            origin_requests: now.origin_requests.saturating_add(before.origin_requests),
+            origin_failures: now.origin_failures.saturating_add(before.origin_failures),
+            origin_micros: now.origin_micros.saturating_add(before.origin_micros),
             saved_micros: 0,
-            server_errors: now.server_errors + before.server_errors,
-            client_errors: now.client_errors + before.client_errors,
+            server_errors: now.server_errors.saturating_add(before.server_errors),
+            client_errors: now.client_errors.saturating_add(before.client_errors),
         };
         totals.saved_micros = self.saved_micros();
         totals
@@ -119,7 +119,7 @@ impl Sums {
     /// Returns the time that hits would have cost the origin: each the mean of what its class costs, or of what all cost while nothing of its class was
     /// fetched. What was fetched for several at once counts for each of them, so that this is rather too low than too high.
     fn saved_micros(&self) -> u64 {
-        let add = |a: (u64, u64, u64), b: (u64, u64, u64)| (a.0 + b.0, a.1 + b.1, a.2 + b.2);
+        let add = |a: (u64, u64, u64), b: (u64, u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1), a.2.saturating_add(b.2));
         let classes: [_; CLASSES.len()] = std::array::from_fn(|class| add(self.lately.now.saved[class], self.lately.before.saved[class]));
         let (_, fetched, micros) = classes.iter().fold((0, 0, 0), |sum, class| add(sum, *class));
         let saved = classes.iter().map(|(hits, of_class, took)| {

@@ -222,29 +222,27 @@ impl Pipeline {
     }
 }
 
-/// The identity of a request for as long as its answer is waited for. If nobody waits any more, whoever logs that finds it with the pipeline.
+/// What is known of a request while its answer is waited for. If nobody waits any more, whoever logs that finds it with the pipeline.
 pub(crate) struct Awaited<'a> {
     pipeline: &'a Pipeline,
-    identity: Option<Identity>,
+    known: Option<Note>,
 }
 
 impl<'a> Awaited<'a> {
-    pub(crate) const fn new(pipeline: &'a Pipeline, identity: Identity) -> Self {
-        Self { pipeline, identity: Some(identity) }
+    pub(crate) const fn new(pipeline: &'a Pipeline, known: Note) -> Self {
+        Self { pipeline, known: Some(known) }
     }
 
     /// Ends the wait: there is an answer.
     pub(crate) fn answered(mut self) {
-        self.identity = None;
+        self.known = None;
     }
 }
 
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        if let Some(identity) = self.identity.take() {
-            let mut note = Note::default();
-            identity.note(&mut note);
-            self.pipeline.left.set(Some(note));
+        if let Some(known) = self.known.take() {
+            self.pipeline.left.set(Some(known));
         }
     }
 }

@@ -155,8 +155,11 @@ impl Pipeline {
         identity.withhold(request.headers_mut());
         let authority = question::settle_host(client.scheme, request.headers_mut());
         let (parts, body) = request.into_parts();
+        let mut known = Note { site: config.router.site(&authority).map(|site| site.id), ..Note::default() };
+        identity.note(&mut known);
+        (known.client, known.scheme) = (client.named(), Some(client.scheme));
+        let awaited = Awaited::new(self, known);
         let incoming = IncomingRequest { client, identity: identity.clone(), authority, parts, interim };
-        let awaited = Awaited::new(self, identity.clone());
         let (mut response, mut note) = self.answered(&config, incoming, body).await;
         awaited.answered();
         identity.tell_client(response.headers_mut());

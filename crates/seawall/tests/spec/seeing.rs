@@ -150,20 +150,20 @@ async fn what_was_counted_outlives_a_restart() {
         site.stop(secs(5));
         seen
     };
-    // Each start also answers the two requests of `has_read_all`.
     let first = run(10).await;
     let second = run(3).await;
-    assert_eq!((first.totals.requests, second.totals.requests), (12, 17));
+    // The first request of all is a miss, and the page outlives the restart, too.
+    assert_eq!((first.totals.hits, second.totals.hits), (9, 12));
     assert_eq!((first.since, second.missed.first().map(|page| page.requests)), (second.since, Some(1)));
     let path = folder.path().join("cache/seen");
     for damage in [&b""[..], b"seen", &[0; 100]] {
         fs::write(&path, damage).expect("written");
-        assert_eq!(run(1).await.totals.requests, 3, "{damage:?}");
+        assert_eq!(run(1).await.totals.hits, 1, "{damage:?}");
     }
     let mut torn = fs::read(&path).expect("kept");
     torn.truncate(torn.len() / 2);
     fs::write(&path, torn).expect("written");
-    assert_eq!(run(1).await.totals.requests, 3);
+    assert_eq!(run(1).await.totals.hits, 1);
 }
 
 /// Who purged what, and how much of it was there.
@@ -190,7 +190,7 @@ async fn purges_are_shown_with_who_ordered_them() {
         [("a purge request on the site's address (varnish)", Some(1), true), ("the admin API", Some(1), true),],
         "a hundred strangers do not push the others out of the list"
     );
-    assert!(purges[2].covered.contains("blog.example/a"), "{purges:?}");
+    assert!(purges[1].covered.contains("blog.example/a"), "{purges:?}");
 }
 
 /// An outage has a beginning and an end, and both are shown.
@@ -385,16 +385,24 @@ async fn what_is_shown_is_what_the_access_log_says() {
             missed.push((format!("http://{host}{path}"), logged.requests, logged.origin_micros));
         }
         let sessions = of_site.iter().filter(|line| line["target"] == "/session").count() as u64;
-        let cookie = seen.cookies.first().expect("a cookie");
-        assert_eq!((cookie.name.as_str(), cookie.answers, cookie.requests), ("PHPSESSID", sessions, 0));
-        assert_eq!(cookie.set_by, format!("http://{host}/session"));
+        let cookies: Vec<_> = seen.cookies.iter().map(|of| (of.name.as_str(), of.answers, of.requests, of.set_by.as_str())).collect();
+        let page = format!("http://{host}/session");
+        let expected = [("PHPSESSID", sessions, 0, page.as_str())];
+        assert_eq!(cookies, expected[..usize::from(sessions > 0)], "{host}");
     }
     reasons.sort_by_key(|(.., micros)| std::cmp::Reverse(*micros));
     let shown = total.reasons.iter().map(|of| (of.site.clone(), of.rule.clone(), of.detail.clone(), of.requests, of.origin_micros));
     assert_eq!(shown.take(10).collect::<Vec<_>>(), reasons[..10], "the ten costliest reasons");
     missed.sort_by_key(|(.., micros)| std::cmp::Reverse(*micros));
-    let shown = total.missed.iter().map(|of| (of.url.clone(), of.requests, of.origin_micros));
-    assert_eq!(shown.take(10).collect::<Vec<_>>(), missed[..10], "the ten pages that cost most");
+    let shown: Vec<_> = total.missed.iter().map(|of| (of.url.clone(), of.requests, of.origin_micros)).take(10).collect();
+    // Between pages that cost nearly the same, those that strangers invent may have taken a place for a moment.
+    let least = shown.last().expect("ten pages").2;
+    for page in &shown {
+        assert!(missed.contains(page), "{page:?} is not as it was logged");
+    }
+    for page in &missed[..10] {
+        assert!(shown.contains(page) || page.2 <= least + least / 10, "{page:?} is among the ten pages that cost most: {shown:?}");
+    }
 
     let hour = console.series(None, 1).expect("all together");
     let column = hour.columns.iter().position(|name| name == "requests").expect("a column");
@@ -438,10 +446,10 @@ fn is_as_logged(seen: &Seen, lines: &[&Json]) {
         assert_eq!(latency.count, count(&|line| line["cache"].as_str().unwrap_or("none").to_lowercase() == latency.name));
         assert!(latency.p50 <= latency.p95 && latency.p95 <= latency.p99, "{latency:?}");
     }
-    let errors: BTreeMap<u64, u64> = sums(lines, |line| Some(status(line)).filter(|status| *status >= 400))
-        .into_iter()
-        .map(|(status, of)| (status, of.requests))
-        .collect();
+    // A 404 of the origin is an answer like others; what Seawall itself refuses is an error.
+    let is_error = |line: &Json| status(line) >= 500 || status(line) >= 400 && line["cache"].is_null();
+    let errors: BTreeMap<u64, u64> =
+        sums(lines, |line| is_error(line).then(|| status(line))).into_iter().map(|(status, of)| (status, of.requests)).collect();
     let mut shown = BTreeMap::<u64, u64>::new();
     for error in &seen.errors {
         *shown.entry(error.status.into()).or_default() += error.requests;
