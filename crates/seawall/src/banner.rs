@@ -231,7 +231,7 @@ pub(crate) fn print(banner: &Banner<'_>) {
         line(&mut text, "listening", &place(socket));
     }
     if let Some(admin) = admin {
-        line(&mut text, "dashboard", &format!("http://{}/ (and /metrics for Prometheus)", local(*admin)));
+        line(&mut text, "admin", &format!("http://{}/ (the dashboard; /metrics for Prometheus)", local(*admin)));
     }
     line(&mut text, "memory", &format!("{} MiB for stored pages", settings.cache_memory >> 20));
     if let Some(disk) = disk(settings, server.usage().disk) {

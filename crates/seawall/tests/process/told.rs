@@ -113,8 +113,7 @@ fn a_command_that_has_done_its_work_has_not_failed() {
 pub(crate) fn admin_address(stderr: impl std::io::Read + Send + 'static) -> std::net::SocketAddr {
     use std::io::{BufRead, BufReader};
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
-    let address =
-        lines.find_map(|line| line.trim().strip_prefix("dashboard")?.trim().strip_prefix("http://")?.split_once('/')?.0.parse().ok());
+    let address = lines.find_map(|line| line.trim().strip_prefix("admin")?.trim().strip_prefix("http://")?.split_once('/')?.0.parse().ok());
     std::thread::spawn(move || lines.for_each(drop));
     address.expect("it says where")
 }
