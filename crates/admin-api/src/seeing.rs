@@ -37,9 +37,9 @@ pub struct Seen {
     pub sites: Vec<String>,
     /// Sums over everything.
     pub totals: Totals,
-    /// The same sums by what the cache did: `hit`, `updating`, `stale`, `revalidated`, `expired`, `miss`, `bypass`, `none`.
+    /// Holds the same sums by what the cache did: `hit`, `updating`, `stale`, `revalidated`, `expired`, `miss`, `bypass`, `none`.
     pub by_result: Vec<Line>,
-    /// The same sums by class of content: `document`, `feed`, `script`, `style`, `picture`, `media`, `api`, `other`.
+    /// Holds the same sums by class of content: `document`, `feed`, `script`, `style`, `picture`, `media`, `api`, `other`.
     pub by_class: Vec<Line>,
     /// How long responses took, by what the cache did.
     pub latencies: Vec<Latency>,
@@ -99,7 +99,7 @@ pub struct Totals {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Line {
-    /// What they have in common.
+    /// Names what they have in common.
     pub name: String,
     /// Requests that have ended.
     pub requests: u64,
@@ -227,9 +227,9 @@ pub struct PurgeLine {
     pub at: u64,
     /// The site; empty if it covered all.
     pub site: String,
-    /// Who made the order, in words: `the admin API`, `Ghost, in an answer to an editor`, `a POST to /wp-comments-post.php`.
+    /// Says who made the order, in words: `the admin API`, `Ghost, in an answer to an editor`, `a POST to /wp-comments-post.php`.
     pub by: String,
-    /// What it covered, in words.
+    /// Says what it covered, in words.
     pub covered: String,
     /// How many stored responses it covered; `None` if that was not counted.
     pub count: Option<u64>,
@@ -257,9 +257,9 @@ pub struct Outage {
 pub struct AlertLine {
     /// Its name: `origin-down`, `hit-ratio`, `certificate`, `disk`, `server-errors`.
     pub name: String,
-    /// What it is about: a site, a certificate's name; empty for the whole server.
+    /// Names what it is about: a site, or a certificate; empty for the whole server.
     pub about: String,
-    /// What is wrong, in a sentence.
+    /// Says what is wrong, in a sentence.
     pub text: String,
     /// When it began, in milliseconds since the epoch.
     pub from: u64,

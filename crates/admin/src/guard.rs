@@ -339,7 +339,7 @@ mod tests {
         let local = Browser::signed_in("127.0.0.1:9180", "http://127.0.0.1:9180");
         let open = Browser::signed_in("0.0.0.0:9180", "https://admin.example");
         let cases = [
-            // What it is for: on loopback, and elsewhere.
+            // What is let through. The numbers are the refusals on loopback, and elsewhere.
             ("GET /status|Host: HOST|Cookie: COOKIE", 0, 0),
             ("GET /status|Host: HOST|Cookie: a=b; COOKIE", 0, 0),
             ("GET /status|Host: HOST|Cookie: a=b|Cookie: COOKIE", 0, 0),

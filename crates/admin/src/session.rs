@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(sessions.must_wait(guesser, later + Duration::from_secs(3600)), None);
         sessions.was_right(guesser);
         assert_eq!(sessions.must_wait(guesser, later), None);
-        // Of IPv6, a client has a whole network.
+        // A client of IPv6 has a whole network.
         for host in (0..).take(WRONG_AT_ONCE as usize) {
             sessions.was_wrong(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]), begun);
         }

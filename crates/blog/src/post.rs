@@ -104,7 +104,7 @@ pub(crate) struct Post {
     pub(crate) feed_fingerprint: u128,
     /// A number that differs if the words of the text do.
     pub(crate) words_fingerprint: u128,
-    /// What is at the end of the links of the text.
+    /// Lists what is at the end of the links of the text.
     pub(crate) asked: Arc<Asked>,
     /// What else the author set.
     pub(crate) front: FrontMatter,
