@@ -23,6 +23,9 @@ pub struct PurgeDone {
     pub complete: bool,
     /// Describes what the purge covered, in words for the operator.
     pub covered: String,
+    /// How far it went, where there are other machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<crate::Spread>,
 }
 
 /// Why a purge did not happen: the operator named something that is no URL, or that this server does not have.

@@ -76,7 +76,7 @@ impl Console for Fake {
         }
         let mut purges = self.purges.lock().expect("no panic");
         purges.push(order.clone());
-        Ok(PurgeDone { generation: purges.len() as u64, variants: None, complete: true, covered: "that".to_owned() })
+        Ok(PurgeDone { generation: purges.len() as u64, variants: None, complete: true, covered: "that".to_owned(), spread: None })
     }
 
     fn origins(&self) -> Vec<OriginHealth> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Clock, Refilling, Store,
+    Clock, Fence, Refilling, Store,
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
@@ -39,6 +39,8 @@ pub struct Shared {
     pub store: Store,
     /// The time.
     pub clock: Clock,
+    /// Whether what is stored may be shown although other machines may have purged it.
+    pub fence: Fence,
     /// Which sites a purge can name, who may send one, and how many there were.
     pub purging: Purging,
     /// The signals of origins that say what has changed.
@@ -98,6 +100,7 @@ impl Shared {
         Self {
             store: Store::open(options, disk),
             clock,
+            fence: Fence::default(),
             purging: Purging::default(),
             signalled: Signalled::default(),
             refilling: Refilling::default(),

@@ -210,6 +210,7 @@ impl Console for ServerConsole {
             variants: receipt.variants,
             complete: receipt.complete,
             covered: receipt.in_words(),
+            spread: None,
         })
     }
 

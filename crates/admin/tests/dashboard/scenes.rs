@@ -585,7 +585,13 @@ impl Console for Fake {
             return Err(PurgeRefused::new("nothing has the tag unknown"));
         }
         self.purges.lock().expect("no panic").push(order.clone());
-        Ok(PurgeDone { generation: 7, variants: Some(3), complete: true, covered: self.text(0, "https://shop.example/product/tide-clock") })
+        Ok(PurgeDone {
+            generation: 7,
+            variants: Some(3),
+            complete: true,
+            covered: self.text(0, "https://shop.example/product/tide-clock"),
+            spread: None,
+        })
     }
 
     fn warm(&self, command: &WarmCommand) -> Result<(), WarmRefused> {

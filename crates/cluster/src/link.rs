@@ -1,0 +1,105 @@
+//! The connections to Valkey or Redis: the only room that knows its protocol.
+//!
+//! All keys begin with `seawall:{NAME}:`, so that a cluster keeps them on one shard, and all but the stream expire. A key is:
+//!
+//! | key | what |
+//! |---|---|
+//! | `purges` | the stream: entries of purges, trimmed at [`ENTRIES_MAX`](crate::stream::ENTRIES_MAX) |
+//! | `machines` | a hash: machine by name; and `born`, a random word of whoever made the hash |
+//! | `confirmed` | a stream of confirmations, which only makes acknowledgements quicker; trimmed |
+//! | `shelf:...` | sealed values: certificates, tickets, limits |
+//! | `tier:...` | stored responses |
+//! | `lock:...` | who fetches or orders right now; with an expiry |
+
+use std::{collections::BTreeMap, time::Instant};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::stream::{Entry, EntryId, Made, Position, Run};
+
+/// What a machine says of itself in the hash of machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// The session of its process.
+    pub session: String,
+    /// A number that each round raises: whoever sees it rise knows that the machine is alive.
+    pub beat: u64,
+    /// The last entry that it has applied, all before it included.
+    pub confirmed: EntryId,
+    /// Its lease, in milliseconds.
+    pub lease_ms: u64,
+    /// The version of Seawall.
+    pub version: String,
+    /// Whether it had a lease when it wrote this.
+    pub leased: bool,
+}
+
+/// What one step of the server found, in which nothing else happened: the machine was written among the members, and the stream was read.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// When the question was sent: before its first byte was written. A lease counts from here.
+    pub sent: Instant,
+    /// The run of the server.
+    pub run: Run,
+    /// Whether the position that was asked about is in the stream, made by whom it should be. Also `false` if none was given.
+    pub continuous: bool,
+    /// The entries after the position, oldest first, at most so many as were asked for; none if it was not continuous.
+    pub entries: Vec<Entry>,
+    /// The last entry of the stream.
+    pub end: Entry,
+    /// All machines by name, this one included as it has just been written.
+    pub members: BTreeMap<String, Member>,
+    /// The word of whoever made the hash of machines: another one means that members were forgotten.
+    pub born: String,
+    /// The number of replicas that have taken over this machine's entry in the hash, where the server has replicas and that was asked for.
+    pub replicated: bool,
+}
+
+/// What appending entries came to: one step of the server, too.
+#[derive(Debug, Clone)]
+pub struct Appended {
+    /// When the reply was here. The lease of whoever does not know of the entries ends before this and the lease.
+    pub replied: Instant,
+    /// The run of the server.
+    pub run: Run,
+    /// The ids of the entries, in the order in which they were given.
+    pub ids: Vec<EntryId>,
+    /// All machines that were registered in that step.
+    pub members: BTreeMap<String, Member>,
+    /// The word of whoever made the hash of machines.
+    pub born: String,
+    /// Whether so many replicas have the entries as the options want.
+    pub replicated: bool,
+}
+
+/// What the waiting connection was woken by.
+#[derive(Debug, Clone, Default)]
+pub struct Woken {
+    /// Whether there are entries that were not there when the waiting began.
+    pub entries: bool,
+    /// Confirmations: a machine's name, its session, and the last entry that it has applied.
+    pub confirmations: Vec<(String, String, EntryId)>,
+}
+
+/// A question for a [`Round`].
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    /// The name of this machine.
+    pub name: &'a str,
+    /// What it says of itself.
+    pub member: &'a Member,
+    /// Up to where it has applied the stream.
+    pub position: Option<&'a Position>,
+    /// The most entries that it takes.
+    pub entries_max: usize,
+}
+
+/// An entry to be appended.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// Who made it.
+    pub made: Made,
+    /// The order, as JSON under the seal.
+    pub sealed: Bytes,
+}

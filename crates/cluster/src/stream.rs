@@ -1,0 +1,94 @@
+//! The stream of purges: ids, positions and entries, as values.
+
+use std::{fmt, str::FromStr};
+
+use policy::purge::Order;
+use serde::{Deserialize, Serialize};
+
+/// The most entries that the stream keeps. Whoever has fallen behind further cannot know what was purged.
+pub const ENTRIES_MAX: usize = 65_536;
+/// The version of what is written into an entry. A machine that meets another one treats it as a purge of everything.
+pub const VERSION: u32 = 1;
+
+/// The id of an entry, as the server gave it: it only rises within a stream. It has milliseconds of the server's wall clock in it, which are
+/// never compared with any clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct EntryId {
+    /// The first number.
+    pub millis: u64,
+    /// The second number.
+    pub sequence: u64,
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.millis, self.sequence)
+    }
+}
+
+/// A text that is no id of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is no id of an entry, such as 1700000000000-0")]
+pub struct BadEntryId;
+
+impl FromStr for EntryId {
+    type Err = BadEntryId;
+
+    fn from_str(text: &str) -> Result<Self, BadEntryId> {
+        let (millis, sequence) = text.split_once('-').ok_or(BadEntryId)?;
+        let number = |digits: &str| digits.parse().map_err(|_| BadEntryId);
+        Ok(Self { millis: number(millis)?, sequence: number(sequence)? })
+    }
+}
+
+/// A run of the server, from its start to its end: its `run_id`. A restarted server, another primary and a restored dump have another one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Run(pub String);
+
+/// Who made an entry, and its number among all that this machine has made since it was started: by it, twice is once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Made {
+    /// The session of the machine: random for each start of the process.
+    pub session: String,
+    /// The number.
+    pub number: u64,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The stream begins here: a position always names an entry that exists.
+    Begun,
+    /// A purge.
+    Purge(Order),
+    /// What this version cannot read, or what does not bear this cluster's seal: in words. The machine that meets it treats it as a purge of
+    /// everything (softly) if another version wrote it under the seal, and leaves it out if it bears no seal.
+    Unreadable {
+        /// Whether it bears the seal of this cluster.
+        sealed: bool,
+        /// Why it cannot be read.
+        why: String,
+    },
+}
+
+/// An entry of the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its id.
+    pub id: EntryId,
+    /// Who made it; `None` if that cannot be read.
+    pub made: Option<Made>,
+    /// What it says.
+    pub said: Said,
+}
+
+/// Up to where a machine has applied the stream. It is kept with the disk tier, so that a restarted machine can go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The run of the server.
+    pub run: Run,
+    /// The last entry applied.
+    pub id: EntryId,
+    /// The maker of that entry, as ids could come again in a stream that was made anew.
+    pub made: Option<Made>,
+}
