@@ -17,6 +17,7 @@ pub mod link;
 mod local;
 pub mod machine;
 mod run;
+pub mod shelf;
 pub mod stream;
 
 pub use self::{

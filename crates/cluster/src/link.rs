@@ -11,12 +11,37 @@
 //! | `tier:...` | stored responses |
 //! | `lock:...` | who fetches or orders right now; with an expiry |
 
+mod address;
+mod engine;
+mod error;
+mod examine;
+mod seal;
+mod values;
+mod waiter;
+
 use std::{collections::BTreeMap, time::Instant};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use self::{
+    address::{Address, BadAddress},
+    engine::{Engine, EngineOptions, Link, Server},
+    error::LinkError,
+    examine::Examination,
+    seal::{BadSecret, Seals, Secret},
+    values::{Value, Values},
+    waiter::Waiter,
+};
 use crate::stream::{Entry, EntryId, Made, Position, Run};
+
+/// The most bytes that an entry may have under its seal. A longer order is to be split by what it covers. With all entries as long as this, the
+/// stream takes 1 GiB of the server's memory; with those of a few hundred bytes that there usually are, 20 MiB.
+pub const ENTRY_BYTES_MAX: usize = 16 * 1024;
+/// The most entries that one round reads, and that are appended in one step: so many of the longest are far from [`REPLY_BYTES_MAX`].
+pub const ENTRIES_AT_ONCE_MAX: usize = 128;
+/// The most bytes that one reply of the server may have. A longer one ends the connection before it is read.
+pub const REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Up to where a machine has applied a stream, as it tells the others. Ids of another run or of another hash of machines say nothing: a stream
 /// that was made anew could give the same ones again.
@@ -72,8 +97,11 @@ pub struct Round {
     pub entries: Vec<Entry>,
     /// The last entry of the stream.
     pub end: Entry,
-    /// All machines by their fields, this one included as it has just been written.
+    /// All machines by their fields, this one included as it has just been written. One that another version wrote under the seal, and that cannot
+    /// be read, has the longest lease.
     pub members: BTreeMap<String, Member>,
+    /// The fields among the machines that do not bear this cluster's seal.
+    pub strangers: Vec<Stranger>,
     /// The word of whoever made the hash of machines: another one means that members were forgotten.
     pub born: String,
     /// The number of replicas that have taken over this machine's entry in the hash, where the server has replicas and that was asked for.
@@ -92,10 +120,22 @@ pub struct Appended {
     pub ids: Vec<EntryId>,
     /// All machines that were registered in that step, by their fields.
     pub members: BTreeMap<String, Member>,
+    /// The fields among the machines that do not bear this cluster's seal. One of them may be a machine that serves the same sites with another
+    /// secret: it refuses the entries, and nothing holds there.
+    pub strangers: Vec<Stranger>,
     /// The word of whoever made the hash of machines.
     pub born: String,
     /// Whether so many replicas have the entries as the options want.
     pub replicated: bool,
+}
+
+/// A field among the machines that does not bear the seal of this cluster: a machine with another secret, or garbage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// Its name: what the field is called.
+    pub name: String,
+    /// What was written there.
+    pub written: Bytes,
 }
 
 /// What the waiting connection was woken by.
@@ -116,7 +156,7 @@ pub struct Ask<'a> {
     pub member: &'a Member,
     /// Up to where it has applied the stream.
     pub position: Option<&'a Position>,
-    /// The most entries that it takes.
+    /// The most entries that it takes; never more than [`ENTRIES_AT_ONCE_MAX`].
     pub entries_max: usize,
 }
 
