@@ -29,6 +29,8 @@ use crate::{
 
 /// For how long a purge is waited for beyond the lease: a slow round trip, and the end of a deadline.
 pub const PATIENCE: Duration = Duration::from_millis(1500);
+/// How often the log says that entries are refused.
+const REFUSALS_EVERY: Duration = Duration::from_secs(60);
 /// How many of the latest entries are remembered by their ids, to say how far behind another machine is.
 const RECENT_MAX: usize = 1024;
 
@@ -131,6 +133,7 @@ pub struct Machine {
     seen: Seen,
     recent: VecDeque<EntryId>,
     counts: Counts,
+    refusal_told: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -162,6 +165,7 @@ impl Machine {
             seen: Seen::default(),
             recent: VecDeque::new(),
             counts: Counts::default(),
+            refusal_told: None,
             settings,
         }
     }
@@ -211,7 +215,7 @@ impl Machine {
         self.is_reached = true;
         self.others.learn(&self.field, round.run.clone(), &round.born, &round.members, &round.strangers, now);
         let before = self.position.clone();
-        let is_at_end = if round.continuous { self.go_on(&round, &mut acts) } else { self.begin_anew(&round, &mut acts) };
+        let is_at_end = if round.continuous { self.go_on(&round, now, &mut acts) } else { self.begin_anew(&round, &mut acts) };
         self.confirmed =
             self.position.as_ref().map(|position| Confirmed { run: round.run.clone(), born: round.born.clone(), id: position.id });
         if self.position != before {
@@ -223,15 +227,15 @@ impl Machine {
             self.round_at = now;
         }
         self.grant(&round, is_at_end, now, &mut acts);
-        self.orders.reached(now);
+        self.orders.reached();
         acts.extend(self.time(now));
         acts
     }
 
     /// Applies the entries after the position. Returns whether that is all of them.
-    fn go_on(&mut self, round: &Round, acts: &mut Vec<Act>) -> bool {
+    fn go_on(&mut self, round: &Round, now: Instant, acts: &mut Vec<Act>) -> bool {
         for entry in &round.entries {
-            self.take(entry, acts);
+            self.take(entry, now, acts);
             self.position = Some(Position { run: round.run.clone(), id: entry.id, made: entry.made.clone() });
         }
         self.position.as_ref().is_some_and(|position| position.id == round.end.id)
@@ -255,7 +259,7 @@ impl Machine {
         true
     }
 
-    fn take(&mut self, entry: &Entry, acts: &mut Vec<Act>) {
+    fn take(&mut self, entry: &Entry, now: Instant, acts: &mut Vec<Act>) {
         self.remember(entry.id);
         match &entry.said {
             Said::Begun => {}
@@ -263,7 +267,14 @@ impl Machine {
                 acts.push(Act::Doubt(format!("an entry of another version was taken as a purge of everything: {why}")));
                 self.counts.applied += 1;
             }
-            Said::Unreadable { sealed: false, .. } => self.counts.refused += 1,
+            Said::Unreadable { sealed: false, why } => {
+                self.counts.refused += 1;
+                if self.refusal_told.is_none_or(|told| now >= told + REFUSALS_EVERY) {
+                    self.refusal_told = Some(now);
+                    let count = self.counts.refused;
+                    acts.push(Act::Warn(format!("entry {} of the stream of purges was left out ({count} since the start): {why}", entry.id)));
+                }
+            }
             Said::Purge(_) if self.is_own(entry) || !self.seen.is_new(entry.made.as_ref()) => {}
             Said::Purge(order) => {
                 acts.push(Act::Apply(order.clone()));
@@ -340,6 +351,17 @@ impl Machine {
         why
     }
 
+    /// Takes note of a new connection: a round is due.
+    pub fn connected(&mut self, now: Instant) {
+        self.round_at = now;
+    }
+
+    /// Returns why there is no lease, or what failed last.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
     /// Takes note of a round, an append or a connection that failed.
     pub fn failed(&mut self, why: &str, now: Instant) -> Vec<Act> {
         self.is_reached = false;
@@ -350,7 +372,8 @@ impl Machine {
 
     /// Takes an order that was carried out here before. The ticket is told how far it went.
     pub fn purge(&mut self, order: Order, now: Instant) -> (Ticket, Vec<Act>) {
-        let (ticket, acts) = self.orders.add(order, now);
+        let (ticket, mut acts) = self.orders.add(order, now);
+        acts.extend(self.time(now));
         (ticket, acts)
     }
 
@@ -360,7 +383,7 @@ impl Machine {
         self.orders.batch(now)
     }
 
-    /// Returns when orders can be appended, if there are any and none is on its way.
+    /// Returns when orders are to be appended again, if there are any, none is on its way, and the last time failed.
     #[must_use]
     pub fn batch_at(&self) -> Option<Instant> {
         self.orders.batch_at()
@@ -410,7 +433,7 @@ impl Machine {
     #[must_use]
     pub fn time_at(&self, now: Instant) -> Option<Instant> {
         let lease = self.lease_until;
-        let orders = self.orders.time_at(&self.others, now);
+        let orders = self.orders.time_at(now);
         [lease, orders].into_iter().flatten().min()
     }
 

@@ -190,12 +190,7 @@ impl Orders {
     }
 
     pub(super) fn batch_at(&self) -> Option<Instant> {
-        // Any time that is over will do for "at once".
-        (self.in_flight == 0 && !self.unsent.is_empty()).then_some(self.retry_at).flatten()
-    }
-
-    pub(super) fn is_ready(&self, now: Instant) -> bool {
-        self.in_flight == 0 && !self.unsent.is_empty() && self.retry_at.is_none_or(|at| at <= now)
+        if self.in_flight == 0 && !self.unsent.is_empty() { self.retry_at } else { None }
     }
 
     /// Takes note that the server answers again.
@@ -279,8 +274,12 @@ impl Orders {
             (None, true) => "too few replicas of the server have it; it is sent again until they do".to_owned(),
             (None, false) => "the server has not taken it yet; it is sent again until it does".to_owned(),
         };
+        // All have the same patience, so the first one's ends first.
+        let is_time = self.askers.values().flatten().next().is_some_and(|asker| now >= asker.limit);
+        if !is_time && lost.is_none() {
+            return;
+        }
         let mut told = 0;
-        // They came in the order of their numbers, so the first one who must wait on ends the search; those who are thorough are few.
         self.askers.retain(|_, askers| {
             askers.retain(|asker| {
                 let is_told = now >= asker.limit || lost.is_some() && !asker.is_thorough;
@@ -295,10 +294,10 @@ impl Orders {
         self.tickets -= told;
     }
 
-    pub(super) fn time_at(&self, others: &Others, now: Instant) -> Option<Instant> {
-        let unsent = self.askers.values().flatten().map(|asker| asker.limit);
-        let sent = self.batches.iter().flat_map(|batch| batch.time_at(others));
-        unsent.chain(sent).filter(|at| *at > now).min()
+    pub(super) fn time_at(&self, now: Instant) -> Option<Instant> {
+        let unsent = self.askers.values().flatten().next().map(|asker| asker.limit);
+        let sent = self.batches.iter().flat_map(Batch::times).filter(|at| *at > now);
+        sent.chain(unsent).min()
     }
 
     pub(super) fn pending(&self) -> usize {
@@ -340,9 +339,12 @@ impl Batch {
     }
 
     /// Returns when something may be known that is not known now.
-    fn time_at(&self, _others: &Others) -> impl Iterator<Item = Instant> {
+    fn times(&self) -> impl Iterator<Item = Instant> {
         let hold = self.waits.iter().map(|wait| wait.hold).max().unwrap_or_default();
-        let askers = self.askers.iter().flat_map(move |asker| [asker.limit, asker.ordered + passed(hold)]);
+        // They ordered one after another, and those of a kind have the same patience, so the first one's time comes first.
+        let first = move |is_thorough| self.askers.iter().find(|asker| asker.is_thorough == is_thorough);
+        let askers = [first(false), first(true)].into_iter().flatten();
+        let askers = askers.flat_map(move |asker| [asker.limit, asker.ordered + passed(hold)]);
         self.waits.iter().map(|wait| wait.lease_by).chain([self.complete_at]).chain(askers)
     }
 }
