@@ -418,7 +418,7 @@ mod invalidation {
     #[test]
     fn one_writer_does_not_split_the_crowds_on_other_pages() {
         let store = store(1 << 20);
-        let join = |url: &str| store.join_for(store.hash(url.as_bytes()), url.as_bytes(), (SITE, url.as_bytes()));
+        let join = |url: &str| store.join_for(store.hash(url.as_bytes()), url.as_bytes(), (SITE, url.as_bytes()), Moment::default());
         let (Joined::Lead(other), Joined::Lead(own)) = (join("h/other"), join(PATH)) else { panic!("nobody else leads") };
         invalidate(&store);
         assert!(matches!(join("h/other"), Joined::Follow(_)));
