@@ -15,7 +15,7 @@ use axum::{
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
     http::{
-        HeaderMap, HeaderValue, Uri,
+        HeaderMap, HeaderValue, StatusCode, Uri,
         header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::{self, Next},

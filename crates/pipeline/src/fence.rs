@@ -211,3 +211,102 @@ impl fmt::Debug for Fence {
         f.debug_struct("Fence").field("until", &self.until).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+
+    use policy::purge::What;
+
+    use super::*;
+
+    struct Others;
+
+    impl Machines for Others {
+        fn purged(&self, _: &Order) -> Acknowledgement {
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                Spread { everywhere: true, ..Spread::default() }
+            })
+        }
+    }
+
+    const HOLD: Duration = Duration::from_secs(5);
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(1_000_000 + millis)
+    }
+
+    fn joined() -> Fence {
+        let fence = Fence::default();
+        fence.join(Box::new(Others), HOLD);
+        fence
+    }
+
+    #[test]
+    fn a_machine_that_stands_alone_shows_everything() {
+        let fence = Fence::default();
+        fence.lease(at(0));
+        fence.give_up();
+        assert!(fence.holds(at(1)) && fence.shows(at(1), Timestamp::default()));
+        assert_eq!(fence.moment(at(1)), Moment { now: at(1).as_millis(), since: 0 });
+    }
+
+    #[test]
+    fn a_lease_ends_by_itself_and_is_never_shortened() {
+        let fence = joined();
+        assert!(!fence.holds(at(0)), "nobody has given one");
+        fence.lease(at(2_000));
+        fence.lease(at(1_000));
+        assert_eq!([0, 1_999, 2_000].map(|now| fence.holds(at(now))), [true, true, false]);
+        fence.give_up();
+        assert!(!fence.holds(at(0)));
+    }
+
+    /// Exactly what may be shown is followed, too.
+    #[test]
+    fn in_doubt_is_shown_what_was_asked_for_less_than_the_hold_ago() {
+        let fence = joined();
+        for (asked, expected) in [(0, false), (1_000, false), (1_001, true), (6_000, true)] {
+            assert_eq!(fence.shows(at(6_000), at(asked)), expected, "{asked}");
+            assert_eq!(at(asked).as_millis() >= fence.moment(at(6_000)).since, expected, "{asked}");
+        }
+        assert!(!fence.shows(at(6_000), Timestamp::default()), "what another process asked for");
+        fence.lease(at(7_000));
+        assert!(fence.shows(at(6_000), at(0)));
+        assert_eq!(fence.moment(at(6_000)).since, 0);
+    }
+
+    /// Those who come in the same moment are one crowd even then.
+    #[test]
+    fn without_a_hold_everything_is_validated_and_a_crowd_is_one() {
+        let fence = Fence::default();
+        fence.join(Box::new(Others), Duration::ZERO);
+        assert!(!fence.shows(at(5), at(5)));
+        assert_eq!(fence.moment(at(5)), Moment { now: at(5).as_millis(), since: at(5).as_millis() });
+    }
+
+    #[tokio::test]
+    async fn an_answer_waits_for_all_purges_that_it_has_caused() {
+        let order = Order::by_operator(What::Everything, true);
+        let caused = Caused::default();
+        caused.add(Fence::default().purged(&order));
+        assert_eq!(caused.known().await, None, "there are no other machines");
+        for _ in 0..2 {
+            caused.add(joined().purged(&order));
+        }
+        assert_eq!(caused.known().await, Some(true));
+        caused.add(joined().purged(&order));
+        caused.add(Elsewhere(Some(Box::pin(future::ready(Spread::default())))));
+        assert_eq!(caused.known().await, Some(false));
+    }
+
+    #[test]
+    fn a_thread_waits_for_an_answer_from_another_one() {
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        let elsewhere = Elsewhere(Some(Box::pin(async { answered.await.expect("an answer") })));
+        let waiting = thread::spawn(|| elsewhere.wait());
+        answer.send(Spread { took_ms: 7, ..Spread::default() }).expect("it waits");
+        assert_eq!(waiting.join().expect("no panic").map(|spread| spread.took_ms), Some(7));
+    }
+}

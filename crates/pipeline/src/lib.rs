@@ -46,6 +46,7 @@ mod site;
 mod stale;
 mod views;
 
+pub use admin_api::Spread;
 pub use admission::https::{Https, Redirect};
 pub use admission::password::Auth;
 pub use admission::schedule::Schedule;
