@@ -64,7 +64,15 @@ impl Joined {
         // What is kept there is judged by the position, and the other way round.
         let dir = dir.filter(|_| shared.store.usage().disk != DiskState::Off);
         let position = dir.and_then(|dir| read(dir, &settings.name));
-        let options = options(settings, position)?;
+        let options = Options {
+            engine: engine(settings)?,
+            cluster: settings.name.clone(),
+            machine: settings.machine.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            lease: settings.lease,
+            doubt_hold: settings.doubt_hold,
+            position,
+        };
         let weak = Arc::downgrade(shared);
         let positions = dir.map(|dir| Positions::start(dir.to_owned(), settings.name.clone(), Weak::clone(&weak))).transpose()?;
         let here = Here { shared: weak, slot: positions.as_ref().map(|positions| Arc::clone(&positions.slot)) };
@@ -97,24 +105,17 @@ impl Joined {
     }
 }
 
-/// Returns what the cluster needs to know.
-fn options(settings: &settings::Cluster, position: Option<Position>) -> anyhow::Result<Options> {
+/// Returns the server of a cluster, to which nothing is sent yet.
+fn engine(settings: &settings::Cluster) -> anyhow::Result<Engine> {
     let authorities = settings.ca_file.as_ref().map(|path| fs::read(path).with_context(|| format!("cannot read {}", path.display())));
-    Ok(Options {
-        engine: EngineOptions {
-            address: settings.address.clone(),
-            cluster: settings.name.clone(),
-            secret: Secret::new(&settings.secret)?,
-            replicas: settings.replicas,
-            deadline: (settings.lease / 2).min(DEADLINE),
-            authorities: authorities.transpose()?,
-        },
-        machine: settings.machine.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        lease: settings.lease,
-        doubt_hold: settings.doubt_hold,
-        position,
-    })
+    Ok(Engine::new(EngineOptions {
+        address: settings.address.clone(),
+        cluster: settings.name.clone(),
+        secret: Secret::new(&settings.secret)?,
+        replicas: settings.replicas,
+        deadline: (settings.lease / 2).min(DEADLINE),
+        authorities: authorities.transpose()?,
+    })?)
 }
 
 /// Looks at the server of a cluster, for `seawall check`. It takes some seconds at most.
@@ -123,10 +124,8 @@ fn options(settings: &settings::Cluster, position: Option<Position>) -> anyhow::
 /// When it cannot be reached, in words.
 pub(crate) fn examine(settings: &settings::Cluster) -> anyhow::Result<Examination> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let engine = Engine::new(options(settings, None)?.engine)?;
-        Ok(tokio::time::timeout(LOOK, engine.examine()).await.context("it does not answer in time")??)
-    })
+    let engine = engine(settings)?;
+    runtime.block_on(async { Ok(tokio::time::timeout(LOOK, engine.examine()).await.context("it does not answer in time")??) })
 }
 
 /// What has become of purges that were told to the other machines, since the start.
@@ -201,19 +200,23 @@ struct Here {
 impl Local for Here {
     fn apply(&self, order: &Order) -> Result<(), String> {
         let Some(shared) = self.shared.upgrade() else { return Ok(()) };
-        shared.apply(order);
+        // What is served nowhere here cannot be shown here either.
+        if let Err(why) = shared.apply(order) {
+            tracing::debug!(%why, "a purge of another machine was left out in part");
+        }
         Ok(())
     }
 
     fn doubt(&self, why: &str) {
-        let Some(shared) = self.shared.upgrade() else { return };
-        tracing::warn!("what is stored here is validated before it is shown again: {why}");
-        shared.store.doubt();
+        if let Some(shared) = self.shared.upgrade() {
+            shared.doubt(why);
+        }
     }
 
     fn lease(&self, until: Instant) {
-        let Some(shared) = self.shared.upgrade() else { return };
-        shared.fence.lease(shared.clock.at(until));
+        if let Some(shared) = self.shared.upgrade() {
+            shared.fence.lease(shared.clock.at(until));
+        }
     }
 
     fn give_up(&self) {

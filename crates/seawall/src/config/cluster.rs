@@ -182,7 +182,7 @@ impl Resolver<'_> {
         let said = self.said(&file.lease);
         let lease = self.within("lease", said, seconds(2), Period(Duration::from_millis(500))..=seconds(30)).0;
         let said = self.said(&file.doubt_hold);
-        let doubt_hold = self.within("doubt_hold", said, seconds(5), seconds(0)..=seconds(3600)).0;
+        let doubt_hold = self.within("doubt_hold", said, seconds(5), seconds(0)..=seconds(30)).0;
         let said = self.said(&file.replicas);
         let replicas = self.within("replicas", said, Count(0), Count(0)..=Count(16)).0;
         let said = self.said(&file.tier_memory);

@@ -1080,7 +1080,7 @@ pub struct Cluster {
     /// Default: `"2s"`.
     pub lease: Given<Period>,
 
-    /// How long a page stays fresh that the origin has confirmed while the machine is in doubt, which is when it has no lease; up to 1h. It is what the
+    /// How long a page stays fresh that the origin has confirmed while the machine is in doubt, which is when it has no lease; up to 30s. It is what the
     /// origin gets to do while the server is gone: each page that is asked for is validated once in this time. While the origin answers, nobody sees a page
     /// that was purged longer than `lease` and this time ago.
     ///
