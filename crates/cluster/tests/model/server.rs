@@ -15,7 +15,7 @@ pub(crate) struct Kept {
     stream: Option<VecDeque<Entry>>,
     last: EntryId,
     pub(crate) members: BTreeMap<String, Member>,
-    born: Option<String>,
+    pub(crate) born: Option<String>,
 }
 
 /// A server.
