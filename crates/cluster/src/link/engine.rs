@@ -126,8 +126,8 @@ impl Link {
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn confirm(&self, name: &str, session: &str, id: EntryId) -> Result<(), LinkError> {
-        let _ = (name, session, id);
+    pub async fn confirm(&self, field: &str, confirmed: &super::Confirmed) -> Result<(), LinkError> {
+        let _ = (field, confirmed);
         todo!()
     }
 
@@ -144,8 +144,8 @@ impl Link {
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn remove_member_of(&self, name: &str, session: &str) -> Result<bool, LinkError> {
-        let _ = (name, session);
+    pub async fn remove_member(&self, field: &str) -> Result<bool, LinkError> {
+        let _ = field;
         todo!()
     }
 

@@ -126,9 +126,14 @@ pub(crate) struct World {
     dumps: Vec<Kept>,
     /// The version of each page at the origin.
     origin: Vec<u64>,
-    /// What must at least be shown, as it was said to hold everywhere.
+    /// What must at least be shown by whoever has a lease, as it was said to hold everywhere.
     everywhere: Vec<u64>,
+    /// What must at least be shown in doubt, by machine: of one that the server has never heard of, or of which it has lost every trace, nobody
+    /// can know whether it has fetched something just before.
+    everywhere_known: Vec<Vec<u64>>,
     taken: Vec<Vec<Taken>>,
+    /// Which machines the server knew of when it took a purge, by the purger, its process, and the number of the purge.
+    known: BTreeMap<(usize, u32, u64), Vec<bool>>,
     replicas: u32,
     keep: usize,
     entries_max: usize,
@@ -175,12 +180,14 @@ impl World {
             now: 0,
             sequence: 0,
             queue: BinaryHeap::new(),
-            sites,
             servers: vec![server],
             dumps: vec![Kept::default()],
             origin: vec![1; pages],
             everywhere: vec![0; pages],
+            everywhere_known: vec![vec![0; pages]; sites.len()],
+            sites,
             taken: (0..pages).map(|_| Vec::new()).collect(),
+            known: BTreeMap::new(),
             replicas: u32::from(rng.u8(..3) == 0),
             keep: [4, 16, 1000][rng.usize(..3)],
             entries_max: [1, 3, 128][rng.usize(..3)],
@@ -496,6 +503,12 @@ impl World {
                     if self.broken == Broken::Lists {
                         appended.born.clear();
                     }
+                    let known: Vec<bool> = self.sites.iter().map(|site| site.is_known).collect();
+                    let process = self.sites[site].process;
+                    for (made, _) in &orders {
+                        let before = self.known.entry((site, process, made.number)).or_insert_with(|| known.clone());
+                        before.iter_mut().zip(&known).for_each(|(before, known)| *before &= known);
+                    }
                     if appended.replicated && at == self.servers.len() - 1 {
                         for (made, order) in &orders {
                             self.taken(&made.session, made.number, order);
@@ -553,7 +566,7 @@ impl World {
     /// Notes the purges of this process whose entry is in the stream: from here on, others must hear of them in time.
     fn taken(&mut self, session: &str, number: u64, order: &Order) {
         let _ = (session, number);
-        let pages: Vec<Page> = crate::site::covered(order).into_iter().flat_map(|page| page.map_or(0..self.origin.len(), |page| page..page + 1)).collect();
+        let pages = crate::site::covered(order, self.origin.len());
         // The text of the order has the version that the origin had then.
         let version = |page: Page| order.what.iter().find_map(|what| match what {
             What::Tag(tag) => tag.strip_prefix(&format!("version-{page}-")).and_then(|version| version.parse().ok()),
@@ -619,20 +632,26 @@ impl World {
                 Act::Confirm(confirmed) => it.extras.push_back(Extra::Confirm(confirmed)),
                 Act::Remove { field, member } => it.extras.push_back(Extra::Remove(field, member)),
                 Act::Tell(ticket, spread) => {
-                    let wanted = it.tickets.remove(&ticket);
-                    self.told(wanted, &spread);
+                    // Each purge is one order here, so both have the same number.
+                    let (wanted, number) = (it.tickets.remove(&ticket), (site, it.process, ticket.0));
+                    self.told(wanted, number, &spread);
                 }
                 Act::Warn(_) => {}
             }
         }
     }
 
-    fn told(&mut self, wanted: Option<BTreeMap<Page, u64>>, spread: &Spread) {
+    fn told(&mut self, wanted: Option<BTreeMap<Page, u64>>, number: (usize, u32, u64), spread: &Spread) {
         let Some(wanted) = wanted else { return };
+        let known = self.known.get(&number).map_or(&[][..], Vec::as_slice);
         if spread.everywhere {
             self.outcome.everywhere += 1;
             for (page, version) in wanted {
                 self.everywhere[page] = self.everywhere[page].max(version);
+                let known = self.everywhere_known.iter_mut().zip(known).filter(|(_, is_known)| **is_known);
+                for (known, _) in known {
+                    known[page] = known[page].max(version);
+                }
             }
         } else {
             assert!(spread.why.is_some(), "whoever is not told that it holds everywhere is told why");
@@ -664,8 +683,7 @@ impl World {
         self.note(|| format!("web {site}: is told to purge {wanted:?} by {by:?}"));
         let count = self.origin.len();
         let it = &mut self.sites[site];
-        let carried_out = Order { what: wanted.keys().map(|page| What::Tag(format!("page-{page}"))).collect(), ..order.clone() };
-        it.apply(&carried_out, count);
+        it.apply(&order, count);
         let Some(machine) = &mut it.machine else { return };
         let (ticket, acts) = machine.purge(order, now);
         it.tickets.insert(ticket, wanted);
@@ -815,7 +833,7 @@ impl World {
                 let it = &self.sites[site];
                 let Some(version) = it.shows(page, is_leased, now) else { continue };
                 if version < self.everywhere[page] {
-                    if !is_leased && !it.is_known {
+                    if !is_leased && version >= self.everywhere_known[site][page] {
                         self.outcome.unknown += 1;
                         continue;
                     }
