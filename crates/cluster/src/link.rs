@@ -12,24 +12,33 @@
 //! | `lock:...` | who fetches or orders right now; with an expiry |
 
 mod address;
+mod connection;
 mod engine;
 mod error;
 mod examine;
+mod mend;
+mod reply;
 mod seal;
+mod steps;
 mod values;
 mod waiter;
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::seal::random_word;
 pub use self::{
     address::{Address, BadAddress},
-    engine::{Engine, EngineOptions, Link, Server},
+    engine::{Engine, EngineOptions, Server},
     error::LinkError,
     examine::Examination,
     seal::{BadSecret, Seals, Secret},
+    steps::Link,
     values::{Value, Values},
     waiter::Waiter,
 };
@@ -42,6 +51,13 @@ pub const ENTRY_BYTES_MAX: usize = 16 * 1024;
 pub const ENTRIES_AT_ONCE_MAX: usize = 128;
 /// The most bytes that one reply of the server may have. A longer one ends the connection before it is read.
 pub const REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The longest lease that a machine may have.
+pub const LEASE_MAX: Duration = Duration::from_secs(30);
+
+/// The field of an entry.
+const ENTRY: &str = "e";
+/// The field of a confirmation.
+const CONFIRMATION: &str = "c";
 
 /// Up to where a machine has applied a stream, as it tells the others. Ids of another run or of another hash of machines say nothing: a stream
 /// that was made anew could give the same ones again.
@@ -132,8 +148,10 @@ pub struct Appended {
 /// A field among the machines that does not bear the seal of this cluster: a machine with another secret, or garbage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranger {
-    /// Its name: what the field is called.
+    /// Its name, as far as it can be read.
     pub name: String,
+    /// What the field is called.
+    pub field: Bytes,
     /// What was written there.
     pub written: Bytes,
 }

@@ -75,13 +75,45 @@ enum Reply {
 #[derive(Debug)]
 enum Event {
     /// The machine's turn.
-    Turn { site: usize, process: u32 },
-    Connected { site: usize, connection: u64 },
-    Arrives { site: usize, server: usize, connection: u64, number: u64, op: Op },
-    Replies { site: usize, connection: u64, number: u64, reply: Reply },
-    TooLate { site: usize, connection: u64, number: u64 },
-    Wakes { site: usize, process: u32, woken: Woken },
-    Fetched { site: usize, process: u32, page: Page, version: u64, begun: u64, asked: Instant },
+    Turn {
+        site: usize,
+        process: u32,
+    },
+    Connected {
+        site: usize,
+        connection: u64,
+    },
+    Arrives {
+        site: usize,
+        server: usize,
+        connection: u64,
+        number: u64,
+        op: Op,
+    },
+    Replies {
+        site: usize,
+        connection: u64,
+        number: u64,
+        reply: Reply,
+    },
+    TooLate {
+        site: usize,
+        connection: u64,
+        number: u64,
+    },
+    Wakes {
+        site: usize,
+        process: u32,
+        woken: Woken,
+    },
+    Fetched {
+        site: usize,
+        process: u32,
+        page: Page,
+        version: u64,
+        begun: u64,
+        asked: Instant,
+    },
     Visit,
     Fault,
 }
@@ -143,7 +175,6 @@ pub(crate) struct World {
     number: u64,
     outcome: Outcome,
     trace: Option<Vec<String>>,
-    last_run: BTreeMap<usize, String>,
 }
 
 /// Runs one schedule.
@@ -197,7 +228,6 @@ impl World {
             number: 0,
             outcome: Outcome::default(),
             trace: is_traced.then(Vec::new),
-            last_run: BTreeMap::new(),
             rng,
         }
     }
@@ -211,7 +241,8 @@ impl World {
     /// Returns a machine's own time.
     fn local(&self, site: usize) -> Instant {
         let site = &self.sites[site];
-        let drifted = self.now.saturating_add_signed(self.now as i64 / 1_000_000 * site.rate + self.now as i64 % 1_000_000 * site.rate / 1_000_000);
+        let drifted =
+            self.now.saturating_add_signed(self.now as i64 / 1_000_000 * site.rate + self.now as i64 % 1_000_000 * site.rate / 1_000_000);
         self.base + site.ahead + Duration::from_micros(drifted)
     }
 
@@ -260,14 +291,7 @@ impl World {
         self.note(|| format!("web {site} starts as {session} from {position:?}"));
         let it = &mut self.sites[site];
         it.process += 1;
-        let settings = Settings {
-            name: it.name.clone(),
-            session,
-            version: "1".to_owned(),
-            lease: it.lease,
-            doubt_hold: it.hold,
-            position,
-        };
+        let settings = Settings { name: it.name.clone(), session, version: "1".to_owned(), lease: it.lease, doubt_hold: it.hold, position };
         it.machine = Some(Machine::new(settings, now));
         self.turn_at(site, self.now);
     }
@@ -495,7 +519,17 @@ impl World {
                 if current && field == Some(ask.field.as_str()) {
                     self.sites[site].is_known = true;
                 }
-                self.note(|| format!("server {at}: round of {} from {:?}: continuous {}, {} entries, end {}, replicated {}", ask.field, ask.position.map(|p| p.id.to_string()), round.continuous, round.entries.len(), round.end.id, round.replicated));
+                self.note(|| {
+                    format!(
+                        "server {at}: round of {} from {:?}: continuous {}, {} entries, end {}, replicated {}",
+                        ask.field,
+                        ask.position.map(|p| p.id.to_string()),
+                        round.continuous,
+                        round.entries.len(),
+                        round.end.id,
+                        round.replicated
+                    )
+                });
                 Reply::Round(Box::new(round))
             }
             Op::Append(orders) => match server.append(&orders, keep, now_ms, replicas, &mut self.rng) {
@@ -514,7 +548,16 @@ impl World {
                             self.taken(&made.session, made.number, order);
                         }
                     }
-                    self.note(|| format!("server {at}: {} appends {:?}: ids {:?}, members {:?}, replicated {}", site, orders.iter().map(|(made, _)| made.number).collect::<Vec<_>>(), appended.ids.iter().map(ToString::to_string).collect::<Vec<_>>(), appended.members.keys().collect::<Vec<_>>(), appended.replicated));
+                    self.note(|| {
+                        format!(
+                            "server {at}: {} appends {:?}: ids {:?}, members {:?}, replicated {}",
+                            site,
+                            orders.iter().map(|(made, _)| made.number).collect::<Vec<_>>(),
+                            appended.ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                            appended.members.keys().collect::<Vec<_>>(),
+                            appended.replicated
+                        )
+                    });
                     self.wake_all(at, &Woken { entries: true, confirmations: Vec::new() });
                     Reply::Appended(appended)
                 }
@@ -568,10 +611,12 @@ impl World {
         let _ = (session, number);
         let pages = crate::site::covered(order, self.origin.len());
         // The text of the order has the version that the origin had then.
-        let version = |page: Page| order.what.iter().find_map(|what| match what {
-            What::Tag(tag) => tag.strip_prefix(&format!("version-{page}-")).and_then(|version| version.parse().ok()),
-            _ => None,
-        });
+        let version = |page: Page| {
+            order.what.iter().find_map(|what| match what {
+                What::Tag(tag) => tag.strip_prefix(&format!("version-{page}-")).and_then(|version| version.parse().ok()),
+                _ => None,
+            })
+        };
         for page in pages {
             if let Some(version) = version(page) {
                 self.taken[page].push(Taken { version, at: self.now });
@@ -750,7 +795,11 @@ impl World {
         self.servers[server].restart(kept, &mut self.rng);
         self.members_may_be_lost(server);
         for site in 0..self.sites.len() {
-            if self.sites[site].server == server && self.sites[site].machine.is_some() && matches!(self.sites[site].link, Link::Up { .. }) && self.sites[site].frozen_until <= self.now {
+            if self.sites[site].server == server
+                && self.sites[site].machine.is_some()
+                && matches!(self.sites[site].link, Link::Up { .. })
+                && self.sites[site].frozen_until <= self.now
+            {
                 self.lose(site, "the server has gone");
             }
         }
@@ -846,7 +895,11 @@ impl World {
                 let longest = (passed(it.lease) + passed(it.hold)).as_micros() as u64;
                 let late = self.taken[page].iter().find(|taken| taken.version > version && self.now > taken.at + longest);
                 if let Some(late) = late {
-                    let what = format!("web {site} shows version {version} of page {page}, although the server took {} {} ms ago", late.version, (self.now - late.at) / MS);
+                    let what = format!(
+                        "web {site} shows version {version} of page {page}, although the server took {} {} ms ago",
+                        late.version,
+                        (self.now - late.at) / MS
+                    );
                     return self.violation(what);
                 }
             }
@@ -872,7 +925,10 @@ impl World {
                 return self.violation(format!("web {site} still has {pending} purges that are not known to hold everywhere"));
             }
         }
-        let leased: Vec<&str> = (0..self.sites.len()).filter(|site| self.sites[*site].is_leased(self.local(*site))).map(|site| name_of(&self.sites[site].name)).collect();
+        let leased: Vec<&str> = (0..self.sites.len())
+            .filter(|site| self.sites[*site].is_leased(self.local(*site)))
+            .map(|site| name_of(&self.sites[site].name))
+            .collect();
         let mut once = leased.clone();
         once.sort_unstable();
         once.dedup();
