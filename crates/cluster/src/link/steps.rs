@@ -13,7 +13,8 @@ use super::{
     Append, Appended, Ask, CONFIRMATION, ENTRIES_AT_ONCE_MAX, ENTRY, ENTRY_BYTES_MAX, LinkError, Member, Round, Stranger,
     connection::Connection,
     engine::{Engine, Server},
-    mend, reply,
+    mend::mended,
+    reply,
     seal::random_word,
 };
 use crate::stream::{ENTRIES_MAX, Entry, EntryId, Made, Run};
@@ -59,13 +60,13 @@ impl Link {
     /// # Errors
     /// When that did not happen, or is not known to have happened.
     pub async fn round(&self, ask: Ask<'_>) -> Result<Round, LinkError> {
-        if let Some(round) = self.mended(self.try_round(&ask).await).await? {
+        if let Some(round) = mended(&self.engine, self.try_round(&ask)).await? {
             return Ok(round);
         }
         // Two machines may begin it at the same time: a second beginning is an entry without effect.
         let begun = self.engine.seals().begun(Made { session: random_word(), number: 0 });
         self.connection.one(self.add(&begun), self.engine.deadline()).await?;
-        self.mended(self.try_round(&ask).await).await?.ok_or_else(|| self.connection.garbled("the stream that was just begun"))
+        mended(&self.engine, self.try_round(&ask)).await?.ok_or_else(|| self.connection.garbled("the stream that was just begun"))
     }
 
     /// Makes a round, or returns `None` if there is no stream.
@@ -88,7 +89,7 @@ impl Link {
         let sent = Instant::now();
         let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
         let replicated = self.replicated(replies.get(exec + 1))?;
-        let mut results = self.connection.executed(&mut replies, exec)?;
+        let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
         let mut streams = results.drain(3..).map(|result| self.entries(result));
         let Some(end) = streams.next().transpose()?.and_then(|mut last| last.pop()) else { return Ok(None) };
@@ -110,6 +111,10 @@ impl Link {
             let (what, bytes_max) = ("what is appended".to_owned(), ENTRY_BYTES_MAX * ENTRIES_AT_ONCE_MAX);
             return Err(LinkError::TooLong { server: self.connection.server().to_owned(), what, bytes_max });
         }
+        mended(&self.engine, self.try_append(entries)).await
+    }
+
+    async fn try_append(&self, entries: &[Append]) -> Result<Appended, LinkError> {
         let mut commands = Pipeline::new();
         commands.cmd("MULTI");
         for entry in entries {
@@ -119,7 +124,7 @@ impl Link {
         let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
         let replied = Instant::now();
         let replicated = self.replicated(replies.get(exec + 1))?;
-        let mut results = self.connection.executed(&mut replies, exec)?;
+        let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
         let ids = results.into_iter().map(reply::id).collect::<Option<Vec<_>>>().ok_or_else(|| self.connection.garbled("an id"))?;
         Ok(Appended { replied, run, ids, members, strangers, born, replicated })
@@ -237,15 +242,6 @@ impl Link {
             Entry { id, made, said }
         };
         Ok(entries.into_iter().map(read).collect())
-    }
-
-    /// After a reply that was too long, removes from the server what is longer than anything of ours, for the next link. The error stays: this link is
-    /// of no use any more.
-    async fn mended<T>(&self, result: Result<T, LinkError>) -> Result<T, LinkError> {
-        if let Err(LinkError::TooLong { .. }) = result {
-            mend::remove_what_is_too_long(&self.engine).await;
-        }
-        result
     }
 }
 
