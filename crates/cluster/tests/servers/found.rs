@@ -10,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use testkit::{Software, Valkey, free_port};
 use tokio::runtime::Handle;
 
-use super::{DEADLINE, at_end_of, engine, entry, member, options, round, rounds::until};
+use super::{DEADLINE, at_end_of, confirmation, engine, entry, member, options, round, rounds::until};
 
 fn engine_at(urls: &[String]) -> Engine {
     Engine::new(EngineOptions { address: Address::read(urls).expect("an address"), ..options("redis://unused") }).expect("an engine")
@@ -65,7 +65,7 @@ async fn a_user_with_our_keys_and_commands_alone_is_enough() {
         let link = engine.connect().await.expect("a link");
         let begun = round(&link, None).await;
         link.append(&[entry(&engine, "b0b", 1)]).await.expect("appended");
-        link.confirm("a", "5e55", EntryId::default()).await.expect("confirmed");
+        link.confirm(&confirmation("a/5e55", EntryId::default())).await.expect("confirmed");
         assert_eq!(round(&link, Some(&at_end_of(&begun))).await.entries.len(), 1);
         assert!(engine.waiter().await.expect("a waiter").wait(EntryId::default(), DEADLINE).await.expect("woken").entries);
         assert!(link.remove_member_of("a", "5e55").await.expect("removed"));
@@ -118,7 +118,7 @@ async fn a_primary_that_is_one_no_more_ends_the_link() {
         let link = engine(&server).connect().await.expect("a link");
         round(&link, None).await;
         server.ask(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
-        let ask = Ask { name: "a", member: &member("5e55", 2), position: None, entries_max: 1 };
+        let ask = Ask { field: "a", member: &member("5e55", 2), position: None, entries_max: 1 };
         let error = link.round(ask).await.expect_err("it takes no writes");
         assert!(error.ends_link() && matches!(error, LinkError::NotPrimary { .. } | LinkError::Unreachable { .. }), "{error:?}");
     }
@@ -183,7 +183,7 @@ async fn a_cluster_leads_to_the_server_that_has_our_keys() {
         }
         // A link that is at the wrong server says so.
         let link = engine(other).connect().await.expect("it is a primary");
-        let ask = Ask { name: "a", member: &member("5e55", 1), position: None, entries_max: 1 };
+        let ask = Ask { field: "a", member: &member("5e55", 1), position: None, entries_max: 1 };
         assert!(matches!(link.round(ask).await, Err(LinkError::NotPrimary { .. })));
     }
 }
