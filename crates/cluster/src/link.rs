@@ -19,6 +19,7 @@ mod examine;
 mod mend;
 mod reply;
 mod seal;
+mod sentinels;
 mod steps;
 mod values;
 mod waiter;

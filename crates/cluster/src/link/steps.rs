@@ -13,7 +13,8 @@ use super::{
     Append, Appended, Ask, CONFIRMATION, Confirmation, ENTRIES_AT_ONCE_MAX, ENTRY, ENTRY_BYTES_MAX, LinkError, Member, Round, Stranger,
     connection::Connection,
     engine::{Engine, Server},
-    mend, reply,
+    mend::mended,
+    reply,
     seal::random_word,
 };
 use crate::stream::{ENTRIES_MAX, Entry, EntryId, Made, Run};
@@ -52,18 +53,19 @@ impl Link {
         &self.server
     }
 
-    /// Makes a round: one step in which the machine is written among the members and the stream is read. If there is no stream, it is begun.
+    /// Makes a round: one step in which the machine is written among the members and the stream is read. If there is no stream, it is begun. Where
+    /// there are Sentinels, more than half of them have to say meanwhile that this is still the primary.
     ///
     /// It is cancel-safe: the step may happen, and nothing waits for it.
     ///
     /// # Errors
     /// When that did not happen, or is not known to have happened.
     pub async fn round(&self, ask: Ask<'_>) -> Result<Round, LinkError> {
-        if let Some(round) = self.mended(self.try_round(&ask).await).await? {
+        if let Some(round) = mended(&self.engine, self.try_round(&ask)).await? {
             return Ok(round);
         }
         self.begin().await?;
-        self.mended(self.try_round(&ask).await).await?.ok_or_else(|| self.connection.garbled("the stream that was just begun"))
+        mended(&self.engine, self.try_round(&ask)).await?.ok_or_else(|| self.connection.garbled("the stream that was just begun"))
     }
 
     /// Begins the stream, and the list of machines with it: what was confirmed of another stream says nothing of this one. Two machines may begin it
@@ -76,7 +78,7 @@ impl Link {
         commands.add_command(self.add(&begun, true));
         commands.cmd("EXEC");
         let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
-        self.connection.executed(&mut replies, 3).map(drop)
+        self.connection.executed(&commands, &mut replies, 3).map(drop)
     }
 
     /// Makes a round, or returns `None` if there is no stream.
@@ -96,10 +98,14 @@ impl Link {
             commands.cmd("XRANGE").arg(&keys.purges).arg(format!("({id}")).arg("+").arg("COUNT").arg(count);
         }
         let exec = self.finish(&mut commands);
+        // The lease counts from before both questions: a primary that was replaced answers, too.
         let sent = Instant::now();
-        let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
+        let (replies, still) =
+            tokio::join!(self.connection.step(&commands, self.engine.deadline()), self.engine.is_still_primary(self.connection.server()));
+        still?;
+        let mut replies = replies?;
         let replicated = self.replicated(replies.get(exec + 1))?;
-        let mut results = self.connection.executed(&mut replies, exec)?;
+        let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
         let mut streams = results.drain(3..).map(|result| self.entries(result));
         let Some(end) = streams.next().transpose()?.and_then(|mut last| last.pop()) else { return Ok(None) };
@@ -121,6 +127,10 @@ impl Link {
             let (what, bytes_max) = ("what is appended".to_owned(), ENTRY_BYTES_MAX * ENTRIES_AT_ONCE_MAX);
             return Err(LinkError::TooLong { server: self.connection.server().to_owned(), what, bytes_max });
         }
+        mended(&self.engine, self.try_append(entries)).await
+    }
+
+    async fn try_append(&self, entries: &[Append]) -> Result<Appended, LinkError> {
         let mut commands = Pipeline::new();
         commands.cmd("MULTI");
         for entry in entries {
@@ -130,7 +140,7 @@ impl Link {
         let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
         let replied = Instant::now();
         let replicated = self.replicated(replies.get(exec + 1))?;
-        let mut results = self.connection.executed(&mut replies, exec)?;
+        let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
         if results.iter().any(|id| matches!(id, Value::Nil)) {
             return Err(LinkError::Refused {
@@ -258,15 +268,6 @@ impl Link {
             Entry { id, made, said }
         };
         Ok(entries.into_iter().map(read).collect())
-    }
-
-    /// After a reply that was too long, removes from the server what is longer than anything of ours, for the next link. The error stays: this link is
-    /// of no use any more.
-    async fn mended<T>(&self, result: Result<T, LinkError>) -> Result<T, LinkError> {
-        if let Err(LinkError::TooLong { .. }) = result {
-            mend::remove_what_is_too_long(&self.engine).await;
-        }
-        result
     }
 }
 

@@ -44,10 +44,10 @@ fn member(session: &str, beat: u64) -> Member {
     Member { session: session.to_owned(), beat, confirmed: None, lease_ms: 2000, hold_ms: 5000, version: "0.1.0".to_owned(), leased: true }
 }
 
-/// A confirmation of machine `a`.
-fn confirmation() -> Confirmation {
-    let confirmed = Confirmed { run: Run("r/h".to_owned()), born: "b".to_owned(), id: EntryId::default() };
-    Confirmation { field: "a/5e55".to_owned(), confirmed }
+/// A confirmation of a machine.
+fn confirmation(field: &str, id: EntryId) -> Confirmation {
+    let confirmed = Confirmed { run: Run("r/h".to_owned()), born: "b".to_owned(), id };
+    Confirmation { field: field.to_owned(), confirmed }
 }
 
 /// An order, sealed as the entry of a session.
