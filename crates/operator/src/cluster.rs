@@ -4,6 +4,7 @@ use admin_api::{ClusterState, MachineState, Spread, TierState};
 
 use crate::{
     admin_client::{AdminClient, AdminError},
+    foreign::visible_answer,
     terminal::{Style, styled},
     units::{count, micros, number, span},
 };
@@ -20,7 +21,7 @@ const ALONE: &str = "This Seawall stands alone: there is no [cluster] in its con
 /// When the server cannot be reached, is not Seawall, or refuses.
 pub fn text(client: &AdminClient, colour: bool) -> Result<String, AdminError> {
     let state: Option<ClusterState> = client.get("/cluster")?;
-    Ok(state.map_or_else(|| ALONE.to_owned(), |state| page(&state, colour)))
+    Ok(state.map_or_else(|| ALONE.to_owned(), |state| page(&visible_answer(&state), colour)))
 }
 
 fn page(state: &ClusterState, colour: bool) -> String {
