@@ -37,7 +37,7 @@ pub use self::{
     address::{Address, BadAddress},
     engine::{Engine, EngineOptions, Server},
     error::LinkError,
-    examine::Examination,
+    examine::{Examination, USER_RULES},
     seal::{BadSecret, Seals, Secret},
     steps::Link,
     values::{Value, Values},

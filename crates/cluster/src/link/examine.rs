@@ -14,6 +14,10 @@ const MEASURED: usize = 5;
 /// From which round trip on purges are slow.
 const SLOW: Duration = Duration::from_millis(20);
 
+/// What a user of the server must be allowed to do, as `ACL SETUSER` takes it: our keys, and the commands that are used. Nothing else is needed.
+pub const USER_RULES: &str = "~seawall:* -@all +auth +select +ping +info +wait +multi +exec +eval +exists +type +del +pexpire \
+    +hset +hsetnx +hget +hdel +hlen +hkeys +hstrlen +hgetall +xadd +xdel +xrange +xrevrange +xread +set +get +getrange +incr";
+
 /// What a look at the server found.
 #[derive(Debug, Clone)]
 pub struct Examination {
@@ -102,7 +106,7 @@ fn warnings(facts: &Facts, memory: &BTreeMap<String, String>, replication: &BTre
     if !facts.is_this_machine && !facts.has_password {
         warnings.push(
             "It asks for no password: whoever reaches it can remove purges and read what is not sealed. \
-             Make a user for Seawall with ACL SETUSER, and write redis://USER:PASSWORD@HOST."
+             Make a user for Seawall with ACL SETUSER, as doc/cluster.md shows, and write redis://USER:PASSWORD@HOST."
                 .to_owned(),
         );
     }
