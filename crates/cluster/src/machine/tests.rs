@@ -66,7 +66,7 @@ impl Table {
 
     fn round(&mut self, entries: Vec<Entry>) -> Vec<Act> {
         let own = self.machine.ask(self.now);
-        let end = entries.last().cloned().unwrap_or(Entry { id: id(self.entries), made: None, said: Said::Begun });
+        let end = entries.last().cloned().unwrap_or_else(|| Entry { id: id(self.entries), made: None, said: Said::Begun });
         let mut members: std::collections::BTreeMap<_, _> = self.members.iter().cloned().collect();
         members.insert("a/s".to_owned(), own);
         let round = Round {
