@@ -8,6 +8,7 @@ mod again;
 mod alerts;
 mod auth;
 mod blog;
+mod cluster;
 mod codings;
 mod collapse;
 mod conditional;
