@@ -241,7 +241,7 @@ impl Orders {
             last,
             run: appended.run.clone(),
             born: appended.born.clone(),
-            complete_at: others.complete_at().unwrap_or(appended.replied + passed(self.lease)),
+            complete_at: others.complete_at().unwrap_or_else(|| appended.replied + passed(self.lease)),
             waits,
             strangers: appended.strangers.iter().map(|stranger| name_of(&stranger.name).to_owned()).collect(),
             askers,
