@@ -370,6 +370,14 @@ mod tests {
         }
     }
 
+    /// Whoever copies the command of the manual gets a user with whom Seawall works.
+    #[test]
+    fn the_manual_has_the_rules_of_a_user_who_may_do_what_is_needed() {
+        let manual = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../doc/cluster.md")).expect("doc/cluster.md");
+        let rules: Vec<&str> = cluster::link::USER_RULES.split_whitespace().collect();
+        assert!(manual.contains(&rules.join(" ")), "{rules:?}");
+    }
+
     /// Whoever gives positions never waits, and the last one is there at the end.
     #[test]
     fn the_newest_position_is_written_and_those_before_it_need_not_be() {

@@ -262,6 +262,10 @@ impl Shared {
         self.store.doubt();
         self.refilling.ripples.forget();
         self.refilling.begin_anew();
+        let usage = self.store.usage();
+        if usage.resources == 0 && usage.disk_objects == 0 {
+            return tracing::debug!(why, "nothing is stored of which purges may have been missed");
+        }
         tracing::warn!(why, "what is stored is validated before it is shown again, as purges of it may have been missed");
     }
 

@@ -27,6 +27,7 @@ fn pause() {
 struct Origin {
     address: SocketAddr,
     version: Arc<AtomicU64>,
+    asked: Arc<AtomicU64>,
 }
 
 impl Origin {
@@ -34,10 +35,11 @@ impl Origin {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("bound");
         let version = Arc::new(AtomicU64::new(1));
-        let now = Arc::clone(&version);
+        let asked = Arc::new(AtomicU64::new(0));
+        let (now, count) = (Arc::clone(&version), Arc::clone(&asked));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let now = Arc::clone(&now);
+                let (now, count) = (Arc::clone(&now), Arc::clone(&count));
                 thread::spawn(move || {
                     let mut reader = BufReader::new(stream);
                     loop {
@@ -49,6 +51,7 @@ impl Origin {
                         if head.is_empty() {
                             return;
                         }
+                        count.fetch_add(u64::from(head.starts_with("GET /page ")), SeqCst);
                         let version = now.load(SeqCst);
                         let is_same = head.to_ascii_lowercase().contains(&format!("if-none-match: \"{version}\""));
                         let body = if is_same { String::new() } else { format!("version {version}") };
@@ -63,7 +66,7 @@ impl Origin {
                 });
             }
         });
-        Self { address, version }
+        Self { address, version, asked }
     }
 
     fn change(&self) -> String {
@@ -74,7 +77,7 @@ impl Origin {
 /// A machine of the cluster.
 struct Machine {
     place: Place,
-    _running: Running,
+    running: Option<Running>,
 }
 
 impl Machine {
@@ -89,8 +92,19 @@ impl Machine {
             engine.url()
         );
         place.write("seawall.toml", &toml);
-        let running = Running::start(place.serve(&["--config", "seawall.toml"]).stdout(Stdio::null()));
-        Self { place, _running: running }
+        let mut machine = Self { place, running: None };
+        machine.start_again();
+        machine
+    }
+
+    fn start_again(&mut self) {
+        self.running = Some(Running::start(self.place.serve(&["--config", "seawall.toml"]).stdout(Stdio::null())));
+    }
+
+    /// Stops it as a service manager does.
+    fn stop(&mut self) {
+        let status = self.running.take().expect("it runs").stop();
+        assert!(status.success(), "{status}");
     }
 
     /// What a command says, and what it ends with.
@@ -192,6 +206,38 @@ fn a_purge_without_the_server_says_so_and_holds_everywhere_when_the_server_is_ba
     one.until("told", |state| state["pending"] == 0);
     let (said, code) = one.command(&["purge", "--url", "http://localhost/page"]);
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// The position is kept beside what is stored: what was purged meanwhile is purged, and everything else is as good as before.
+#[test]
+fn a_machine_that_was_away_applies_what_it_missed_and_shows_the_rest_without_asking() {
+    let (engine, origin) = (Valkey::start(Software::any()), Origin::start());
+    let (one, mut two) = (Machine::start("web1", &origin, &engine), Machine::start("web2", &origin, &engine));
+    one.until_leased();
+    two.until_leased();
+    for machine in [&one, &two] {
+        machine.page();
+        assert!(is_hit(&machine.page()));
+    }
+    two.stop();
+    let (said, code) = one.command(&["purge", "--url", "http://localhost/another"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("web2"), "nobody waits for a machine that has left: {said}");
+    two.start_again();
+    two.until_leased();
+    let asked = origin.asked.load(SeqCst);
+    let page = two.page();
+    assert!(is_hit(&page) && page.ends_with("version 1"), "{page}");
+    assert_eq!(origin.asked.load(SeqCst), asked, "what it has stored is as good as before");
+    let state = two.cluster();
+    assert_eq!((&state["breaks"], &state["applied"]), (&0.into(), &1.into()), "{state}");
+    two.stop();
+    let new = origin.change();
+    let (said, code) = one.command(&["purge", "--url", "http://localhost/page"]);
+    assert_eq!(code, Some(0), "{said}");
+    two.start_again();
+    let page = two.page();
+    assert!(page.ends_with(&new), "with a lease or without: {page}");
 }
 
 #[test]
