@@ -131,7 +131,9 @@ impl Tickets {
                     (self.ring, self.heard) = (None, None);
                 }
                 if !std::mem::replace(&mut self.has_complained, true) {
-                    tracing::warn!("the keys of TLS tickets cannot be shared for now, so sessions resume at their own machine alone: {why}");
+                    tracing::warn!(
+                        "the keys of TLS tickets cannot be shared for now, so sessions resume at their own machine alone: {why}"
+                    );
                 }
             }
         }

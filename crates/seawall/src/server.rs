@@ -216,8 +216,9 @@ impl Server {
         let others = challenges.clone();
         shared.tell_challenge_look_ups(Box::new(move |path| others.look_up(path)));
         let clock = shared.clock.clone();
-        let automatic =
-            acme_in_force(&plan.settings).map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), common_shelf(cluster.as_ref()), clock)).transpose()?;
+        let automatic = acme_in_force(&plan.settings)
+            .map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), common_shelf(cluster.as_ref()), clock))
+            .transpose()?;
         let tickets = share_tickets(cluster.as_ref(), &plan.settings, &tls)?;
         let looking = Arc::clone(&certificates).keep_looking()?;
         let log = start_log(&plan.settings)?;

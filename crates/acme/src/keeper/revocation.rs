@@ -42,7 +42,11 @@ impl Keeper {
         let account = self.account(&heard).await?;
         let request = RevocationRequest { certificate: &compromised, reason: Some(RevocationReason::KeyCompromise) };
         let revoked = account.revoke(&request).await;
-        revoked.map_err(|error| Failure::of(&error, "the old certificate was not revoked", heard.wait()))?;
+        match revoked {
+            // Another machine replaced it at the same time.
+            Err(instant_acme::Error::Api(problem)) if problem.r#type.as_deref().is_some_and(|kind| kind.ends_with(":alreadyRevoked")) => {}
+            revoked => revoked.map_err(|error| Failure::of(&error, "the old certificate was not revoked", heard.wait()))?,
+        }
         self.folder.forget_compromised(name);
         Ok(())
     }

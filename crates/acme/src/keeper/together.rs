@@ -38,7 +38,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// How long the shelf has to be out of reach before a machine orders alone.
 const ALONE_AFTER: Duration = Duration::from_secs(60);
 /// The time between two tries to reach the shelf when a certificate is due.
-const REACH_AGAIN: Duration = Duration::from_secs(10);
+const REACH_AGAIN: Duration = Duration::from_secs(2);
+/// How long the shelf is out of reach before that is told: at the start, it is not there yet.
+const TOLD_AFTER: Duration = Duration::from_secs(4);
 /// The pause between two look-ups of challenges.
 const LOOKUP_PAUSE: Duration = Duration::from_millis(20);
 /// How many times a change of a record is tried.
@@ -66,6 +68,7 @@ struct State {
     /// When all names were looked at.
     looked_at: Timestamp,
     unreachable_since: Option<Timestamp>,
+    is_told: bool,
     /// When this keeper began: what failed before it is no reason to wait.
     began: Option<Timestamp>,
 }
@@ -253,11 +256,14 @@ impl Together {
     fn note(&self, is_reached: bool, now: Timestamp) {
         let mut state = self.state.lock();
         if is_reached {
-            if state.unreachable_since.take().is_some() {
+            state.unreachable_since = None;
+            if std::mem::take(&mut state.is_told) {
                 tracing::info!("the certificates that the machines share can be reached again");
             }
-        } else if state.unreachable_since.is_none() {
-            state.unreachable_since = Some(now);
+            return;
+        }
+        let since = *state.unreachable_since.get_or_insert(now);
+        if now.since(since) >= TOLD_AFTER && !std::mem::replace(&mut state.is_told, true) {
             tracing::warn!("the certificates that the machines share cannot be reached; what this machine has is served");
         }
     }
