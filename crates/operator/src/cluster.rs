@@ -180,7 +180,7 @@ mod tests {
         ClusterState {
             cluster: "seawall".to_owned(),
             machine: "web1".to_owned(),
-            engine: "redis://10.0.0.5:6379 (valkey 8.1.1)".to_owned(),
+            engine: "redis://10.0.0.5:6379, valkey 8.1.1".to_owned(),
             leased: true,
             machines: vec![machine("web1", true, Some(0), 12), machine("web2", true, Some(1), 340), machine("web3", false, None, 90_000)],
             ..ClusterState::default()
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_person_sees_every_machine_and_its_lease() {
         let expected = "\
-cluster   seawall at redis://10.0.0.5:6379 (valkey 8.1.1)
+cluster   seawall at redis://10.0.0.5:6379, valkey 8.1.1
           web1 has a lease: purges of all machines hold here
 
 MACHINE  VERSION  LEASE  BEHIND   SEEN
