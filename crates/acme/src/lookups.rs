@@ -52,6 +52,11 @@ impl Lookups {
         }))
     }
 
+    /// Notes that somebody will look up soon: who asks until then waits.
+    pub(crate) fn announce(&self) {
+        self.0.is_open.store(true, Ordering::Release);
+    }
+
     /// Opens the look-ups.
     pub(crate) fn open(&self) -> Looking {
         // Whoever looked up before has told all who waited.

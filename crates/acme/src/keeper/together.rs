@@ -335,6 +335,8 @@ impl Keeper {
     #[must_use]
     pub fn together(mut self, shelf: Arc<dyn Shelf>) -> Self {
         self.together = Some(Together::new(shelf, &self.options.directory));
+        // A machine that has just begun to listen may be asked before its keeper runs.
+        self.challenges.lookups().announce();
         self
     }
 

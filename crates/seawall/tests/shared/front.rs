@@ -6,7 +6,7 @@ use std::{
     net::{Ipv4Addr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::scene::PATIENCE;
@@ -62,6 +62,11 @@ impl Front {
         self.0.changed.notify_all();
     }
 
+    /// Leads nobody to a machine any more.
+    pub(crate) fn leave(&self, port: u16) {
+        self.0.state.lock().unwrap().ports.retain(|own| *own != port);
+    }
+
     /// Returns what was asked, and what each machine answered.
     pub(crate) fn asked(&self) -> BTreeMap<String, Answers> {
         self.0.state.lock().unwrap().asked.clone()
@@ -89,9 +94,16 @@ impl Front {
     }
 }
 
-/// Asks a machine; `None` if it does not answer.
+/// Asks a machine, as soon as it listens; `None` if it does not answer.
 fn ask(port: u16, host: &str, path: &str) -> Option<(u16, String)> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+    let begun = Instant::now();
+    let mut stream = loop {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
+            Ok(stream) => break stream,
+            Err(_) if begun.elapsed() < PATIENCE => thread::yield_now(),
+            Err(_) => return None,
+        }
+    };
     stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes()).ok()?;
     let mut answer = String::new();

@@ -122,6 +122,7 @@ impl Scene {
     }
 
     pub(crate) fn kill(&mut self, number: usize) {
+        self.front.leave(self.machines[number].port);
         self.machines[number].kill();
     }
 
