@@ -19,6 +19,7 @@ pub mod machine;
 mod run;
 pub mod shelf;
 pub mod stream;
+pub mod tickets;
 
 pub use self::{
     cluster::{Cluster, Options},

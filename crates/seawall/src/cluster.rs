@@ -22,6 +22,7 @@ use anyhow::Context;
 use cluster::{
     Cluster, Local, Options,
     link::{Address, Engine, EngineOptions, Examination, Secret},
+    shelf::Shelf,
     stream::Position,
 };
 use parking_lot::{Condvar, Mutex};
@@ -88,6 +89,11 @@ impl Joined {
         let state = self.cluster.state();
         // Before the first answer, nothing but the address is known.
         if state.engine.is_empty() { ClusterState { engine: self.address.to_string(), ..state } } else { state }
+    }
+
+    /// Returns the shelf that the machines share.
+    pub(crate) fn shelf(&self) -> Shelf {
+        self.cluster.shelf()
     }
 
     /// Returns what has become of purges.

@@ -28,6 +28,7 @@ pub mod recognition;
 mod seeing;
 pub mod server;
 mod service;
+mod shelf;
 mod signals;
 mod spans;
 mod systemd;
