@@ -14,3 +14,4 @@
 
 pub mod link;
 pub mod stream;
+pub mod tier;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Clock, Fence, Refilling, Store,
+    Clock, Fence, Refilling, Store, Tier,
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
@@ -74,6 +74,8 @@ pub struct Shared {
     pub(crate) copying: Arc<CopyBudget>,
     pub(crate) verifying: Verifying,
     pub(crate) logins: Logins,
+    /// The tier that machines share, if there is one.
+    pub(crate) tier: OnceLock<Box<dyn Tier>>,
     certified: OnceLock<Certified>,
     challenges: OnceLock<Challenges>,
 }
@@ -122,6 +124,7 @@ impl Shared {
             copying,
             verifying: Verifying::default(),
             logins: Logins::default(),
+            tier: OnceLock::new(),
             certified: OnceLock::new(),
             challenges: OnceLock::new(),
         }
