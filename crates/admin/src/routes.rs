@@ -15,7 +15,7 @@ use axum::{
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
     http::{
-        HeaderMap, HeaderValue, Uri,
+        HeaderMap, HeaderValue, StatusCode, Uri,
         header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::{self, Next},
@@ -291,11 +291,14 @@ async fn body(request: Request, body_timeout: Duration) -> Result<Bytes, Refusal
     Ok(body.await.map_err(|_| Refusal::slow_body())??)
 }
 
-async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
+/// Purges. The status is 202 where that is not known to hold on every machine of a cluster.
+async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<(StatusCode, Json<PurgeDone>), Refusal> {
     let order = admin_api::purge::order(&body(request, body_timeout).await?)?;
     // What is covered is counted.
     let purged = tokio::task::spawn_blocking(move || console.purge(&order)).await;
-    Ok(Json(purged.unwrap_or_else(|_| Err(PurgeRefused::new("the purge did not come to its end")))?))
+    let done = purged.unwrap_or_else(|_| Err(PurgeRefused::new("the purge did not come to its end")))?;
+    let is_everywhere = done.spread.as_ref().is_none_or(|spread| spread.everywhere);
+    Ok((if is_everywhere { StatusCode::OK } else { StatusCode::ACCEPTED }, Json(done)))
 }
 
 async fn reload(State(console): Shared) -> Result<Json<ReloadDone>, Refusal> {

@@ -10,7 +10,7 @@
 //! In doubt (see [`Fence`](crate::Fence)) nothing is read or written. What is not for everybody never goes there: pages of members, answers to requests
 //! with cookies or credentials, what a password protects, errors that a request may have brought on itself, parts, and what its origin has in a file.
 
-use std::{fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
+use std::{cell::Cell, fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use semantics::{
@@ -103,7 +103,7 @@ pub trait Held: Send {
 #[derive(Default)]
 pub(crate) struct Turn {
     held: Option<Box<dyn Held>>,
-    answered: std::cell::Cell<bool>,
+    answered: Cell<bool>,
 }
 
 impl Turn {
@@ -142,6 +142,13 @@ impl Shared {
         self.store.expect_others();
         let _ = self.tier.set(tier);
     }
+
+    /// Returns the generation of the store, and whether all orders that were carried out here up to it are told to the other machines.
+    #[must_use]
+    pub fn told_up_to(&self) -> (u64, bool) {
+        let generation = self.store.generation().number();
+        (generation, self.fence.has_told_all())
+    }
 }
 
 /// Seeks a page in the tier before the origin is asked. Waits while another machine fetches it, for at most `collapse_wait`.
@@ -157,6 +164,10 @@ pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> Sough
         match tier.look(&name, known, began.elapsed()).await {
             Looked::Found(page) => {
                 let mark = page.mark;
+                // The fence is asked first: a lease rests on purges that were carried out before.
+                if !shared.fence.holds(shared.clock.now()) {
+                    return Sought::Ask(Turn::default());
+                }
                 if let Some(stored) = adopt(shared, question, &name, page) {
                     return Sought::Found(keep::insert_here(shared, question, stored));
                 }
@@ -166,7 +177,7 @@ pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> Sough
                 }
                 known = Some(mark);
             }
-            Looked::Turn(held) => return Sought::Ask(Turn { held: Some(held), ..Turn::default() }),
+            Looked::Turn(held) => return Sought::Ask(Turn { held: Some(held), answered: Cell::new(false) }),
             Looked::Wait(changed) => {
                 if timeout_at(until, changed).await.is_err() || Instant::now() >= until || !shared.fence.holds(shared.clock.now()) {
                     return Sought::Ask(Turn::default());

@@ -204,13 +204,13 @@ impl Console for ServerConsole {
     }
 
     fn purge(&self, order: &Order) -> Result<PurgeDone, PurgeRefused> {
-        let receipt = self.0.shared.purge_counted(order).map_err(|why| PurgeRefused::new(why.to_string()))?;
+        let (receipt, elsewhere) = self.0.shared.purge_counted(order).map_err(|why| PurgeRefused::new(why.to_string()))?;
         Ok(PurgeDone {
             generation: receipt.generation.number(),
             variants: receipt.variants,
             complete: receipt.complete,
             covered: receipt.in_words(),
-            spread: None,
+            spread: elsewhere.wait(),
         })
     }
 

@@ -356,6 +356,12 @@ impl Server {
         blog.map(|blog| blogs::drafts(blog, base)).unwrap_or_default()
     }
 
+    /// Returns the part of the pipeline that all workers share: for a cluster, and for tests.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<pipeline::Shared> {
+        &self.state.shared
+    }
+
     /// Returns what the store holds.
     #[must_use]
     pub fn usage(&self) -> store::Usage {
