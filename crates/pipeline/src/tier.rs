@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::{Record, Shared, Stored, keep, proof, question::Question};
 
 /// The most bytes of content that go to the tier.
-pub const TIER_BODY_MAX: u64 = 1 << 20;
+pub(crate) const TIER_BODY_MAX: u64 = 1 << 20;
 /// The most bytes that a page has beside its content: its key, its tags, its record.
 const HEAD_MAX: usize = 256 << 10;
 /// The most bytes of a page in the tier.
