@@ -13,5 +13,6 @@
 //!   since. Otherwise everything that it stored before its next lease is in doubt.
 
 pub mod link;
+pub mod shelf;
 pub mod stream;
 pub mod tier;

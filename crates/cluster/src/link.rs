@@ -11,12 +11,53 @@
 //! | `tier:...` | stored responses |
 //! | `lock:...` | who fetches or orders right now; with an expiry |
 
-use std::{collections::BTreeMap, time::Instant};
+mod address;
+mod connection;
+mod engine;
+mod error;
+mod examine;
+mod mend;
+mod reply;
+mod seal;
+mod steps;
+mod values;
+mod waiter;
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::seal::random_word;
+pub use self::{
+    address::{Address, BadAddress},
+    engine::{Engine, EngineOptions, Server},
+    error::LinkError,
+    examine::Examination,
+    seal::{BadSecret, Seals, Secret},
+    steps::Link,
+    values::{Value, Values},
+    waiter::Waiter,
+};
 use crate::stream::{Entry, EntryId, Made, Position, Run};
+
+/// The most bytes that an entry may have under its seal. A longer order is to be split by what it covers. With all entries as long as this, the
+/// stream takes 1 GiB of the server's memory; with those of a few hundred bytes that there usually are, 20 MiB.
+pub const ENTRY_BYTES_MAX: usize = 16 * 1024;
+/// The most entries that one round reads, and that are appended in one step: so many of the longest are far from [`REPLY_BYTES_MAX`].
+pub const ENTRIES_AT_ONCE_MAX: usize = 128;
+/// The most bytes that one reply of the server may have. A longer one ends the connection before it is read.
+pub const REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The longest lease that a machine may have.
+pub const LEASE_MAX: Duration = Duration::from_secs(30);
+
+/// The field of an entry.
+const ENTRY: &str = "e";
+/// The field of a confirmation.
+const CONFIRMATION: &str = "c";
 
 /// What a machine says of itself in the hash of machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,8 +89,11 @@ pub struct Round {
     pub entries: Vec<Entry>,
     /// The last entry of the stream.
     pub end: Entry,
-    /// All machines by name, this one included as it has just been written.
+    /// All machines by name, this one included as it has just been written. One that another version wrote under the seal, and that cannot be
+    /// read, has the longest lease.
     pub members: BTreeMap<String, Member>,
+    /// The fields among the machines that do not bear this cluster's seal.
+    pub strangers: Vec<Stranger>,
     /// The word of whoever made the hash of machines: another one means that members were forgotten.
     pub born: String,
     /// The number of replicas that have taken over this machine's entry in the hash, where the server has replicas and that was asked for.
@@ -67,10 +111,24 @@ pub struct Appended {
     pub ids: Vec<EntryId>,
     /// All machines that were registered in that step.
     pub members: BTreeMap<String, Member>,
+    /// The fields among the machines that do not bear this cluster's seal. One of them may be a machine that serves the same sites with another
+    /// secret: it refuses the entries, and nothing holds there.
+    pub strangers: Vec<Stranger>,
     /// The word of whoever made the hash of machines.
     pub born: String,
     /// Whether so many replicas have the entries as the options want.
     pub replicated: bool,
+}
+
+/// A field among the machines that does not bear the seal of this cluster: a machine with another secret, or garbage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    /// Its name, as far as it can be read.
+    pub name: String,
+    /// What the field is called.
+    pub field: Bytes,
+    /// What was written there.
+    pub written: Bytes,
 }
 
 /// What the waiting connection was woken by.
@@ -78,7 +136,7 @@ pub struct Appended {
 pub struct Woken {
     /// Whether there are entries that were not there when the waiting began.
     pub entries: bool,
-    /// Confirmations: a machine's name, its session, and the last entry that it has applied.
+    /// Confirmations under the seal: a machine's name, its session, and the last entry that it has applied.
     pub confirmations: Vec<(String, String, EntryId)>,
 }
 
@@ -91,7 +149,7 @@ pub struct Ask<'a> {
     pub member: &'a Member,
     /// Up to where it has applied the stream.
     pub position: Option<&'a Position>,
-    /// The most entries that it takes.
+    /// The most entries that it takes; never more than [`ENTRIES_AT_ONCE_MAX`].
     pub entries_max: usize,
 }
 
