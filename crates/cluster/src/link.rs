@@ -31,7 +31,7 @@ use std::{
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::seal::random_word;
+pub(crate) use self::{seal::random_word, values::Reply};
 pub use self::{
     address::{Address, BadAddress},
     engine::{Engine, EngineOptions, Server},

@@ -17,7 +17,6 @@ use std::{
     collections::HashMap,
     fmt,
     future::Future,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -31,15 +30,15 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::mpsc, task::JoinSet, time::MissedTickBehavior};
 
-pub use self::scripts::{Reply, Scripts};
 use self::{
     breaker::Breaker,
     ring::{Ring, Since},
     seal::{FRAME, Keys, Refused, beginning},
 };
+use crate::link::{Engine, Values};
 
 /// The most bytes of a page as it is given here.
-pub const PAGE_BYTES_MAX: usize = (1 << 20) + (256 << 10);
+pub const PAGE_BYTES_MAX: usize = (1 << 20) + (48 << 10);
 /// How long a read may take. Then the origin is asked.
 pub const READ_DEADLINE: Duration = Duration::from_millis(50);
 /// How long a page may take to be written.
@@ -64,12 +63,12 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_mi
 const TELL: Duration = Duration::from_secs(60);
 
 /// The options of the tier.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct TierOptions {
-    /// The beginning of all keys: `seawall:{NAME}:`.
-    pub prefix: String,
     /// The most bytes of pages that the server is to hold, with some 300 for each of them.
     pub memory: u64,
+    /// How long a read may take: [`READ_DEADLINE`], but in tests.
+    pub read_deadline: Duration,
 }
 
 /// The tier of a cluster. A clone is the same one; any runtime may use it.
@@ -80,7 +79,7 @@ struct Inner {
     options: TierOptions,
     keys: Keys,
     ring: Arc<Ring>,
-    scripts: Box<dyn Scripts>,
+    values: Values,
     breaker: Breaker,
     /// The locks that this machine holds, by the id of the page.
     held: Mutex<HashMap<String, Token>>,
@@ -182,13 +181,13 @@ impl fmt::Debug for Tier {
 impl Tier {
     /// Begins to use the tier. What is written is written by a task on this runtime, which ends with the last clone.
     #[must_use]
-    pub fn start(options: TierOptions, secret: &[u8], scripts: impl Scripts, ring: Arc<Ring>, runtime: &Handle) -> Self {
+    pub fn start(options: TierOptions, engine: &Engine, ring: Arc<Ring>, runtime: &Handle) -> Self {
         let (work, works) = mpsc::channel(WAITING_MAX);
         let inner = Arc::new(Inner {
             options,
-            keys: Keys::new(secret),
+            keys: Keys::new(engine.seals()),
             ring,
-            scripts: Box::new(scripts),
+            values: engine.values(runtime.clone()),
             breaker: Breaker::new(Instant::now()),
             held: Mutex::default(),
             work,
@@ -201,7 +200,7 @@ impl Tier {
     }
 
     /// Looks for a page. If there is none but the one with the mark `known`, takes the lock to fetch it; `waited` is how long others have been waited
-    /// for already. Never takes longer than [`READ_DEADLINE`].
+    /// for already. Never takes longer than twice [`TierOptions::read_deadline`].
     pub fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> impl Future<Output = Looked> + Send + 'static {
         let (tier, id) = (self.clone(), self.0.keys.id(name));
         async move {
@@ -300,7 +299,7 @@ impl Tier {
         let mut known = known.map(|mark| Bytes::copy_from_slice(&beginning(mark)));
         // What is of no use lies in the way of the lock: the second time, it is passed over.
         for _ in 0..2 {
-            let answer = match scripts::look(inner, id, known.as_ref(), token, READ_DEADLINE).await {
+            let answer = match scripts::look(inner, id, known.as_ref(), token, inner.options.read_deadline).await {
                 Ok(answer) => answer,
                 Err(why) => {
                     if inner.breaker.failed(Instant::now()) {
@@ -367,7 +366,7 @@ impl Tier {
         let next = now + u64::try_from(TELL.as_millis()).unwrap_or(u64::MAX);
         if now >= quiet && until.compare_exchange(quiet, next, Relaxed, Relaxed).is_ok() {
             let refused = self.0.counts.refused.load(Relaxed);
-            tracing::warn!(key = %self.0.page_key(id), %why, refused, "what lies in the shared tier is refused");
+            tracing::warn!(key = %scripts::page(id), %why, refused, "what lies in the shared tier is refused");
         }
     }
 
@@ -381,14 +380,6 @@ impl Tier {
 }
 
 impl Inner {
-    fn page_key(&self, id: &str) -> String {
-        format!("{}tier:{id}", self.options.prefix)
-    }
-
-    fn lock_key(&self, id: &str) -> String {
-        format!("{}lock:tier:{id}", self.options.prefix)
-    }
-
     async fn carry_out(self: Arc<Self>, work: Work) {
         match work {
             Work::Put { id, sealed, lasts, token } => {
@@ -441,6 +432,3 @@ async fn write(mut works: mpsc::Receiver<Work>, tier: std::sync::Weak<Inner>) {
     }
     while under_way.join_next().await.is_some() {}
 }
-
-/// What comes later.
-type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -26,7 +26,7 @@ use crate::{Record, Shared, Stored, keep, proof, question::Question};
 /// The most bytes of content that go to the tier.
 pub(crate) const TIER_BODY_MAX: u64 = 1 << 20;
 /// The most bytes that a page has beside its content: its key, its tags, its record.
-const HEAD_MAX: usize = 256 << 10;
+const HEAD_MAX: usize = 48 << 10;
 /// The most bytes of a page in the tier.
 pub const TIER_PAGE_MAX: usize = HEAD_MAX + (1 << 20);
 /// The longest time for which a page is kept there.

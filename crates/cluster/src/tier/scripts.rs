@@ -14,32 +14,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{AT_ONCE_MAX, HELD_MAX, Inner, LOCK, Later, PAGE_BYTES_MAX, Token, WRITE_DEADLINE, seal};
+use super::{Inner, LOCK, PAGE_BYTES_MAX, Token, WRITE_DEADLINE, seal};
+use crate::link::{LinkError, Reply};
 
+/// The account of all pages: which there are, and how many bytes they have.
+const PAGES: &str = "tier-pages";
+const BYTES: &str = "tier-bytes";
 /// What the server takes for each page beside its bytes: its key, its expiry, and its line in the account.
 const OVERHEAD: usize = 300;
 /// The word in a lock of which the page is not for everybody.
 const NOT_FOR_ALL: &str = "-";
 /// The most locks that one step renews.
 const RENEWED_MAX: usize = 128;
-
-/// Runs scripts on the server that has this cluster's keys.
-pub trait Scripts: Send + Sync + 'static {
-    /// Runs a script with these keys and arguments. Nothing that it returns is longer than a page and its frame.
-    ///
-    /// # Errors
-    /// When the server did not answer in time or refuses, in words without secrets.
-    fn run(&self, script: &'static str, keys: Vec<String>, arguments: Vec<Bytes>, deadline: Duration) -> Later<Result<Vec<Reply>, String>>;
-}
-
-/// One of the values that a script returns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
-    /// A number.
-    Number(i64),
-    /// A text.
-    Text(Bytes),
-}
 
 /// What a look came to.
 pub(super) enum Answer {
@@ -76,6 +62,7 @@ const PUT: &str = r"
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local over, max, day = tonumber(ARGV[5]), tonumber(ARGV[4]), 90000000
+local prefix = string.sub(KEYS[1], 1, -#ARGV[6] - 1)
 local old = redis.pcall('STRLEN', KEYS[1])
 if type(old) == 'number' and old > 0 and redis.call('ZREM', KEYS[3], ARGV[6] .. ':' .. old) == 1 then
   redis.call('DECRBY', KEYS[4], old + over)
@@ -95,7 +82,7 @@ while total > max and most > 0 do
     break
   end
   local id, length = string.match(first[1], '^(.*):(%d+)$')
-  redis.call('DEL', ARGV[7] .. id)
+  redis.call('DEL', prefix .. id)
   total = redis.call('DECRBY', KEYS[4], tonumber(length) + over)
   most = most - 1
 end
@@ -138,14 +125,14 @@ pub(super) async fn look(
     known: Option<&Bytes>,
     token: Option<Token>,
     deadline: Duration,
-) -> Result<Answer, String> {
+) -> Result<Answer, LinkError> {
     let arguments = vec![
         number(PAGE_BYTES_MAX + seal::FRAME),
         token.map_or_else(Bytes::new, |token| Bytes::copy_from_slice(&token)),
         millis(LOCK),
         known.cloned().unwrap_or_default(),
     ];
-    let replies = tier.scripts.run(LOOK, vec![tier.page_key(id), tier.lock_key(id)], arguments, deadline).await?;
+    let replies = tier.values.script(LOOK, &[page(id), lock(id)], &arguments, deadline).await?;
     let mut replies = replies.into_iter();
     Ok(match (replies.next(), replies.next(), replies.next()) {
         (Some(Reply::Number(1)), Some(Reply::Text(bytes)), Some(Reply::Number(expires))) => {
@@ -155,13 +142,13 @@ pub(super) async fn look(
         (Some(Reply::Number(2)), ..) => Answer::Locked,
         (Some(Reply::Number(3)), ..) => Answer::Held,
         (Some(Reply::Number(4)), ..) => Answer::Refused,
-        _ => return Err("the server answered what no script of ours returns".to_owned()),
+        // No script of ours returns this.
+        _ => Answer::Nothing,
     })
 }
 
-pub(super) async fn put(tier: &Inner, id: &str, sealed: Bytes, lasts: Duration, token: Option<Token>) -> Result<(), String> {
-    let prefix = &tier.options.prefix;
-    let keys = vec![tier.page_key(id), tier.lock_key(id), format!("{prefix}tier-pages"), format!("{prefix}tier-bytes")];
+pub(super) async fn put(tier: &Inner, id: &str, sealed: Bytes, lasts: Duration, token: Option<Token>) -> Result<(), LinkError> {
+    let names = [page(id), lock(id), PAGES.to_owned(), BYTES.to_owned()];
     let arguments = vec![
         sealed,
         millis(lasts.max(Duration::from_millis(1))),
@@ -169,31 +156,29 @@ pub(super) async fn put(tier: &Inner, id: &str, sealed: Bytes, lasts: Duration, 
         Bytes::from(tier.options.memory.to_string()),
         number(OVERHEAD),
         Bytes::copy_from_slice(id.as_bytes()),
-        Bytes::from(tier.page_key("")),
     ];
-    tier.scripts.run(PUT, keys, arguments, WRITE_DEADLINE).await.map(|_| ())
+    tier.values.script(PUT, &names, &arguments, WRITE_DEADLINE).await.map(|_| ())
 }
 
-pub(super) async fn release(tier: &Inner, id: &str, token: Token, refused: Option<Duration>) -> Result<(), String> {
+pub(super) async fn release(tier: &Inner, id: &str, token: Token, refused: Option<Duration>) -> Result<(), LinkError> {
     let arguments = vec![Bytes::copy_from_slice(&token), refused.map_or_else(Bytes::new, millis)];
-    tier.scripts.run(RELEASE, vec![tier.lock_key(id)], arguments, WRITE_DEADLINE).await.map(|_| ())
+    tier.values.script(RELEASE, &[lock(id)], &arguments, WRITE_DEADLINE).await.map(|_| ())
 }
 
-pub(super) async fn renew(tier: &Inner, held: &[(String, Token)]) -> Result<(), String> {
-    debug_assert!(held.len() <= HELD_MAX + AT_ONCE_MAX);
+pub(super) async fn renew(tier: &Inner, held: &[(String, Token)]) -> Result<(), LinkError> {
     for held in held.chunks(RENEWED_MAX) {
-        let keys = held.iter().map(|(id, _)| tier.lock_key(id)).collect();
+        let names: Vec<String> = held.iter().map(|(id, _)| lock(id)).collect();
         let tokens = held.iter().map(|(_, token)| Bytes::copy_from_slice(token));
-        tier.scripts.run(RENEW, keys, std::iter::once(millis(LOCK)).chain(tokens).collect(), LOCK / 2).await?;
+        let arguments: Vec<Bytes> = std::iter::once(millis(LOCK)).chain(tokens).collect();
+        tier.values.script(RENEW, &names, &arguments, LOCK / 2).await?;
     }
     Ok(())
 }
 
-pub(super) async fn remove(tier: &Inner, id: &str) -> Result<(), String> {
-    let prefix = &tier.options.prefix;
-    let keys = vec![tier.page_key(id), format!("{prefix}tier-pages"), format!("{prefix}tier-bytes")];
+pub(super) async fn remove(tier: &Inner, id: &str) -> Result<(), LinkError> {
+    let names = [page(id), PAGES.to_owned(), BYTES.to_owned()];
     let arguments = vec![number(OVERHEAD), Bytes::copy_from_slice(id.as_bytes())];
-    tier.scripts.run(REMOVE, keys, arguments, WRITE_DEADLINE).await.map(|_| ())
+    tier.values.script(REMOVE, &names, &arguments, WRITE_DEADLINE).await.map(|_| ())
 }
 
 fn number(number: usize) -> Bytes {
@@ -202,4 +187,14 @@ fn number(number: usize) -> Bytes {
 
 fn millis(duration: Duration) -> Bytes {
     Bytes::from(duration.as_millis().to_string())
+}
+
+/// Returns the name of a page.
+pub(super) fn page(id: &str) -> String {
+    format!("tier:{id}")
+}
+
+/// Returns the name of the lock of a page.
+fn lock(id: &str) -> String {
+    format!("lock:tier:{id}")
 }

@@ -10,13 +10,13 @@
 
 use std::time::Duration;
 
-use aws_lc_rs::{
-    digest,
-    hmac::{self, HMAC_SHA256},
-};
+use aws_lc_rs::{digest, hmac};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use crate::stream::{EntryId, Made, Run};
+use crate::{
+    link::Seals,
+    stream::{EntryId, Made, Run},
+};
 
 const MAGIC: [u8; 4] = *b"SWT\x01";
 /// The bytes that tell one page from all that were ever written: the magic and random ones.
@@ -80,10 +80,9 @@ pub(super) enum Refused {
 }
 
 impl Keys {
-    pub(super) fn new(secret: &[u8]) -> Self {
-        let secret = hmac::Key::new(HMAC_SHA256, secret);
-        let key = |label: &[u8]| hmac::Key::new(HMAC_SHA256, hmac::sign(&secret, label).as_ref());
-        Self { name: key(b"seawall tier name"), seal: key(b"seawall tier page") }
+    pub(super) fn new(seals: &Seals) -> Self {
+        let [name, seal] = seals.tier();
+        Self { name, seal }
     }
 
     /// Returns what stands for a name: half of an HMAC, in hexadecimal digits.
@@ -150,6 +149,11 @@ pub(super) const fn beginning(mark: u128) -> [u8; MARK] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::Secret;
+
+    fn keys_of(secret: &str) -> Keys {
+        Keys::new(&Seals::new("seawall", &Secret::new(secret).expect("a secret")))
+    }
 
     fn place() -> Place {
         let made = Made { session: "s".to_owned(), number: 7 };
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_was_sealed_is_opened() {
-        let keys = Keys::new(b"a secret of sixteen bytes");
+        let keys = keys_of("a secret of sixteen bytes");
         let id = keys.id(b"name");
         let sealed = keys.seal(&id, b"page", &place(), Duration::from_secs(60), [7; 12]).expect("sealed");
         assert!(sealed.len() <= 4 + FRAME);
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn nothing_else_is_a_page() {
-        let keys = Keys::new(b"a secret of sixteen bytes");
+        let keys = keys_of("a secret of sixteen bytes");
         let id = keys.id(b"name");
         let sealed = keys.seal(&id, b"page", &place(), Duration::from_secs(60), [7; 12]).expect("sealed");
         for at in 4..sealed.len() {
@@ -181,14 +185,14 @@ mod tests {
             assert!(keys.open(&id, sealed.slice(..length)).is_err(), "cut to {length}");
         }
         assert_eq!(keys.open(&keys.id(b"another"), sealed.clone()).map(|_| ()), Err(Refused::Seal), "under another name");
-        let others = Keys::new(b"another secret, as long");
+        let others = keys_of("another secret, as long");
         assert_eq!(others.open(&id, sealed).map(|_| ()), Err(Refused::Seal), "of another cluster");
         assert_eq!(keys.open(&id, Bytes::from_static(&[b'x'; 4096])).map(|_| ()), Err(Refused::NoPage));
     }
 
     #[test]
     fn a_name_is_not_told() {
-        let (one, other) = (Keys::new(b"a secret of sixteen bytes"), Keys::new(b"another secret, as long"));
+        let (one, other) = (keys_of("a secret of sixteen bytes"), keys_of("another secret, as long"));
         assert_eq!(one.id(b"name").len(), 32);
         assert_ne!(one.id(b"name"), one.id(b"nam"));
         assert_ne!(one.id(b"name"), other.id(b"name"));
