@@ -5,7 +5,7 @@
 //! | key | what |
 //! |---|---|
 //! | `purges` | the stream: entries of purges, trimmed at [`ENTRIES_MAX`](crate::stream::ENTRIES_MAX) |
-//! | `machines` | a hash: machine by name; and `born`, a random word of whoever made the hash |
+//! | `machines` | a hash: machines by `NAME/SESSION`; and `born`, a random word of whoever made the hash. Whoever begins the stream deletes the hash in the same step, so that there is never a stream that is younger than its `born` |
 //! | `confirmed` | a stream of confirmations, which only makes acknowledgements quicker; trimmed |
 //! | `shelf:...` | sealed values: certificates, tickets, limits |
 //! | `tier:...` | stored responses |
@@ -19,6 +19,7 @@ mod examine;
 mod mend;
 mod reply;
 mod seal;
+mod sentinels;
 mod steps;
 mod values;
 mod waiter;
@@ -59,17 +60,41 @@ const ENTRY: &str = "e";
 /// The field of a confirmation.
 const CONFIRMATION: &str = "c";
 
-/// What a machine says of itself in the hash of machines.
+/// Up to where a machine has applied a stream, as it tells the others. Ids of another run or of another hash of machines say nothing: a stream
+/// that was made anew could give the same ones again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// The run of the server.
+    pub run: Run,
+    /// The word of whoever made the hash of machines, in the round that this was learnt from.
+    pub born: String,
+    /// The last entry that it has applied, all before it included.
+    pub id: EntryId,
+}
+
+/// A confirmation, as the waiting connection brings it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// The field of the machine in the hash of machines.
+    pub field: String,
+    /// Up to where it has applied the stream.
+    pub confirmed: Confirmed,
+}
+
+/// What a machine says of itself in the hash of machines. Its field there is `NAME/SESSION`: two processes of one name must not overwrite each
+/// other, as each may have a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The session of its process.
     pub session: String,
     /// A number that each round raises: whoever sees it rise knows that the machine is alive.
     pub beat: u64,
-    /// The last entry that it has applied, all before it included.
-    pub confirmed: EntryId,
+    /// Up to where it has applied the stream; `None` before its first round.
+    pub confirmed: Option<Confirmed>,
     /// Its lease, in milliseconds.
     pub lease_ms: u64,
+    /// For how long it shows in doubt what its origin was asked for, in milliseconds.
+    pub hold_ms: u64,
     /// The version of Seawall.
     pub version: String,
     /// Whether it had a lease when it wrote this.
@@ -89,8 +114,8 @@ pub struct Round {
     pub entries: Vec<Entry>,
     /// The last entry of the stream.
     pub end: Entry,
-    /// All machines by name, this one included as it has just been written. One that another version wrote under the seal, and that cannot be
-    /// read, has the longest lease.
+    /// All machines by their fields, this one included as it has just been written. One that another version wrote under the seal, and that cannot
+    /// be read, has the longest lease.
     pub members: BTreeMap<String, Member>,
     /// The fields among the machines that do not bear this cluster's seal.
     pub strangers: Vec<Stranger>,
@@ -100,7 +125,8 @@ pub struct Round {
     pub replicated: bool,
 }
 
-/// What appending entries came to: one step of the server, too.
+/// What appending entries came to: one step of the server, too. It never makes the stream (`NOMKSTREAM`): that is an error, and the next round
+/// begins the stream.
 #[derive(Debug, Clone)]
 pub struct Appended {
     /// When the reply was here. The lease of whoever does not know of the entries ends before this and the lease.
@@ -109,7 +135,7 @@ pub struct Appended {
     pub run: Run,
     /// The ids of the entries, in the order in which they were given.
     pub ids: Vec<EntryId>,
-    /// All machines that were registered in that step.
+    /// All machines that were registered in that step, by their fields.
     pub members: BTreeMap<String, Member>,
     /// The fields among the machines that do not bear this cluster's seal. One of them may be a machine that serves the same sites with another
     /// secret: it refuses the entries, and nothing holds there.
@@ -136,15 +162,15 @@ pub struct Stranger {
 pub struct Woken {
     /// Whether there are entries that were not there when the waiting began.
     pub entries: bool,
-    /// Confirmations under the seal: a machine's name, its session, and the last entry that it has applied.
-    pub confirmations: Vec<(String, String, EntryId)>,
+    /// Confirmations under the seal.
+    pub confirmations: Vec<Confirmation>,
 }
 
 /// A question for a [`Round`].
 #[derive(Debug, Clone)]
 pub struct Ask<'a> {
-    /// The name of this machine.
-    pub name: &'a str,
+    /// The field of this machine in the hash of machines: `NAME/SESSION`.
+    pub field: &'a str,
     /// What it says of itself.
     pub member: &'a Member,
     /// Up to where it has applied the stream.

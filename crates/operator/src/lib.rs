@@ -19,7 +19,7 @@ pub mod admin_client;
 pub mod alerts;
 pub mod certificates;
 pub mod explain;
-mod foreign;
+pub mod foreign;
 pub mod log;
 pub mod purge;
 pub mod reload;

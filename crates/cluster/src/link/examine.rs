@@ -53,6 +53,7 @@ impl Engine {
             has_tls: self.address().has_tls(),
             has_password: self.address().has_password(),
             may_have_replicas: self.address().has_replicas(),
+            has_sentinels: self.address().has_sentinels(),
             replicas_wanted: self.replicas(),
             latency,
         };
@@ -66,6 +67,7 @@ struct Facts {
     has_tls: bool,
     has_password: bool,
     may_have_replicas: bool,
+    has_sentinels: bool,
     replicas_wanted: u32,
     latency: Duration,
 }
@@ -82,8 +84,9 @@ fn warnings(facts: &Facts, memory: &BTreeMap<String, String>, replication: &BTre
     }
     let replicas = number(replication, "connected_slaves");
     let has_replicas = facts.may_have_replicas || replicas > 0;
-    // The field is there only if writes without replicas are refused.
-    if has_replicas && facts.replicas_wanted == 0 && !replication.contains_key("min_slaves_good_slaves") {
+    // Sentinels are asked with each round, so that a replaced primary is known to be one. The field is there only if writes without replicas are
+    // refused.
+    if has_replicas && !facts.has_sentinels && facts.replicas_wanted == 0 && !replication.contains_key("min_slaves_good_slaves") {
         warnings.push(
             "It has replicas and accepts writes without them: after a failover, machines that still reach the old primary do not hear of purges. \
              Set `replicas` in [cluster] to the number of replicas that must have each purge, or min-replicas-to-write to 1 on the server."
@@ -127,6 +130,7 @@ mod tests {
             has_tls: true,
             has_password: true,
             may_have_replicas: false,
+            has_sentinels: false,
             replicas_wanted: 0,
             latency: Duration::from_millis(1),
         }
@@ -151,6 +155,7 @@ mod tests {
             (Facts { replicas_wanted: 1, ..far() }, &keeps, &followed, None),
             (Facts { replicas_wanted: 2, ..far() }, &keeps, &followed, Some("`replicas` is 2, and 1 are connected")),
             (Facts { may_have_replicas: true, ..far() }, &keeps, &alone, Some("accepts writes without them")),
+            (Facts { may_have_replicas: true, has_sentinels: true, ..far() }, &keeps, &followed, None),
             (Facts { has_password: false, ..far() }, &keeps, &alone, Some("no password")),
             (Facts { has_tls: false, ..far() }, &keeps, &alone, Some("not encrypted")),
             (Facts { has_tls: false, has_password: false, is_this_machine: true, ..far() }, &keeps, &alone, None),

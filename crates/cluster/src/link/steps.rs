@@ -10,7 +10,7 @@ use bytes::Bytes;
 use redis::{Pipeline, Value, cmd};
 
 use super::{
-    Append, Appended, Ask, CONFIRMATION, ENTRIES_AT_ONCE_MAX, ENTRY, ENTRY_BYTES_MAX, LinkError, Member, Round, Stranger,
+    Append, Appended, Ask, CONFIRMATION, Confirmation, ENTRIES_AT_ONCE_MAX, ENTRY, ENTRY_BYTES_MAX, LinkError, Member, Round, Stranger,
     connection::Connection,
     engine::{Engine, Server},
     mend::mended,
@@ -53,7 +53,8 @@ impl Link {
         &self.server
     }
 
-    /// Makes a round: one step in which the machine is written among the members and the stream is read. If there is no stream, it is begun.
+    /// Makes a round: one step in which the machine is written among the members and the stream is read. If there is no stream, it is begun. Where
+    /// there are Sentinels, more than half of them have to say meanwhile that this is still the primary.
     ///
     /// It is cancel-safe: the step may happen, and nothing waits for it.
     ///
@@ -63,10 +64,21 @@ impl Link {
         if let Some(round) = mended(&self.engine, self.try_round(&ask)).await? {
             return Ok(round);
         }
-        // Two machines may begin it at the same time: a second beginning is an entry without effect.
-        let begun = self.engine.seals().begun(Made { session: random_word(), number: 0 });
-        self.connection.one(self.add(&begun), self.engine.deadline()).await?;
+        self.begin().await?;
         mended(&self.engine, self.try_round(&ask)).await?.ok_or_else(|| self.connection.garbled("the stream that was just begun"))
+    }
+
+    /// Begins the stream, and the list of machines with it: what was confirmed of another stream says nothing of this one. Two machines may begin it
+    /// at the same time: a second beginning is an entry without effect, and machines that it forgets are written again within a round.
+    async fn begin(&self) -> Result<(), LinkError> {
+        let begun = self.engine.seals().begun(Made { session: random_word(), number: 0 });
+        let mut commands = Pipeline::new();
+        commands.cmd("MULTI");
+        commands.cmd("DEL").arg(&self.engine.keys().machines);
+        commands.add_command(self.add(&begun, true));
+        commands.cmd("EXEC");
+        let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
+        self.connection.executed(&commands, &mut replies, 3).map(drop)
     }
 
     /// Makes a round, or returns `None` if there is no stream.
@@ -75,8 +87,8 @@ impl Link {
         let mut commands = Pipeline::new();
         commands.cmd("MULTI");
         commands.cmd("HSETNX").arg(&keys.machines).arg(BORN).arg(random_word());
-        let member = self.engine.seals().member(ask.name, ask.member);
-        commands.cmd("HSET").arg(&keys.machines).arg(format!("{MACHINE}{}", ask.name)).arg(member);
+        let member = self.engine.seals().member(ask.field, ask.member);
+        commands.cmd("HSET").arg(&keys.machines).arg(format!("{MACHINE}{}", ask.field)).arg(member);
         commands.cmd("PEXPIRE").arg(&keys.machines).arg(millis(MACHINES_LIFETIME));
         commands.cmd("XREVRANGE").arg(&keys.purges).arg("+").arg("-").arg("COUNT").arg(1);
         let count = ask.entries_max.clamp(1, ENTRIES_AT_ONCE_MAX);
@@ -86,8 +98,12 @@ impl Link {
             commands.cmd("XRANGE").arg(&keys.purges).arg(format!("({id}")).arg("+").arg("COUNT").arg(count);
         }
         let exec = self.finish(&mut commands);
+        // The lease counts from before both questions: a primary that was replaced answers, too.
         let sent = Instant::now();
-        let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
+        let (replies, still) =
+            tokio::join!(self.connection.step(&commands, self.engine.deadline()), self.engine.is_still_primary(self.connection.server()));
+        still?;
+        let mut replies = replies?;
         let replicated = self.replicated(replies.get(exec + 1))?;
         let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
@@ -104,7 +120,7 @@ impl Link {
     /// Appends entries in one step, at most [`ENTRIES_AT_ONCE_MAX`].
     ///
     /// # Errors
-    /// When that is not known to have happened. It may have happened.
+    /// When that is not known to have happened; it may have happened. Also when there is no stream: the next round begins it.
     pub async fn append(&self, entries: &[Append]) -> Result<Appended, LinkError> {
         let longest = entries.iter().map(|entry| entry.sealed.len()).max().unwrap_or(0);
         if entries.len() > ENTRIES_AT_ONCE_MAX || longest > ENTRY_BYTES_MAX {
@@ -118,7 +134,7 @@ impl Link {
         let mut commands = Pipeline::new();
         commands.cmd("MULTI");
         for entry in entries {
-            commands.add_command(self.add(entry));
+            commands.add_command(self.add(entry, false));
         }
         let exec = self.finish(&mut commands);
         let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
@@ -126,6 +142,12 @@ impl Link {
         let replicated = self.replicated(replies.get(exec + 1))?;
         let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
+        if results.iter().any(|id| matches!(id, Value::Nil)) {
+            return Err(LinkError::Refused {
+                server: self.connection.server().to_owned(),
+                why: "it has lost the stream of purges".to_owned(),
+            });
+        }
         let ids = results.into_iter().map(reply::id).collect::<Option<Vec<_>>>().ok_or_else(|| self.connection.garbled("an id"))?;
         Ok(Appended { replied, run, ids, members, strangers, born, replicated })
     }
@@ -134,9 +156,9 @@ impl Link {
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn confirm(&self, name: &str, session: &str, id: EntryId) -> Result<(), LinkError> {
+    pub async fn confirm(&self, confirmation: &Confirmation) -> Result<(), LinkError> {
         let key = &self.engine.keys().confirmed;
-        let sealed = self.engine.seals().confirmation(name, session, id);
+        let sealed = self.engine.seals().confirmation(confirmation);
         let mut commands = Pipeline::new();
         commands.cmd("XADD").arg(key).arg("MAXLEN").arg("~").arg(CONFIRMED_MAX).arg("*").arg(CONFIRMATION).arg(sealed);
         commands.cmd("PEXPIRE").arg(key).arg(millis(CONFIRMED_LIFETIME));
@@ -148,17 +170,17 @@ impl Link {
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn remove_member_if_unchanged(&self, name: &str, member: &Member) -> Result<bool, LinkError> {
+    pub async fn remove_member_if_unchanged(&self, field: &str, member: &Member) -> Result<bool, LinkError> {
         let beginning = format!("{} {} ", member.session, member.beat);
-        self.remove(format!("{MACHINE}{name}").as_bytes(), beginning.as_bytes(), false).await
+        self.remove(format!("{MACHINE}{field}").as_bytes(), beginning.as_bytes(), false).await
     }
 
     /// Removes a machine from the members if it is still of the same session, whatever its beat: its own clean stop. Returns whether it did.
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn remove_member_of(&self, name: &str, session: &str) -> Result<bool, LinkError> {
-        self.remove(format!("{MACHINE}{name}").as_bytes(), format!("{session} ").as_bytes(), false).await
+    pub async fn remove_member_of(&self, field: &str, session: &str) -> Result<bool, LinkError> {
+        self.remove(format!("{MACHINE}{field}").as_bytes(), format!("{session} ").as_bytes(), false).await
     }
 
     /// Removes a field that does not bear the seal, if it is still the same. Returns whether it did.
@@ -177,10 +199,14 @@ impl Link {
         reply::number(&reply).map(|removed| removed > 0).ok_or_else(|| self.connection.garbled("a number"))
     }
 
-    /// Returns the command that appends an entry.
-    fn add(&self, entry: &Append) -> redis::Cmd {
+    /// Returns the command that appends an entry, and begins the stream only if it may.
+    fn add(&self, entry: &Append, begins: bool) -> redis::Cmd {
         let mut command = cmd("XADD");
-        command.arg(&self.engine.keys().purges).arg("MAXLEN").arg("=").arg(ENTRIES_MAX).arg("*").arg(ENTRY).arg(&entry.sealed[..]);
+        command.arg(&self.engine.keys().purges);
+        if !begins {
+            command.arg("NOMKSTREAM");
+        }
+        command.arg("MAXLEN").arg("=").arg(ENTRIES_MAX).arg("*").arg(ENTRY).arg(&entry.sealed[..]);
         command
     }
 

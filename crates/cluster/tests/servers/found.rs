@@ -10,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use testkit::{Software, Valkey, free_port};
 use tokio::runtime::Handle;
 
-use super::{DEADLINE, at_end_of, engine, entry, member, options, round, rounds::until};
+use super::{DEADLINE, at_end_of, confirmation, engine, entry, member, options, round, rounds::until};
 
 fn engine_at(urls: &[String]) -> Engine {
     Engine::new(EngineOptions { address: Address::read(urls).expect("an address"), ..options("redis://unused") }).expect("an engine")
@@ -65,7 +65,7 @@ async fn a_user_with_our_keys_and_commands_alone_is_enough() {
         let link = engine.connect().await.expect("a link");
         let begun = round(&link, None).await;
         link.append(&[entry(&engine, "b0b", 1)]).await.expect("appended");
-        link.confirm("a", "5e55", EntryId::default()).await.expect("confirmed");
+        link.confirm(&confirmation("a/5e55", EntryId::default())).await.expect("confirmed");
         assert_eq!(round(&link, Some(&at_end_of(&begun))).await.entries.len(), 1);
         assert!(engine.waiter().await.expect("a waiter").wait(EntryId::default(), DEADLINE).await.expect("woken").entries);
         assert!(link.remove_member_of("a", "5e55").await.expect("removed"));
@@ -118,7 +118,7 @@ async fn a_primary_that_is_one_no_more_ends_the_link() {
         let link = engine(&server).connect().await.expect("a link");
         round(&link, None).await;
         server.ask(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
-        let ask = Ask { name: "a", member: &member("5e55", 2), position: None, entries_max: 1 };
+        let ask = Ask { field: "a", member: &member("5e55", 2), position: None, entries_max: 1 };
         let error = link.round(ask).await.expect_err("it takes no writes");
         assert!(error.ends_link() && matches!(error, LinkError::NotPrimary { .. } | LinkError::Unreachable { .. }), "{error:?}");
     }
@@ -131,8 +131,7 @@ async fn sentinels_name_the_primary_and_after_a_failover_the_next_one() {
     let replica = Valkey::start_with(software, &["--replicaof", "127.0.0.1", &primary.port().to_string()]);
     until(|| replica.ask(&["INFO", "replication"]).contains("master_link_status:up"));
     let sentinel = Valkey::start_sentinel(software, "main", primary.port());
-    let away = free_port();
-    let engine = engine_at(&[format!("redis+sentinel://127.0.0.1:{away},127.0.0.1:{}/main", sentinel.port())]);
+    let engine = engine_at(&[format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port())]);
     assert_eq!(engine.connect().await.expect("a link").server().address, primary.url());
     let unknown = engine_at(&[format!("redis+sentinel://127.0.0.1:{}/other", sentinel.port())]);
     let error = unknown.connect().await.expect_err("no such name");
@@ -151,6 +150,54 @@ async fn sentinels_name_the_primary_and_after_a_failover_the_next_one() {
     };
     assert_eq!(link.server().address, replica.url());
     round(&link, None).await;
+}
+
+/// The primary that was replaced still answers whoever is cut off with it. One Sentinel may be cut off, too.
+#[tokio::test]
+async fn what_most_sentinels_say_counts_with_every_round() {
+    let software = Software::any();
+    let [old, next] = [(); 2].map(|()| Valkey::start(software));
+    let mut sentinels = [(); 3].map(|()| Valkey::start_sentinel(software, "main", old.port()));
+    let hosts: Vec<_> = sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port())).collect();
+    let engine = engine_at(&[format!("redis+sentinel://{}/main", hosts.join(","))]);
+    let link = engine.connect().await.expect("a link");
+    assert_eq!(link.server().address, old.url());
+    round(&link, None).await;
+    let again = || async {
+        let ask = Ask { field: "a", member: &member("5e55", 2), position: None, entries_max: 1 };
+        link.round(ask).await
+    };
+    let replace = |sentinel: &Valkey| {
+        sentinel.ask(&["SENTINEL", "REMOVE", "main"]);
+        assert_eq!(sentinel.ask(&["SENTINEL", "MONITOR", "main", "127.0.0.1", &next.port().to_string(), "1"]), "OK");
+    };
+    replace(&sentinels[0]);
+    assert!(again().await.is_ok(), "two of three say that it is the primary");
+    replace(&sentinels[1]);
+    let error = again().await.expect_err("two of three say that another one is");
+    assert!(matches!(error, LinkError::NotPrimary { .. }) && error.ends_link(), "{error:?}");
+    assert!(error.to_string().contains(&next.port().to_string()), "{error}");
+    assert_eq!(engine.connect().await.expect("a link").server().address, next.url());
+
+    sentinels[0].kill();
+    assert!(engine.connect().await.is_err(), "the two others do not agree");
+    replace(&sentinels[2]);
+    assert_eq!(engine.connect().await.expect("they agree").server().address, next.url());
+    sentinels[1].kill();
+    let error = engine.connect().await.expect_err("one of three is not enough");
+    assert!(error.to_string().contains("2 of 3 Sentinels cannot be reached"), "{error}");
+}
+
+#[tokio::test]
+async fn sentinels_may_have_the_password_or_none() {
+    let software = Software::any();
+    let primary = Valkey::start_with(software, &["--requirepass", "right"]);
+    let sentinel = Valkey::start_sentinel(software, "main", primary.port());
+    let engine = engine_at(&[format!("redis+sentinel://:right@127.0.0.1:{}/main", sentinel.port())]);
+    engine.connect().await.expect("it has none");
+    assert_eq!(sentinel.ask(&["ACL", "SETUSER", "default", "resetpass", ">right"]), "OK");
+    let engine = engine_at(&[format!("redis+sentinel://:right@127.0.0.1:{}/main", sentinel.port())]);
+    engine.connect().await.expect("it has the same");
 }
 
 #[tokio::test]
@@ -183,7 +230,7 @@ async fn a_cluster_leads_to_the_server_that_has_our_keys() {
         }
         // A link that is at the wrong server says so.
         let link = engine(other).connect().await.expect("it is a primary");
-        let ask = Ask { name: "a", member: &member("5e55", 1), position: None, entries_max: 1 };
+        let ask = Ask { field: "a", member: &member("5e55", 1), position: None, entries_max: 1 };
         assert!(matches!(link.round(ask).await, Err(LinkError::NotPrimary { .. })));
     }
 }

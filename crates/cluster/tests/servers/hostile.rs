@@ -52,7 +52,7 @@ async fn machines_of_another_secret_and_garbage_are_strangers() {
         let server = Valkey::start(software);
         let link = engine(&server).connect().await.expect("a link");
         let others = engine_of_others(&server).connect().await.expect("a link");
-        others.round(Ask { name: "b", member: &member("b0b", 1), position: None, entries_max: 1 }).await.expect("a round");
+        others.round(Ask { field: "b", member: &member("b0b", 1), position: None, entries_max: 1 }).await.expect("a round");
         server.ask(&["HSET", MACHINES, "m:c", "garbage", "other", "field"]);
         let found = round(&link, None).await;
         assert_eq!(found.members.keys().collect::<Vec<_>>(), ["a"]);
@@ -62,7 +62,7 @@ async fn machines_of_another_secret_and_garbage_are_strangers() {
         assert_eq!(link.append(&[]).await.expect("a step").strangers.len(), 3, "whoever appends is told, too");
 
         let stranger = found.strangers.iter().find(|stranger| stranger.name == "b").expect("there");
-        others.round(Ask { name: "b", member: &member("b0b", 2), position: None, entries_max: 1 }).await.expect("a round");
+        others.round(Ask { field: "b", member: &member("b0b", 2), position: None, entries_max: 1 }).await.expect("a round");
         assert!(!link.remove_stranger_if_unchanged(stranger).await.expect("an answer"), "it lives");
         for stranger in round(&link, None).await.strangers {
             assert!(link.remove_stranger_if_unchanged(&stranger).await.expect("an answer"));
@@ -85,7 +85,7 @@ async fn what_is_far_too_long_is_not_read_and_is_gone_for_the_next_link() {
         link.append(&[entry(&engine, "b0b", 2)]).await.expect("appended");
         let position = at_end_of(&begun);
         let member = member("5e55", 2);
-        let ask = || Ask { name: "a", member: &member, position: Some(&position), entries_max: 100 };
+        let ask = || Ask { field: "a", member: &member, position: Some(&position), entries_max: 100 };
         let error = link.round(ask()).await.expect_err("nobody reads that");
         assert!(matches!(error, LinkError::TooLong { .. }) && error.ends_link(), "{error:?}");
         let link = engine.connect().await.expect("a link");
@@ -114,7 +114,7 @@ async fn a_key_of_another_kind_is_named() {
             let server = Valkey::start(software);
             let link = engine(&server).connect().await.expect("a link");
             server.ask(&["SET", key, "1"]);
-            let ask = Ask { name: "a", member: &member("5e55", 1), position: None, entries_max: 1 };
+            let ask = Ask { field: "a", member: &member("5e55", 1), position: None, entries_max: 1 };
             let error = link.round(ask).await.expect_err("it is a text");
             assert!(matches!(&error, LinkError::Refused { why, .. } if why.contains(key)), "{error}");
         }
@@ -130,7 +130,7 @@ async fn a_full_server_refuses_and_keeps_the_link() {
         round(&link, None).await;
         server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
         let member = member("5e55", 2);
-        let ask = || Ask { name: "a", member: &member, position: None, entries_max: 1 };
+        let ask = || Ask { field: "a", member: &member, position: None, entries_max: 1 };
         for error in [link.round(ask()).await.expect_err("full"), link.append(&[entry(&engine, "b0b", 1)]).await.expect_err("full")] {
             assert!(matches!(&error, LinkError::Refused { why, .. } if why.starts_with("OOM")), "{error}");
             assert!(!error.ends_link());
@@ -152,7 +152,7 @@ async fn a_frozen_server_has_the_deadline_and_no_more() {
         server.freeze();
         let begun = Instant::now();
         let member = member("5e55", 1);
-        let ask = Ask { name: "a", member: &member, position: None, entries_max: 1 };
+        let ask = Ask { field: "a", member: &member, position: None, entries_max: 1 };
         let error = link.round(ask).await.expect_err("it does not answer");
         assert!(matches!(error, LinkError::TooLate { .. }) && error.ends_link(), "{error:?}");
         assert!(matches!(waiter.wait(cluster::stream::EntryId::default(), deadline).await, Err(LinkError::TooLate { .. })));

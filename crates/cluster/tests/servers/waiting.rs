@@ -5,7 +5,7 @@ use std::time::Duration;
 use cluster::stream::EntryId;
 use testkit::{Software, Valkey};
 
-use super::{DEADLINE, engine, engine_of_others, entry, round};
+use super::{DEADLINE, confirmation, engine, engine_of_others, entry, round};
 
 #[tokio::test]
 async fn an_entry_wakes_it_and_is_told_once() {
@@ -47,14 +47,15 @@ async fn confirmations_wake_it_with_who_confirmed_what() {
         let engine = engine(&server);
         let link = engine.connect().await.expect("a link");
         let id = EntryId { millis: 5, sequence: 6 };
-        link.confirm("early", "5e55", id).await.expect("confirmed");
+        link.confirm(&confirmation("early/5e55", id)).await.expect("confirmed");
         let seen = round(&link, None).await.end.id;
         let mut waiter = engine.waiter().await.expect("a waiter");
-        for name in ["a", "a machine with spaces"] {
-            let (woken, confirmed) = tokio::join!(waiter.wait(seen, DEADLINE), link.confirm(name, "5e55", id));
+        for field in ["a/5e55", "a machine with spaces/5e55"] {
+            let confirmation = confirmation(field, id);
+            let (woken, confirmed) = tokio::join!(waiter.wait(seen, DEADLINE), link.confirm(&confirmation));
             confirmed.expect("confirmed");
             let woken = woken.expect("woken");
-            assert_eq!(woken.confirmations, [(name.to_owned(), "5e55".to_owned(), id)], "what was confirmed before it began is not told");
+            assert_eq!(woken.confirmations, [confirmation], "what was confirmed before it began is not told");
             assert!(!woken.entries);
         }
     }
@@ -69,11 +70,11 @@ async fn confirmations_without_the_seal_are_not_told() {
         let seen = round(&link, None).await.end.id;
         let mut waiter = engine.waiter().await.expect("a waiter");
         let others = engine_of_others(&server).connect().await.expect("a link");
-        others.confirm("a", "5e55", seen).await.expect("confirmed");
+        others.confirm(&confirmation("a/5e55", seen)).await.expect("confirmed");
         server.ask(&["XADD", "seawall:{seawall}:confirmed", "*", "c", "1 garbage"]);
         server.ask(&["XADD", "seawall:{seawall}:confirmed", "*", "other", "field"]);
         assert!(waiter.wait(seen, DEADLINE).await.expect("woken").confirmations.is_empty());
-        link.confirm("a", "5e55", seen).await.expect("confirmed");
+        link.confirm(&confirmation("a/5e55", seen)).await.expect("confirmed");
         assert_eq!(waiter.wait(seen, DEADLINE).await.expect("woken").confirmations.len(), 1, "it goes on after them");
     }
 }
@@ -86,11 +87,11 @@ async fn more_confirmations_than_one_waking_brings_come_with_the_next() {
     let seen = round(&link, None).await.end.id;
     let mut waiter = engine.waiter().await.expect("a waiter");
     for number in 0..100 {
-        link.confirm("a", "5e55", EntryId { millis: number, sequence: 0 }).await.expect("confirmed");
+        link.confirm(&confirmation("a/5e55", EntryId { millis: number, sequence: 0 })).await.expect("confirmed");
     }
     let mut told = Vec::new();
     while told.len() < 100 {
-        told.extend(waiter.wait(seen, DEADLINE).await.expect("woken").confirmations.into_iter().map(|(_, _, id)| id.millis));
+        told.extend(waiter.wait(seen, DEADLINE).await.expect("woken").confirmations.into_iter().map(|told| told.confirmed.id.millis));
     }
     assert_eq!(told, (0..100).collect::<Vec<_>>());
 }
