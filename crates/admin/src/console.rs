@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admin_api::{
-    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand,
-    ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone,
-    ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value, WarmCommand, WarmRefused, Warming,
+    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, ClusterState, DirectField, DirectRefused,
+    ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused,
+    Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value, WarmCommand, WarmRefused, Warming,
 };
 use policy::purge::Order;
 
@@ -65,6 +65,11 @@ pub trait Console: Send + Sync + 'static {
 
     /// Lists the certificates, by name.
     fn certificates(&self) -> Vec<CertificateState>;
+
+    /// Says how the cluster is doing of which this server is a part. `None`: it stands alone.
+    fn cluster(&self) -> Option<ClusterState> {
+        None
+    }
 
     /// Sums up what was counted, of one site or of all together. Called on a thread that may wait. `None`: there is no such site.
     fn seen(&self, site: Option<&str>) -> Option<Seen>;
