@@ -110,7 +110,8 @@ pub struct Round {
     pub run: Run,
     /// Whether the position that was asked about is in the stream, made by whom it should be. Also `false` if none was given.
     pub continuous: bool,
-    /// The entries after the position, oldest first, at most so many as were asked for; none if it was not continuous.
+    /// The entries after the position, oldest first, at most so many as were asked for; none if it was not continuous. Without a position, the
+    /// first ones of the stream.
     pub entries: Vec<Entry>,
     /// The last entry of the stream.
     pub end: Entry,

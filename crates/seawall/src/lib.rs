@@ -31,6 +31,7 @@ mod service;
 mod signals;
 mod spans;
 mod systemd;
+mod tier;
 mod told;
 mod try_next;
 mod warming;
