@@ -32,7 +32,6 @@ use std::{
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::{seal::random_word, values::Reply};
 pub use self::{
     address::{Address, BadAddress},
     engine::{Engine, EngineOptions, Server},
@@ -43,6 +42,7 @@ pub use self::{
     values::{Value, Values},
     waiter::Waiter,
 };
+pub(crate) use self::{seal::random_word, values::Reply};
 use crate::stream::{Entry, EntryId, Made, Position, Run};
 
 /// The most bytes that an entry may have under its seal. A longer order is to be split by what it covers. With all entries as long as this, the

@@ -7,6 +7,8 @@
 //! appended it got the reply later than this machine sent its round, and a lease after the reply, this machine's lease has ended. "A lease after"
 //! has one per cent and 20 ms to spare ([`passed`]), as two clocks may run differently.
 
+#[cfg(test)]
+mod following;
 mod orders;
 mod others;
 mod seen;

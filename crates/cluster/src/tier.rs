@@ -104,10 +104,21 @@ struct Counts {
 
 /// Something to be written, in the order in which it was said.
 enum Work {
-    Put { id: String, sealed: Bytes, lasts: Duration, token: Option<Token> },
-    Remove { id: String },
+    Put {
+        id: String,
+        sealed: Bytes,
+        lasts: Duration,
+        token: Option<Token>,
+    },
+    Remove {
+        id: String,
+    },
     /// Gives a lock back; `refused`: with a word for those who wait.
-    Release { id: String, token: Token, refused: bool },
+    Release {
+        id: String,
+        token: Token,
+        refused: bool,
+    },
 }
 
 /// What the server has said, and what it means here.

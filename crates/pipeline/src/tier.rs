@@ -171,8 +171,8 @@ pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> Sough
                 if let Some(stored) = adopt(shared, question, &name, page) {
                     return Sought::Found(keep::insert_here(shared, question, stored));
                 }
-                if known == Some(mark) {
-                    // A tier that shows it once more would do so for ever.
+                if known == Some(mark) || Instant::now() >= until {
+                    // It would be shown once more, or replaced, for ever.
                     return Sought::Ask(Turn::default());
                 }
                 known = Some(mark);

@@ -175,7 +175,13 @@ impl Values {
     }
 
     /// Runs a script with these names and arguments, and returns the values of its reply.
-    pub(crate) async fn script(&self, script: &str, names: &[String], arguments: &[Bytes], deadline: Duration) -> Result<Vec<Reply>, LinkError> {
+    pub(crate) async fn script(
+        &self,
+        script: &str,
+        names: &[String],
+        arguments: &[Bytes],
+        deadline: Duration,
+    ) -> Result<Vec<Reply>, LinkError> {
         let mut command = cmd("EVAL");
         command.arg(script).arg(names.len());
         for name in names {
