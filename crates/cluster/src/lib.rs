@@ -20,6 +20,7 @@ mod run;
 pub mod shelf;
 pub mod stream;
 pub mod tickets;
+pub mod tier;
 
 pub use self::{
     cluster::{Cluster, Options},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Clock, Fence, Refilling, Store, Stored,
+    Clock, Fence, Refilling, Store, Stored, Tier,
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
@@ -77,6 +77,8 @@ pub struct Shared {
     pub(crate) copying: Arc<CopyBudget>,
     pub(crate) verifying: Verifying,
     pub(crate) logins: Logins,
+    /// The tier that machines share, if there is one.
+    pub(crate) tier: OnceLock<Box<dyn Tier>>,
     certified: OnceLock<Certified>,
     challenges: OnceLock<Challenges>,
     challenge_look_ups: OnceLock<ChallengeLookUps>,
@@ -129,6 +131,7 @@ impl Shared {
             copying,
             verifying: Verifying::default(),
             logins: Logins::default(),
+            tier: OnceLock::new(),
             certified: OnceLock::new(),
             challenges: OnceLock::new(),
             challenge_look_ups: OnceLock::new(),

@@ -32,6 +32,7 @@ mod shelf;
 mod signals;
 mod spans;
 mod systemd;
+mod tier;
 mod told;
 mod try_next;
 mod warming;

@@ -48,6 +48,8 @@ pub(super) struct Orders {
     next_number: u64,
     next_ticket: u64,
     is_unreplicated: bool,
+    /// The last entry of this machine that was appended; it may not be read yet.
+    last: Option<EntryId>,
 }
 
 #[derive(Debug)]
@@ -118,7 +120,18 @@ impl Orders {
             next_number: 1,
             next_ticket: 1,
             is_unreplicated: false,
+            last: None,
         }
+    }
+
+    /// Returns whether all orders were appended, and none after this entry.
+    pub(super) fn are_read(&self, id: EntryId) -> bool {
+        self.unsent.is_empty() && self.last.is_none_or(|last| last <= id)
+    }
+
+    /// Takes note that the stream is another one: what was appended is not read any more.
+    pub(super) fn forget_what_was_appended(&mut self) {
+        self.last = None;
     }
 
     /// Takes an order.
@@ -216,6 +229,7 @@ impl Orders {
         self.is_unreplicated = false;
         self.retry_at = None;
         let Some(last) = appended.ids.last().copied() else { return self.in_flight = 0 };
+        self.last = Some(last);
         let mut askers = Vec::new();
         for waiting in self.unsent.drain(..self.in_flight) {
             self.unsent_bytes -= waiting.bytes;

@@ -685,7 +685,7 @@ impl World {
                     let (wanted, number) = (it.tickets.remove(&ticket), (site, it.process, ticket.0));
                     self.told(wanted, number, &spread);
                 }
-                Act::Warn(_) => {}
+                Act::Reached(_) | Act::Warn(_) => {}
             }
         }
     }

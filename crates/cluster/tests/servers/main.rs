@@ -4,6 +4,7 @@ mod found;
 mod hostile;
 mod rounds;
 mod shelf;
+mod tier;
 mod together;
 mod waiting;
 
