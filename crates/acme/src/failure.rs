@@ -19,6 +19,8 @@ pub enum Fault {
     Account,
     /// The authority does not accept the replaced certificate that the order named.
     Replaces,
+    /// Another machine with the same certificates is at it: this one waits for what comes of it.
+    Elsewhere,
     /// The failure is on our side: disk, hook or configuration.
     Ours,
 }

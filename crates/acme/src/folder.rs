@@ -221,7 +221,7 @@ fn file_name(name: &str, extension: &str) -> String {
 }
 
 /// Returns a directory's URL, such as `https://acme-v02.api.letsencrypt.org/directory`, as the name of a folder.
-fn slug(directory: &str) -> String {
+pub(crate) fn slug(directory: &str) -> String {
     let (_, rest) = directory.split_once("://").unwrap_or(("", directory));
     plain(rest)
 }

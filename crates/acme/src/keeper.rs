@@ -8,6 +8,7 @@ mod entries;
 mod errands;
 mod on_demand;
 mod revocation;
+mod together;
 mod windows;
 
 use std::{
@@ -26,6 +27,7 @@ pub use self::entries::Status;
 use self::{
     entries::Entry,
     errands::{ERRANDS, Errand},
+    together::{Together, Why},
 };
 use crate::{
     challenges::Challenges,
@@ -61,6 +63,8 @@ pub struct Keeper {
     errands: (mpsc::Sender<Errand>, tokio::sync::Mutex<mpsc::Receiver<Errand>>),
     waiting: Waiting,
     changed: Notify,
+    /// What is shared with other machines.
+    together: Option<Together>,
 }
 
 impl Keeper {
@@ -85,6 +89,7 @@ impl Keeper {
             errands: (sender, tokio::sync::Mutex::new(receiver)),
             waiting: Waiting::default(),
             changed: Notify::new(),
+            together: None,
             options,
         })
     }
@@ -125,9 +130,19 @@ impl Keeper {
                 }
             }
         };
+        // These run beside the orders too: what other machines have must not wait for what this one orders.
+        let looks = async {
+            loop {
+                let next = self.look(now()).await;
+                let pause = next.since(now()).clamp(Duration::from_secs(1), LOOK_AT_LEAST);
+                tokio::time::sleep(pause).await;
+            }
+        };
         tokio::select! {
             () = renewals => {}
             () = errands => {}
+            () = looks => {}
+            () = self.look_up_challenges() => {}
             () = stop => {}
         }
     }
@@ -143,7 +158,7 @@ impl Keeper {
             let entries = self.entries.lock();
             entries.iter().filter(|(_, entry)| !entry.busy && entry.due(now) <= now).map(|(name, _)| name.clone()).collect()
         };
-        stream::iter(due).for_each_concurrent(ORDERS, |name| async move { drop(self.obtain(&name, now).await) }).await;
+        stream::iter(due).for_each_concurrent(ORDERS, |name| async move { drop(self.obtain(&name, Why::Due, now).await) }).await;
         let entries = self.entries.lock();
         let next = |entry: &Entry| {
             let asks = entry.certificate.is_some().then_some(entry.ask_at);

@@ -8,8 +8,11 @@
 //! limit; nothing is ordered that could not be kept; one name is one certificate, so that a name whose DNS is wrong spoils no other; and
 //! whatever goes wrong, the certificate that is there stays.
 //!
+//! Several machines that are one site share a [`Shelf`]: each certificate is then ordered once, and any of them answers the challenge.
+//!
 //! Deliberately not here: the request path and sockets that listen.
 
+mod board;
 mod certificate;
 mod challenges;
 mod check;
@@ -20,10 +23,12 @@ mod folder;
 mod hook;
 mod keeper;
 mod local;
+mod lookups;
 mod name;
 mod options;
 mod order;
 mod schedule;
+mod shelf;
 mod sink;
 mod transport;
 mod waiting;
@@ -38,8 +43,10 @@ pub use folder::{Folder, FolderError};
 pub use hook::DnsHook;
 pub use keeper::{Keeper, Status};
 pub use local::{LocalRoot, trust_instructions};
+pub use lookups::Lookup;
 pub use name::{Issuer, issuer, twin};
 pub use options::{Account, LETS_ENCRYPT, LETS_ENCRYPT_STAGING, Method, Options};
 pub use schedule::{History, Schedule, Validity, Window};
+pub use shelf::{Shelf, ShelfError, ShelfLock, Shelved, Shelving, Version};
 pub use sink::Sink;
 pub use transport::{Answer, Https, Transport, TransportError};

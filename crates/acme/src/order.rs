@@ -11,7 +11,8 @@ use rustls::{crypto::aws_lc_rs::sign::any_supported_type, sign::CertifiedKey};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{
-    challenges::{Challenges, Guard},
+    board::{Board, Posted},
+    challenges::{Challenges, Guard, OwnName},
     failure::{Failure, Fault},
     hook::DnsHook,
     options::Method,
@@ -31,14 +32,16 @@ pub(crate) struct Ordering<'a> {
     pub(crate) replaces: Option<CertificateIdentifier<'static>>,
     pub(crate) method: Method,
     pub(crate) challenges: &'a Challenges,
+    /// Where the answers are posted for other machines.
+    pub(crate) board: Option<&'a Board>,
     pub(crate) sink: &'a Arc<dyn Sink>,
     pub(crate) hook: Option<&'a DnsHook>,
 }
 
 /// The answer to a challenge, which stays until the order is done with it.
 enum Answer {
-    Http { _guard: Guard },
-    Handshake { _guard: Shown },
+    Http { _guard: Guard, posted: Posted },
+    Handshake { _guard: Shown, posted: Posted },
     Record(String),
 }
 
@@ -46,6 +49,7 @@ enum Answer {
 struct Shown {
     sink: Arc<dyn Sink>,
     name: String,
+    _own: OwnName,
 }
 
 impl Drop for Shown {
@@ -69,8 +73,13 @@ impl Ordering<'_> {
         let mut answers = Vec::new();
         let proven = self.prove(&mut order, &mut answers).await;
         for answer in answers {
-            if let (Answer::Record(value), Some(hook)) = (answer, self.hook) {
-                hook.clean_up(self.name, &value).await;
+            match (answer, self.hook, self.board) {
+                (Answer::Record(value), Some(hook), _) => hook.clean_up(self.name, &value).await,
+                (Answer::Http { posted, .. } | Answer::Handshake { posted, .. }, _, Some(board)) => {
+                    // What stays there answers a question that nobody asks any more.
+                    let _ = board.take_away(&posted).await;
+                }
+                _ => {}
             }
         }
         proven?;
@@ -97,6 +106,7 @@ impl Ordering<'_> {
                 .challenge(kind)
                 .ok_or_else(|| Failure::new(Fault::Refused, format!("the authority does not offer {} for it", self.method.as_str())))?;
             answers.push(self.answer(&challenge).await?);
+            self.post(answers.last()).await;
             challenge.set_ready().await.map_err(|error| self.failure(&error, "the authority did not take the answer"))?;
         }
         let outcome = order.poll_ready(&POLL).await;
@@ -113,11 +123,17 @@ impl Ordering<'_> {
     async fn answer(&self, challenge: &ChallengeHandle<'_>) -> Result<Answer, Failure> {
         let proof = challenge.key_authorization();
         match self.method {
-            Method::Http01 => Ok(Answer::Http { _guard: self.challenges.answer(challenge.token.clone(), proof.as_str()) }),
+            Method::Http01 => {
+                let posted = Posted::Http { token: challenge.token.clone(), content: proof.as_str().to_owned() };
+                Ok(Answer::Http { _guard: self.challenges.answer(challenge.token.clone(), proof.as_str()), posted })
+            }
             Method::TlsAlpn01 => {
-                let key = validation_certificate(self.name, proof.digest().as_ref()).map_err(|error| Failure::ours(error.to_string()))?;
+                let digest = proof.digest();
+                let key = validation_certificate(self.name, digest.as_ref()).map_err(|error| Failure::ours(error.to_string()))?;
+                let own = self.challenges.answer_handshakes(self.name);
                 self.sink.answer_challenge(self.name, Arc::new(key));
-                Ok(Answer::Handshake { _guard: Shown { sink: Arc::clone(self.sink), name: self.name.to_owned() } })
+                let guard = Shown { sink: Arc::clone(self.sink), name: self.name.to_owned(), _own: own };
+                Ok(Answer::Handshake { _guard: guard, posted: Posted::handshake(self.name, digest.as_ref()) })
             }
             Method::Dns01 => {
                 let hook = self.hook.ok_or_else(|| Failure::ours("it needs dns-01, and there is no acme.dns_hook"))?;
@@ -125,6 +141,15 @@ impl Ordering<'_> {
                 hook.present(self.name, &value).await?;
                 Ok(Answer::Record(value))
             }
+        }
+    }
+
+    /// Posts an answer for the other machines. Without them this one is perhaps not the one that is asked, and the authority says so.
+    async fn post(&self, answer: Option<&Answer>) {
+        if let (Some(board), Some(Answer::Http { posted, .. } | Answer::Handshake { posted, .. })) = (self.board, answer)
+            && let Err(error) = board.post(posted).await
+        {
+            tracing::warn!("the other machines cannot answer the challenge for {}: {error}", self.name);
         }
     }
 
@@ -158,7 +183,7 @@ impl Ordering<'_> {
 }
 
 /// Returns the certificate that answers a TLS-ALPN-01 challenge (RFC 8737 §3): for the name, and with the digest in an extension.
-fn validation_certificate(name: &str, digest: &[u8]) -> Result<CertifiedKey, Box<dyn std::error::Error + Send + Sync>> {
+pub(crate) fn validation_certificate(name: &str, digest: &[u8]) -> Result<CertifiedKey, Box<dyn std::error::Error + Send + Sync>> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new([name.to_owned()])?;
     params.custom_extensions = vec![CustomExtension::new_acme_identifier(digest)];

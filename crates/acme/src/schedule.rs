@@ -86,6 +86,19 @@ impl History {
         *self = Self::default();
     }
 
+    /// Adds the attempts that other machines made.
+    fn join(&mut self, other: &Self) {
+        self.attempts.extend(&other.attempts);
+        self.attempts.sort_unstable();
+        self.attempts.dedup();
+        let too_many = self.attempts.len().saturating_sub(ATTEMPTS_AN_HOUR);
+        self.attempts.drain(..too_many);
+        self.told_to_wait_until = self.told_to_wait_until.max(other.told_to_wait_until);
+        if other.last_error.is_some() {
+            self.last_error.clone_from(&other.last_error);
+        }
+    }
+
     fn free_from(&self, now: Timestamp) -> Timestamp {
         let told = self.told_to_wait_until.map(Timestamp::from_secs).filter(|told| *told <= now + TOLD_MAX).unwrap_or_default();
         let used_up = self.attempts.len() >= ATTEMPTS_AN_HOUR;
@@ -148,8 +161,18 @@ impl Schedule {
         validity.not_after - left - self.share(lifetime / 30)
     }
 
+    /// Learns what became of other machines' attempts. A failure before `began` is no reason to wait: whoever restarts a machine has mended something.
+    pub(crate) fn learn(&mut self, history: &History, failures: u32, failed_at: Timestamp, began: Timestamp, now: Timestamp) {
+        self.history.join(history);
+        if failures > 0 && failed_at.as_secs() >= began.as_secs() && failed_at.as_secs() > self.last_failure.as_secs() {
+            self.failures = failures;
+            // Their clock may be ahead.
+            self.last_failure = failed_at.min(now);
+        }
+    }
+
     /// Returns the moment before which no attempt may be made, however urgent it is.
-    fn free_from(&self, now: Timestamp) -> Timestamp {
+    pub(crate) fn free_from(&self, now: Timestamp) -> Timestamp {
         let backed_off = match self.failures {
             0 => Timestamp::default(),
             n => {
@@ -183,6 +206,11 @@ impl Schedule {
         self.window = None;
         self.replace = false;
         self.history.succeeded();
+    }
+
+    /// Returns when the last attempt failed; the beginning of time if none did.
+    pub(crate) const fn last_failure(&self) -> Timestamp {
+        self.last_failure
     }
 
     /// Returns the number of failures in a row since this process began.
@@ -329,5 +357,37 @@ mod tests {
         for (told, expected) in [(NONE, MINUTE), (HOUR * 6, HOUR * 6), (days(30), DAY)] {
             assert_eq!(ask_again(told), expected);
         }
+    }
+
+    #[test]
+    fn the_attempts_of_all_machines_count_together() {
+        let (mut one, mut other) = (schedule(None), schedule(None));
+        for minute in 0..3 {
+            one.attempt(NOW + MINUTE * minute);
+        }
+        other.attempt(NOW + MINUTE * 3);
+        // What is known already does not count twice.
+        for _ in 0..2 {
+            other.learn(&one.history, 0, Timestamp::default(), NOW, NOW + MINUTE * 4);
+        }
+        assert_eq!(other.due(NOW + MINUTE * 4), NOW + HOUR);
+    }
+
+    #[test]
+    fn a_failure_elsewhere_is_a_reason_to_wait_unless_it_was_before_the_start() {
+        let mut failed = schedule(None);
+        failed.attempt(NOW);
+        failed.failed(NOW, "no".to_owned(), None);
+        let learnt = |began: Timestamp| {
+            let mut other = schedule(None);
+            other.learn(&failed.history, failed.failures(), failed.last_failure(), began, NOW + MINUTE);
+            (other.due(NOW + MINUTE), other.failures())
+        };
+        assert_eq!(learnt(NOW - MINUTE), (NOW + 2 * MINUTE, 1));
+        assert_eq!(learnt(NOW + MINUTE), (Timestamp::default(), 0));
+        // Its clock is an hour ahead.
+        let mut other = schedule(None);
+        other.learn(&failed.history, 1, NOW + HOUR, NOW - MINUTE, NOW);
+        assert_eq!(other.due(NOW), NOW + 2 * MINUTE);
     }
 }

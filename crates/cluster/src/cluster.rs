@@ -5,7 +5,14 @@ use std::{future::Future, sync::Arc, time::Duration};
 use admin_api::{ClusterState, Spread};
 use policy::purge::Order;
 
-use crate::{link::Engine, local::Local, run::Running, shelf::Shelf, stream::Position};
+use crate::{
+    link::Engine,
+    local::Local,
+    run::Running,
+    shelf::Shelf,
+    stream::Position,
+    tier::{Tier, TierOptions},
+};
 
 /// What a machine needs to know to take part in a cluster.
 #[derive(Debug, Clone)]
@@ -36,7 +43,19 @@ impl Cluster {
     /// Starts to take part. Returns at once; the first lease comes when the server has answered.
     #[must_use]
     pub fn start(options: Options, local: Arc<dyn Local>) -> Self {
-        Self { running: Running::start(options, local) }
+        Self { running: Running::start(options, None, local) }
+    }
+
+    /// Starts to take part as [`start`](Self::start) does, with a [tier](Self::tier) that all machines share.
+    #[must_use]
+    pub fn start_with_tier(options: Options, tier: TierOptions, local: Arc<dyn Local>) -> Self {
+        Self { running: Running::start(options, Some(tier), local) }
+    }
+
+    /// Returns the tier, if it was started with one.
+    #[must_use]
+    pub fn tier(&self) -> Option<&Tier> {
+        self.running.tier()
     }
 
     /// Tells the other machines of an order that was carried out here before. Returns at once. What it returns resolves when it is known how far

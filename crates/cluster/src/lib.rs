@@ -19,6 +19,8 @@ pub mod machine;
 mod run;
 pub mod shelf;
 pub mod stream;
+pub mod tickets;
+pub mod tier;
 
 pub use self::{
     cluster::{Cluster, Options},

@@ -32,7 +32,6 @@ use std::{
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::seal::random_word;
 pub use self::{
     address::{Address, BadAddress},
     engine::{Engine, EngineOptions, Server},
@@ -43,6 +42,7 @@ pub use self::{
     values::{Value, Values},
     waiter::Waiter,
 };
+pub(crate) use self::{seal::random_word, values::Reply};
 use crate::stream::{Entry, EntryId, Made, Position, Run};
 
 /// The most bytes that an entry may have under its seal. A longer order is to be split by what it covers. With all entries as long as this, the
@@ -110,7 +110,8 @@ pub struct Round {
     pub run: Run,
     /// Whether the position that was asked about is in the stream, made by whom it should be. Also `false` if none was given.
     pub continuous: bool,
-    /// The entries after the position, oldest first, at most so many as were asked for; none if it was not continuous.
+    /// The entries after the position, oldest first, at most so many as were asked for; none if it was not continuous. Without a position, the
+    /// first ones of the stream.
     pub entries: Vec<Entry>,
     /// The last entry of the stream.
     pub end: Entry,

@@ -31,4 +31,10 @@ pub trait Local: Send + Sync + 'static {
     /// Keeps the position beside what is stored on the disk. Everything up to it was carried out before. Called at most once a round; it may be
     /// written late, or not at all: an older one costs only that entries are carried out twice.
     fn keep(&self, position: &Position);
+
+    /// Returns the generation of the store, and whether the cluster was told of every order that was carried out here up to it. It is for those
+    /// alone who share a [tier](crate::tier).
+    fn told_up_to(&self) -> (u64, bool) {
+        (0, false)
+    }
 }

@@ -7,6 +7,8 @@
 //! appended it got the reply later than this machine sent its round, and a lease after the reply, this machine's lease has ended. "A lease after"
 //! has one per cent and 20 ms to spare ([`passed`]), as two clocks may run differently.
 
+#[cfg(test)]
+mod following;
 mod orders;
 mod others;
 mod seen;
@@ -87,6 +89,8 @@ pub enum Act {
     Lease(Instant),
     /// Take the lease away.
     GiveUp,
+    /// Take note that everything up to an entry was carried out: for machines that [follow](Machine::following) the stream's past.
+    Reached(Position),
     /// Keep the position with what is stored.
     Keep(Position),
     /// Tell the others up to where this machine has come.
@@ -134,6 +138,11 @@ pub struct Machine {
     recent: VecDeque<EntryId>,
     counts: Counts,
     refusal_told: Option<Instant>,
+    follows: bool,
+    /// Whether everything was doubted already since the continuity broke.
+    has_doubted: bool,
+    /// Up to where the past is carried out once more, also what was made here: pages that others fetched between two entries are judged by it.
+    past: Option<EntryId>,
 }
 
 #[derive(Debug, Default)]
@@ -166,8 +175,24 @@ impl Machine {
             recent: VecDeque::new(),
             counts: Counts::default(),
             refusal_told: None,
+            follows: false,
+            has_doubted: false,
+            past: None,
             settings,
         }
+    }
+
+    /// Makes the machine one that begins with the oldest entry of the stream where it cannot go on, instead of its end, and says of each entry when
+    /// it was [reached](Act::Reached): so it can judge what other machines have fetched before.
+    #[must_use]
+    pub fn following(self) -> Self {
+        Self { follows: true, ..self }
+    }
+
+    /// Returns whether all purges that were made here have come back by the stream, up to this entry.
+    #[must_use]
+    pub fn has_read_its_own(&self, id: EntryId) -> bool {
+        self.orders.are_read(id)
     }
 
     /// Returns the field of this machine in the hash of machines.
@@ -221,7 +246,7 @@ impl Machine {
         self.is_reached = true;
         self.others.learn(&self.field, round.run.clone(), &round.born, &round.members, &round.strangers, now);
         let before = self.position.clone();
-        let is_at_end = if round.continuous { self.go_on(&round, now, &mut acts) } else { self.begin_anew(&round, &mut acts) };
+        let is_at_end = if round.continuous { self.go_on(&round, now, &mut acts) } else { self.begin_anew(&round, now, &mut acts) };
         self.confirmed =
             self.position.as_ref().map(|position| Confirmed { run: round.run.clone(), born: round.born.clone(), id: position.id });
         if self.position != before {
@@ -240,16 +265,20 @@ impl Machine {
 
     /// Applies the entries after the position. Returns whether that is all of them.
     fn go_on(&mut self, round: &Round, now: Instant, acts: &mut Vec<Act>) -> bool {
+        self.has_doubted = false;
+        acts.extend(self.position.clone().filter(|_| self.follows).map(Act::Reached));
         for entry in &round.entries {
             self.take(entry, now, acts);
-            self.position = Some(Position { run: round.run.clone(), id: entry.id, made: entry.made.clone() });
+            let position = Position { run: round.run.clone(), id: entry.id, made: entry.made.clone() };
+            acts.extend(self.follows.then(|| Act::Reached(position.clone())));
+            self.position = Some(position);
         }
         self.position.as_ref().is_some_and(|position| position.id == round.end.id)
     }
 
     /// Goes on from the end of the stream, as nobody knows what was purged before. What is stored and being fetched is in doubt from here on, so
     /// that nothing is missed: what the stream says up to its end was said before.
-    fn begin_anew(&mut self, round: &Round, acts: &mut Vec<Act>) -> bool {
+    fn begin_anew(&mut self, round: &Round, now: Instant, acts: &mut Vec<Act>) -> bool {
         let why = match &self.position {
             None => "it is not known which purges were carried out on what is stored".to_owned(),
             Some(position) if position.run != round.run => {
@@ -260,8 +289,22 @@ impl Machine {
         if self.position.is_some() {
             self.counts.breaks += 1;
         }
-        acts.push(Act::Doubt(why));
+        if !std::mem::take(&mut self.has_doubted) {
+            acts.push(Act::Doubt(why));
+        }
         self.recent.clear();
+        self.orders.forget_what_was_appended();
+        if self.follows {
+            self.past = Some(round.end.id);
+            if self.position.take().is_some() {
+                // The next round shows the beginning.
+                self.has_doubted = true;
+                return false;
+            }
+            if !round.entries.is_empty() {
+                return self.go_on(round, now, acts);
+            }
+        }
         self.remember(round.end.id);
         self.position = Some(Position { run: round.run.clone(), id: round.end.id, made: round.end.made.clone() });
         true
@@ -286,7 +329,7 @@ impl Machine {
                     )));
                 }
             }
-            Said::Purge(_) if self.is_own(entry) || !self.seen.is_new(entry.made.as_ref()) => {}
+            Said::Purge(_) if !self.is_past(entry) && (self.is_own(entry) || !self.seen.is_new(entry.made.as_ref())) => {}
             Said::Purge(order) => {
                 acts.push(Act::Apply(order.clone()));
                 self.counts.applied += 1;
@@ -299,6 +342,11 @@ impl Machine {
             self.recent.pop_front();
         }
         self.recent.push_back(id);
+    }
+
+    /// Returns whether an entry is of the past that is carried out once more.
+    fn is_past(&self, entry: &Entry) -> bool {
+        self.past.is_some_and(|past| entry.id <= past)
     }
 
     /// Returns whether this process made an entry: it carried the order out before it was appended.
@@ -486,7 +534,7 @@ impl Machine {
             seen_ms: 0,
         }];
         machines.extend(self.others.iter().map(|(field, other)| {
-            let confirmed = other.member.confirmed.as_ref();
+            let confirmed = other.confirmed();
             let behind = confirmed.filter(|confirmed| self.is_here(confirmed)).and_then(|confirmed| self.behind(confirmed.id));
             MachineState {
                 name: name_of(field).to_owned(),

@@ -31,6 +31,7 @@ use crate::{
     machine::{Act, Machine, Settings, Ticket, Unsent},
     shelf::Shelf,
     stream::{EntryId, Position},
+    tier::{Tier, TierOptions, ring::Ring},
 };
 
 /// The first pause before connecting again, and the longest one.
@@ -48,12 +49,15 @@ pub(crate) struct Running {
     shared: Arc<Shared>,
     engine: Engine,
     handle: Handle,
+    tier: Option<Tier>,
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
 struct Shared {
     machine: Mutex<Machine>,
     local: Arc<dyn Local>,
+    /// What the positions of the stream mean here, where there is a tier.
+    ring: Option<Arc<Ring>>,
     /// Whoever waits to hear how far a purge went. As many as the machine has tickets.
     askers: Mutex<HashMap<Ticket, oneshot::Sender<Spread>>>,
     /// There is something to send.
@@ -81,12 +85,15 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Running {
-    pub(crate) fn start(options: Options, local: Arc<dyn Local>) -> Self {
+    pub(crate) fn start(options: Options, tier: Option<TierOptions>, local: Arc<dyn Local>) -> Self {
         let Options { engine, cluster, machine: name, version, lease, doubt_hold, position } = options;
         let settings = Settings { name, session: session(), version, lease, doubt_hold, position };
+        let machine = Machine::new(settings, Instant::now());
+        let ring = tier.map(|_| Arc::new(Ring::default()));
         let shared = Arc::new(Shared {
-            machine: Mutex::new(Machine::new(settings, Instant::now())),
+            machine: Mutex::new(if ring.is_some() { machine.following() } else { machine }),
             local,
+            ring: ring.clone(),
             askers: Mutex::default(),
             work: Notify::new(),
             clock: Notify::new(),
@@ -97,6 +104,7 @@ impl Running {
         });
         let runtime = Builder::new_current_thread().enable_all().build().expect("the system has room for a runtime");
         let handle = runtime.handle().clone();
+        let tier = tier.zip(ring).map(|(tier, ring)| Tier::start(tier, &engine, ring, &handle));
         let (end, ended) = mpsc::sync_channel(1);
         let (driven, connects) = (shared.clone(), engine.clone());
         thread::Builder::new()
@@ -107,7 +115,11 @@ impl Running {
                 let _ = end.send(());
             })
             .expect("the system has room for a thread");
-        Self { shared, engine, handle, ended: Mutex::new(ended) }
+        Self { shared, engine, handle, tier, ended: Mutex::new(ended) }
+    }
+
+    pub(crate) fn tier(&self) -> Option<&Tier> {
+        self.tier.as_ref()
     }
 
     pub(crate) fn purged(&self, order: &Order) -> impl Future<Output = Spread> + Send + 'static + use<> {
@@ -116,7 +128,10 @@ impl Running {
             // Both locks, so that no ticket is told before it is known who waits for it.
             let mut machine = self.shared.machine.lock();
             let (ticket, acts) = machine.purge(order.clone(), Instant::now());
-            self.shared.askers.lock().insert(ticket, told);
+            // Nobody tells of anything any more when this machine is being stopped.
+            if !self.shared.is_stopping() {
+                self.shared.askers.lock().insert(ticket, told);
+            }
             acts
         };
         self.shared.tell(acts);
@@ -130,7 +145,12 @@ impl Running {
 
     pub(crate) fn state(&self) -> ClusterState {
         let state = self.shared.machine.lock().state(Instant::now());
-        ClusterState { cluster: self.shared.cluster.clone(), engine: self.shared.shown.lock().engine.clone(), ..state }
+        ClusterState {
+            cluster: self.shared.cluster.clone(),
+            engine: self.shared.shown.lock().engine.clone(),
+            tier: self.tier.as_ref().map(Tier::state),
+            ..state
+        }
     }
 
     pub(crate) fn shelf(&self) -> Shelf {
@@ -168,12 +188,25 @@ impl Drop for Running {
     }
 }
 
+/// The end of the driving, also by a panic: whoever waits hears that there will be no word.
+struct End<'a>(&'a Shared);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.is_stopping.store(true, SeqCst);
+        let _machine = self.0.machine.lock();
+        self.0.local.give_up();
+        self.0.askers.lock().clear();
+    }
+}
+
 impl Shared {
     fn is_stopping(&self) -> bool {
         self.is_stopping.load(SeqCst)
     }
 
     async fn drive(&self, engine: &Engine) {
+        let _end = End(self);
         let mut steps = pin!(self.steps(engine));
         let mut waiting = pin!(self.wait(engine));
         let mut clock = pin!(self.watch_the_clock());
@@ -183,7 +216,6 @@ impl Shared {
             () = &mut waiting => {}
             () = &mut clock => {}
         }
-        self.askers.lock().clear();
     }
 
     /// Lets time pass: leases end and purges are told of, whatever the connection is waiting for.
@@ -370,15 +402,32 @@ impl Shared {
         acts.into_iter().for_each(|act| self.perform_here(act));
     }
 
+    fn doubt(&self, why: &str) {
+        // What other machines have fetched before is in doubt, too.
+        if let Some(ring) = &self.ring {
+            ring.clear();
+        }
+        self.local.doubt(why);
+    }
+
+    fn reached(&self, position: &Position) {
+        let Some(ring) = &self.ring else { return };
+        // The generation first: what is purged here later is not told yet, or not read yet.
+        let (generation, is_told) = self.local.told_up_to();
+        let is_quiet = is_told && self.machine.lock().has_read_its_own(position.id);
+        ring.applied(&position.run, position.id, position.made.as_ref(), generation, is_quiet);
+    }
+
     fn perform_here(&self, act: Act) {
         match act {
             Act::Apply(order) => {
                 if let Err(why) = self.local.apply(&order) {
                     tracing::warn!(by = order.by.name(), "a purge of another machine was taken as one of everything: {why}");
-                    self.local.doubt("a purge of another machine could not be carried out");
+                    self.doubt("a purge of another machine could not be carried out");
                 }
             }
-            Act::Doubt(why) => self.local.doubt(&why),
+            Act::Doubt(why) => self.doubt(&why),
+            Act::Reached(position) => self.reached(&position),
             Act::Lease(until) => {
                 // A machine that is being stopped has given its lease up for good: it does so under the same lock.
                 let _machine = self.machine.lock();

@@ -42,7 +42,7 @@ pub struct Kept {
 
 /// Which version of a value it is: each put makes another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version([u8; 12]);
+pub struct Version(pub [u8; 12]);
 
 /// Why something was not kept or not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -12,8 +12,8 @@ use std::{
     sync::{
         Arc, OnceLock,
         atomic::{
-            AtomicU64,
-            Ordering::{Acquire, Relaxed, Release},
+            AtomicU64, AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release, SeqCst},
         },
     },
     task::{Context, Poll, Wake, Waker},
@@ -122,11 +122,23 @@ pub struct Fence {
     /// The milliseconds for which a page counts as fresh in doubt, from when its origin was asked.
     doubt_hold: AtomicU64,
     machines: OnceLock<Box<dyn Machines>>,
+    /// The number of orders that are being carried out here, and that the other machines are not told of yet.
+    untold: AtomicUsize,
+}
+
+/// An order that is being carried out here. It is held until the other machines are told.
+#[derive(Debug)]
+pub(crate) struct Untold<'a>(&'a AtomicUsize);
+
+impl Drop for Untold<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
 }
 
 impl Default for Fence {
     fn default() -> Self {
-        Self { until: AtomicU64::new(u64::MAX), doubt_hold: AtomicU64::new(0), machines: OnceLock::new() }
+        Self { until: AtomicU64::new(u64::MAX), doubt_hold: AtomicU64::new(0), machines: OnceLock::new(), untold: AtomicUsize::new(0) }
     }
 }
 
@@ -189,6 +201,17 @@ impl Fence {
     /// Returns for how long a page is fresh in doubt, from when its origin was asked.
     pub fn doubt_hold(&self) -> Duration {
         Duration::from_millis(self.doubt_hold.load(Relaxed))
+    }
+
+    /// Takes note that an order is about to be carried out here. What it returns is held until the other machines were told.
+    pub(crate) fn begin(&self) -> Untold<'_> {
+        self.untold.fetch_add(1, SeqCst);
+        Untold(&self.untold)
+    }
+
+    /// Returns whether the other machines were told of every order that was carried out here. Read the generation of the store before it.
+    pub(crate) fn has_told_all(&self) -> bool {
+        self.untold.load(SeqCst) == 0
     }
 
     /// Tells the other machines of an order that was carried out here, if there are any and they cannot see by themselves what it was for.

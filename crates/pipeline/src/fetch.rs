@@ -28,6 +28,7 @@ use crate::{
     proof::{self, Unproven},
     question::Question,
     stale,
+    tier::{self, Sought, Turn},
 };
 
 /// The time for which a key is remembered whose answer could not be shared.
@@ -39,6 +40,8 @@ pub(crate) enum Told {
     /// The head is here and the content comes; others read it too, but without the fields that are this client's own. Where it is being proven,
     /// others wait until it is, and it may come to nothing.
     Growing { record: Arc<Record>, body: Reader<Failure>, own: HeaderMap, took: Duration, proving: bool },
+    /// Another machine has fetched it.
+    Found(Arc<Stored>),
     /// The origin confirmed what is stored.
     Confirmed { stored: Arc<Stored>, took: Duration },
     /// It is for this client alone.
@@ -59,6 +62,8 @@ struct Fetch {
     lead: Lead<Record, Failure>,
     /// The client that began it.
     leader: oneshot::Sender<Told>,
+    /// The turn to fetch it for all machines that share a tier.
+    turn: Turn,
 }
 
 impl Pipeline {
@@ -75,7 +80,7 @@ impl Pipeline {
         let request = forward::shared(&question, candidate.as_deref());
         let saying = saying(&self.shared.secret, &request);
         lead.mark(saying);
-        let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader };
+        let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader, turn: Turn::default() };
         // Boxed, as the runtime moves a task several times.
         self.tasks.spawn_local(Box::pin(fetch.run(request, interim)));
         told
@@ -83,12 +88,22 @@ impl Pipeline {
 }
 
 impl Fetch {
-    async fn run(self, request: Request<origins::Body>, interim: Option<Interim>) {
+    async fn run(mut self, request: Request<origins::Body>, interim: Option<Interim>) {
+        match tier::seek(&self.pipeline.shared, &self.question).await {
+            Sought::Found(stored) => {
+                // Those who follow find it in memory.
+                drop(self.lead);
+                let _ = self.leader.send(Told::Found(stored));
+                return;
+            }
+            Sought::Ask(turn) => self.turn = turn,
+        }
         let unread = unread(&self.question.site.collapse, || self.leader.is_closed() && self.lead.followers() == 0);
         let answered = match select(pin!(self.ask(request, interim)), pin!(unread)).await {
             Either::Left((answered, _)) => answered,
             Either::Right(((), _)) => return,
         };
+        self.turn.answered();
         let fetched = match answered {
             Ok(fetched) => fetched,
             Err(failure) => return self.refresh_failed(failure),
@@ -179,6 +194,8 @@ impl Fetch {
         let (record, scope) =
             keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false, tag: None }, kept.clone());
         let record = Arc::new(record);
+        // Nobody waits for what is too long for the tier.
+        let mut turn = Some(self.turn).filter(|_| length.is_none_or(|length| length <= tier::TIER_BODY_MAX));
         let mut writer = match &proof {
             Some(_) => self.lead.serve_leader(length),
             None => self.lead.serve(Arc::clone(&record), length),
@@ -205,6 +222,7 @@ impl Fetch {
             match frame.map(http_body::Frame::into_data) {
                 Ok(Ok(data)) => {
                     arrived += data.len() as u64;
+                    drop(turn.take_if(|_| arrived > tier::TIER_BODY_MAX));
                     if let Some(nonces) = &mut nonces {
                         nonces.read(&data);
                     }

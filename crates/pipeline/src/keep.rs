@@ -27,6 +27,7 @@ use crate::{
     },
     packed, proof,
     question::Question,
+    tier,
 };
 
 /// The time after a purge for which a "not found" is not believed.
@@ -180,6 +181,7 @@ pub(crate) fn end_what_was_stored(
     if why.is_some_and(NotKept::is_about_the_page) {
         let fields = question.fields();
         shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && held.vary.matches(&fields));
+        tier::end(shared, question);
     }
 }
 
@@ -286,9 +288,17 @@ pub(crate) async fn freshened(
     Some(insert(shared, question, stored))
 }
 
+/// Stores a response as [`insert_here`] does, and offers it to the other machines.
+pub(crate) fn insert(shared: &Arc<Shared>, question: &Question, stored: Stored) -> Arc<Stored> {
+    if !proof::is_forbidden(shared, question) {
+        tier::offer(shared, question, &stored);
+    }
+    insert_here(shared, question, stored)
+}
+
 /// Stores a response in place of those that answer the same requests. What was found to differ from visitor to visitor is returned as it is, and
 /// not stored: this is the last door, by whatever way it came.
-pub(crate) fn insert(shared: &Arc<Shared>, question: &Question, stored: Stored) -> Arc<Stored> {
+pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, stored: Stored) -> Arc<Stored> {
     if proof::is_forbidden(shared, question) {
         return Arc::new(stored);
     }

@@ -30,6 +30,9 @@ use crate::{
 /// The number of fetches that a request joins without an answer for it, before it goes alone.
 const ATTEMPTS: usize = 4;
 
+/// The rule by which a request is answered with a page that another machine has fetched.
+const TIER: &str = "tier";
+
 /// A request that the cache cannot answer, on its way to the origin.
 pub(crate) struct Asking {
     pub(crate) question: Rc<Question>,
@@ -224,6 +227,9 @@ impl Pipeline {
                     response = in_passing(question, false, response);
                 }
                 ending.with_explained(response)
+            }
+            Told::Found(stored) => {
+                self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed)).await
             }
             Told::Confirmed { stored, took } => {
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(took);

@@ -50,30 +50,33 @@ impl Pipeline {
         }
         let is_unsafe = !is_safe(&question.method);
         let tells = policy.signal_field().is_some() && is_unsafe;
+        let caused = Rc::new(Caused::default());
         let answered = if tells || writing.is_some() {
             let must_count = tells || writing.as_ref().is_some_and(|writing| writing.must_count(&question));
-            Box::pin(self.write(&question, request, writing, must_count)).await
+            Box::pin(self.write(&question, request, writing, must_count, &caused)).await
         } else {
             self.ask(&question, request, question.interim.as_ref()).await
         };
         // A scheduler that tries again after this one status, and after no other.
         let is_scheduler = written == Some(Written::Schedule);
-        let failed = |failure: &Failure| failed_plainly(failure, Ending::of(Outcome::Forwarded(why)).by_cookie(cookie));
+        let failed = async |failure: &Failure| {
+            caused.known().await;
+            failed_plainly(failure, Ending::of(Outcome::Forwarded(why)).by_cookie(cookie))
+        };
         let fetched = match answered {
             Ok(fetched) if is_scheduler && is_of_a_gateway(fetched.response.status()) => {
-                return failed(&Failure::of_status(fetched.response.status()).to_be_tried_again());
+                return failed(&Failure::of_status(fetched.response.status()).to_be_tried_again()).await;
             }
             Ok(fetched) => fetched,
             // Nothing was asked yet, so whoever wrote something may send it again.
-            Err(failure) if is_scheduler || (is_unsafe && failure.is_unreachable()) => return failed(&failure.to_be_tried_again()),
-            Err(failure) => return failed(&failure),
+            Err(failure) if is_scheduler || (is_unsafe && failure.is_unreachable()) => return failed(&failure.to_be_tried_again()).await,
+            Err(failure) => return failed(&failure).await,
         };
         let status = fetched.response.status();
         let now = self.shared.store.generation();
         let posted = self.posted(&question, fetched.head(), fetched.times, begun);
         self.look_for_editor(&question, status, fetched.response.headers());
         let speaks = fetched.response.extensions().get::<SpeaksForItself>().is_some();
-        let caused = Caused::default();
         let since = self.invalidate(&question, status, fetched.response.headers(), speaks, now, &caused);
         caused.known().await;
         let ending = Ending::forwarded(why, status).asked_for(rule.name()).took(fetched.took).by_cookie(cookie);

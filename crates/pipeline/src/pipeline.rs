@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     Body, Class, Client, Counters, Interim, Note, Record, Router, Shared, Site, Tracing,
     admission::{
-        Admission, FirstStep, IncomingRequest, admit,
+        Admission, FirstStep, IncomingRequest, admit, challenge,
         password::{self, Entry, make_members, make_private},
     },
     failure,
@@ -175,6 +175,7 @@ impl Pipeline {
     }
 
     async fn answered(self: &Rc<Self>, config: &Config, mut incoming: IncomingRequest, body: origins::Body) -> (Response<Body>, Note) {
+        challenge::look_up(&self.shared, &incoming).await;
         // Admit: a few steps may answer it before its site is asked.
         let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
             Admission::Admitted { site, lock } => (site, lock),

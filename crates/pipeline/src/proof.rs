@@ -37,6 +37,7 @@ use crate::{
     keep::{self, ContentSize, ContentTag, ResponseHead},
     learnt::not_kept,
     question::Question,
+    tier,
 };
 
 /// The longest page that is proven, in bytes: a proof holds up to three of them. No page that people read comes near.
@@ -402,6 +403,7 @@ fn refuse(shared: &Shared, question: &Question, status: StatusCode, difference: 
     shared.proofs.differs(question.hash, Arc::new(difference), now, until);
     // What was stored before the page was found to differ must not come out again either.
     shared.store.remove(question.hash, &question.key);
+    tier::end(shared, question);
     shared.store.mark_uncacheable(question.hash, until.as_millis());
     not_kept::remember(shared, question, DIFFER, Some(status), now);
 }

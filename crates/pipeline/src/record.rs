@@ -7,7 +7,7 @@
 
 mod encoding;
 
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use policy::Kept;
@@ -148,6 +148,12 @@ impl Record {
             etag,
             length: length_at,
         }
+    }
+
+    /// Returns this record as one that arrived so long before `now`, for a record that another machine made by its own clock.
+    pub(crate) fn aged(self, now: Timestamp, age: Duration) -> Self {
+        let freshness = Freshness { response_time: now - age, ..self.freshness };
+        Self { fresh_until: freshness.fresh_until(), born: freshness.response_time - freshness.initial_age, freshness, ..self }
     }
 
     /// Returns the entity tag, as sent.

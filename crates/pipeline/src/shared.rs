@@ -3,11 +3,12 @@
 use std::{
     fmt,
     hash::RandomState,
+    pin::Pin,
     sync::{Arc, OnceLock},
 };
 
 use crate::{
-    Clock, Fence, Refilling, Store, Stored,
+    Clock, Fence, Refilling, Store, Stored, Tier,
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
@@ -76,8 +77,11 @@ pub struct Shared {
     pub(crate) copying: Arc<CopyBudget>,
     pub(crate) verifying: Verifying,
     pub(crate) logins: Logins,
+    /// The tier that machines share, if there is one.
+    pub(crate) tier: OnceLock<Box<dyn Tier>>,
     certified: OnceLock<Certified>,
     challenges: OnceLock<Challenges>,
+    challenge_look_ups: OnceLock<ChallengeLookUps>,
 }
 
 /// A function that tells whether there is a certificate for a host.
@@ -85,6 +89,9 @@ type Certified = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// A function that returns the proof for a certificate authority that asks for a path (RFC 8555 §8.3); `None` if there is none.
 type Challenges = Box<dyn Fn(&str) -> Option<Arc<str>> + Send + Sync>;
+
+/// A function that returns what to wait for before the proof for a path is asked for, if another machine may have it. The wait is bounded.
+type ChallengeLookUps = Box<dyn Fn(&str) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> + Send + Sync>;
 
 impl Shared {
     /// Makes an empty store, in memory alone.
@@ -124,8 +131,10 @@ impl Shared {
             copying,
             verifying: Verifying::default(),
             logins: Logins::default(),
+            tier: OnceLock::new(),
             certified: OnceLock::new(),
             challenges: OnceLock::new(),
+            challenge_look_ups: OnceLock::new(),
         }
     }
 
@@ -161,6 +170,18 @@ impl Shared {
     /// Tells where the proofs are that certificate authorities ask for. They are answered for every host. Only the first call counts.
     pub fn tell_challenges(&self, challenges: Challenges) {
         let _ = self.challenges.set(challenges);
+    }
+
+    /// Tells how proofs that other machines have are looked up before they are asked for. Only the first call counts.
+    pub fn tell_challenge_look_ups(&self, look_ups: ChallengeLookUps) {
+        let _ = self.challenge_look_ups.set(look_ups);
+    }
+
+    /// Waits until the proof for a path has been looked up at the other machines, if there are any.
+    pub(crate) async fn look_up_challenge(&self, path: &str) {
+        if let Some(looking) = self.challenge_look_ups.get().and_then(|look_up| look_up(path)) {
+            looking.await;
+        }
     }
 
     pub(crate) fn challenge(&self, path: &str) -> Option<Arc<str>> {

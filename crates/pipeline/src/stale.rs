@@ -23,7 +23,9 @@ pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
 /// Returns whether a stale response, or one in doubt, may be served to this request because the origin failed.
 pub(crate) fn may_stand_in(shared: &Shared, question: &Question, stored: &Stored, now: Timestamp) -> bool {
     let wants = &question.wants.directives;
-    allowed_on_error(wants, &stored.record.freshness, now, stale_if_error(question)) || is_only_in_doubt(shared, wants, stored, now)
+    let is_allowed = allowed_on_error(wants, &stored.record.freshness, now, stale_if_error(question));
+    // It may have been purged while the origin was asked.
+    (is_allowed || is_only_in_doubt(shared, wants, stored, now)) && shared.store.verdict(stored) != Purged::Hard
 }
 
 /// Returns whether nothing is against a response but that other machines may have purged it. Then what its origin said about stale responses does not

@@ -25,12 +25,25 @@ pub(crate) struct Automatic {
 }
 
 impl Automatic {
-    /// Puts the certificates on the disk into use, and orders those that are missing.
-    pub(crate) fn start(acme: &Acme, certificates: &Arc<Certificates>, challenges: Challenges, clock: Clock) -> anyhow::Result<Self> {
-        let keeper = Arc::new(Keeper::open(acme.options.clone(), transport(acme)?, challenges, Arc::new(Shown(Arc::clone(certificates))))?);
+    /// Puts the certificates on the disk into use, and orders those that are missing and that other machines with the same `shelf` do not have.
+    pub(crate) fn start(
+        acme: &Acme,
+        certificates: &Arc<Certificates>,
+        challenges: Challenges,
+        shelf: Option<Arc<dyn acme::Shelf>>,
+        clock: Clock,
+    ) -> anyhow::Result<Self> {
+        let proofs = challenges.clone();
+        let keeper = Keeper::open(acme.options.clone(), transport(acme)?, challenges, Arc::new(Shown(Arc::clone(certificates))))?;
+        let is_shared = shelf.is_some();
+        let keeper = Arc::new(match shelf {
+            Some(shelf) => keeper.together(shelf),
+            None => keeper,
+        });
         want(&keeper, acme, certificates);
         let asked = Arc::clone(&keeper);
         certificates.when_missed(Some(Box::new(move |name| asked.missed(name))));
+        certificates.when_challenged(is_shared.then(|| Box::new(move |name: &str| proofs.look_up_name(name)) as _));
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let working = Arc::clone(&keeper);

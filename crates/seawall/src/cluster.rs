@@ -22,7 +22,9 @@ use anyhow::Context;
 use cluster::{
     Cluster, Local, Options,
     link::{Address, Engine, EngineOptions, Examination, Secret},
+    shelf::Shelf,
     stream::Position,
+    tier::{READ_DEADLINE, TierOptions},
 };
 use parking_lot::{Condvar, Mutex};
 use pipeline::{Acknowledgement, Machines, Shared};
@@ -31,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use store::DiskState;
 use tokio::runtime::Builder;
 
-use crate::config::settings;
+use crate::{config::settings, tier::SharedTier};
 
 /// The file of the position, in the folder of stored responses.
 const FILE: &str = "cluster.json";
@@ -77,7 +79,18 @@ impl Joined {
         let positions = dir.map(|dir| Positions::start(dir.to_owned(), settings.name.clone(), Weak::clone(&weak))).transpose()?;
         let here = Here { shared: weak, slot: positions.as_ref().map(|positions| Arc::clone(&positions.slot)) };
         let counts = Arc::new(Counts::default());
-        let cluster = Arc::new(Cluster::start(options, Arc::new(here)));
+        let cluster = Arc::new(match settings.tier {
+            settings::Tier::None => Cluster::start(options, Arc::new(here)),
+            settings::Tier::Valkey => {
+                // From before the first position of the stream.
+                shared.store.expect_others();
+                let tier = TierOptions { memory: settings.tier_memory, read_deadline: READ_DEADLINE };
+                Cluster::start_with_tier(options, tier, Arc::new(here))
+            }
+        });
+        if let Some(tier) = cluster.tier() {
+            shared.join_tier(Box::new(SharedTier(tier.clone())));
+        }
         let others = Others { cluster: Arc::clone(&cluster), counts: Arc::clone(&counts) };
         shared.fence.join(Box::new(others), settings.doubt_hold);
         Ok(Self { cluster, counts, positions: Mutex::new(positions), address: settings.address.clone() })
@@ -88,6 +101,11 @@ impl Joined {
         let state = self.cluster.state();
         // Before the first answer, nothing but the address is known.
         if state.engine.is_empty() { ClusterState { engine: self.address.to_string(), ..state } } else { state }
+    }
+
+    /// Returns the shelf that the machines share.
+    pub(crate) fn shelf(&self) -> Shelf {
+        self.cluster.shelf()
     }
 
     /// Returns what has become of purges.
@@ -223,6 +241,10 @@ impl Local for Here {
         if let Some(shared) = self.shared.upgrade() {
             shared.fence.give_up();
         }
+    }
+
+    fn told_up_to(&self) -> (u64, bool) {
+        self.shared.upgrade().map_or((0, false), |shared| shared.told_up_to())
     }
 
     fn keep(&self, position: &Position) {

@@ -49,6 +49,7 @@ use crate::{
     },
     seeing::{self, SecondHand, Seeing},
     service::SiteService,
+    shelf::{self, SharedTickets},
     spans::{Export, Recorder},
     warming::Warmer,
     worker_questions::WorkerQuestion,
@@ -80,6 +81,8 @@ pub struct Server {
     _own_paths: OwnPaths,
     certificates: Arc<Files>,
     automatic: Option<Automatic>,
+    /// The thread that shares the keys of TLS tickets with other machines.
+    tickets: Option<SharedTickets>,
     /// Ends the thread that looks at certificate files when it is dropped.
     _looking: std::sync::mpsc::SyncSender<()>,
     /// The thread that asks servers what they are.
@@ -210,9 +213,13 @@ impl Server {
         let challenges = Challenges::default();
         let proofs = challenges.clone();
         shared.tell_challenges(Box::new(move |path| proofs.content(path)));
+        let others = challenges.clone();
+        shared.tell_challenge_look_ups(Box::new(move |path| others.look_up(path)));
         let clock = shared.clock.clone();
-        let automatic =
-            acme_in_force(&plan.settings).map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), clock)).transpose()?;
+        let automatic = acme_in_force(&plan.settings)
+            .map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), common_shelf(cluster.as_ref()), clock))
+            .transpose()?;
+        let tickets = share_tickets(cluster.as_ref(), &plan.settings, &tls)?;
         let looking = Arc::clone(&certificates).keep_looking()?;
         let log = start_log(&plan.settings)?;
         let (questions, asked): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(QUESTIONS)).unzip();
@@ -256,6 +263,7 @@ impl Server {
             _own_paths: own_paths,
             certificates,
             automatic,
+            tickets,
             _looking: looking,
             recognising: None,
             watching: None,
@@ -483,7 +491,7 @@ impl Server {
         self.automatic = None;
         let start = |acme: &Acme| {
             let clock = self.state.shared.clock.clone();
-            Automatic::start(acme, certificates, self.state.challenges.clone(), clock)
+            Automatic::start(acme, certificates, self.state.challenges.clone(), common_shelf(self.state.cluster.as_ref()), clock)
         };
         let started = acme.map(start).transpose();
         let (automatic, outcome) = match started {
@@ -514,6 +522,9 @@ impl Server {
         }
         // Nobody asks any more; what was counted and stored last is written.
         self.seconds = None;
+        // They use what the cluster shares.
+        self.automatic = None;
+        self.tickets = None;
         if let Some(cluster) = &self.state.cluster {
             cluster.stop();
         }
@@ -606,6 +617,17 @@ fn join_cluster(plan: &Plan, shared: &Arc<Shared>) -> anyhow::Result<Option<Join
     shared.purging.know_sites(&plan.router()?);
     let dir = plan.settings.disk_tier().map(|(dir, _)| dir);
     Joined::start(settings, dir, shared).map(Some)
+}
+
+/// Returns what certificates are shared on, if there is a cluster.
+fn common_shelf(cluster: Option<&Joined>) -> Option<Arc<dyn acme::Shelf>> {
+    cluster.map(|cluster| Arc::new(shelf::Certificates(cluster.shelf())) as _)
+}
+
+/// Shares the keys of TLS tickets, if there is a cluster and TLS is spoken.
+fn share_tickets(cluster: Option<&Joined>, settings: &Settings, tls: &Tls) -> anyhow::Result<Option<SharedTickets>> {
+    let Some(cluster) = cluster.filter(|_| !tls_listen(settings).is_empty()) else { return Ok(None) };
+    SharedTickets::start(cluster.shelf(), tls.clone()).map(Some).context("the keys of TLS tickets cannot be shared")
 }
 
 fn warn(settings: &Settings) {

@@ -318,6 +318,14 @@ impl PurgeTable {
         lines.doubt(begun) != Purged::No || self.mark(&lines, scope).verdict(begun) != Purged::No
     }
 
+    /// Returns the current generation if no purge since `begun` covers a scope.
+    pub(crate) fn uncovered(&self, scope: &Scope, begun: Generation) -> Option<Generation> {
+        let lines = self.lines.read();
+        // The generation cannot rise while the lines are read.
+        let generation = self.generation();
+        (begun <= generation && self.mark(&lines, scope).verdict(begun) == Purged::No).then_some(generation)
+    }
+
     /// Returns the kinds of targets in the table that cover a response, with the hardness that each comes to for it.
     pub(crate) fn covering<R>(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
         let mut covering = Vec::new();

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -57,6 +57,8 @@ pub struct Store<R: Record, E: Failure> {
     resource_max: u64,
     disk: Option<Arc<Disk>>,
     loads: Loads<R>,
+    /// Whether responses may come back that neither memory nor disk knows of: see [`Store::adopt`].
+    adopts: AtomicBool,
 }
 
 type Memory<R> = Cache<KeyHash, Arc<Resource<R>>, ByWeight, AsIs, Evictions>;
@@ -128,6 +130,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             resource_max: options.resource_max(),
             disk,
             loads: Loads::default(),
+            adopts: AtomicBool::new(false),
         }
     }
 
@@ -173,6 +176,24 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// leader.
     pub fn begin(&self) -> Fetching {
         self.fetches.begin(&self.purges)
+    }
+
+    /// Remembers from this call on what is [invalidated](Self::invalidate) as long as purges are, because responses that were stored elsewhere
+    /// before may be [adopted](Self::adopt) later.
+    pub fn expect_others(&self) {
+        self.adopts.store(true, Ordering::Release);
+    }
+
+    /// Makes a stored response of one that another store had, if no purge since generation `since` covers it: it then counts as fetched now.
+    ///
+    /// `since` is a generation of this store at which everything had been purged here that had been purged where the response was fetched, when
+    /// its fetch began. Call [`expect_others`](Self::expect_others) before the first such generation. A doubt about what this store holds says
+    /// nothing about the response.
+    pub fn adopt(&self, record: R, body: impl Into<Content>, since: u64, scope: Scope) -> Option<Stored<R>> {
+        let since = Generation(since);
+        let name = self.purges.url(scope.site, &scope.url);
+        let now = self.purges.uncovered(&scope, since).filter(|_| self.fetches.covering(name, since).is_none())?;
+        Some(Stored::new(record, body, now, scope))
     }
 
     /// Returns the current generation.
@@ -356,8 +377,8 @@ impl<R: Record, E: Failure> Store<R, E> {
         let name = self.purges.url(site, url);
         // This comes before the index is searched: what an earlier fetch has stored is in it, or that fetch is still open. Responses that
         // are only on the disk are not in the index; there, the line is needed for good.
-        let noted =
-            if self.disk.is_some() { Some(self.purges.invalidate(site, name)) } else { self.fetches.invalidate(name, &self.purges) };
+        let outlived = self.disk.is_some() || self.adopts.load(Ordering::Acquire);
+        let noted = if outlived { Some(self.purges.invalidate(site, name)) } else { self.fetches.invalidate(name, &self.purges) };
         let generation = noted.unwrap_or_else(|| self.generation());
         let keys = self.urls.keys(name, PURGE_FORMS_MAX + 1);
         if keys.len() > PURGE_FORMS_MAX {

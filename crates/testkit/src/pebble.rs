@@ -5,7 +5,10 @@ use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, sync_channel},
+    sync::{
+        Mutex,
+        mpsc::{Receiver, sync_channel},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -44,6 +47,7 @@ pub struct Pebble {
     dns: u16,
     dns_management: u16,
     pebble: Option<Running>,
+    said: Mutex<(Receiver<String>, Vec<String>)>,
     _dns: Running,
     _folder: TempDir,
 }
@@ -106,7 +110,16 @@ impl Pebble {
         }
         wait_for(port);
         wait_for(dns_management);
-        Self { port, management, dns, dns_management, pebble: Some(pebble), _dns: dns_server, _folder: folder }
+        Self {
+            port,
+            management,
+            dns,
+            dns_management,
+            pebble: Some(pebble),
+            said: Mutex::new((output, Vec::new())),
+            _dns: dns_server,
+            _folder: folder,
+        }
     }
 
     /// Returns the URL of its directory.
@@ -150,6 +163,18 @@ impl Pebble {
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).expect("an answer");
         assert!(line.contains(" 200 "), "{path} {json}: {line}");
+    }
+
+    /// Returns the lines of its log since it accepted orders: requests, orders, certificates. After 1,024 lines that nobody has asked for, further
+    /// ones are lost.
+    ///
+    /// # Panics
+    /// Never: nobody panics who holds its lock.
+    #[must_use]
+    pub fn said(&self) -> Vec<String> {
+        let (output, said) = &mut *self.said.lock().expect("no panic");
+        said.extend(output.try_iter());
+        said.clone()
     }
 
     /// Stops the authority; its DNS server stays.

@@ -4,7 +4,11 @@ use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
 use semantics::Timestamp;
 
-use super::{Keeper, entries::Entry};
+use super::{
+    Keeper,
+    entries::Entry,
+    together::{Turn, Why},
+};
 use crate::{
     certificate::Certificate,
     failure::{Failure, Fault},
@@ -19,10 +23,17 @@ const RATE_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// The time after which a twin whose name does not lead here is checked again.
 const TWIN_LATER: Duration = Duration::from_secs(60 * 60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
+/// The time between two looks at what another machine orders, when somebody waits for it.
+const IMPATIENCE: Duration = Duration::from_millis(500);
+/// How many such looks are made.
+const LOOKS: usize = 180;
+/// A wait that ends so soon is worth waiting for.
+const AGAIN_SOON: Duration = Duration::from_secs(5);
 
 impl Keeper {
-    /// Orders, stores and shows a certificate for `name`, and records the outcome.
-    pub(super) async fn obtain(&self, name: &str, now: Timestamp) -> Result<(), Failure> {
+    /// Orders, stores and shows a certificate for `name`, and records the outcome. Where several machines share certificates, it may come from
+    /// another one.
+    pub(super) async fn obtain(&self, name: &str, why: Why, now: Timestamp) -> Result<(), Failure> {
         let (mut schedule, old, twin_of) = {
             let mut entries = self.entries.lock();
             let Some(entry) = entries.get_mut(name).filter(|entry| !entry.busy) else { return Err(Failure::ours("it is being ordered")) };
@@ -38,7 +49,38 @@ impl Keeper {
             }
             return Err(Failure::new(Fault::Validation, format!("{name} does not lead where {main} does")));
         }
-        schedule.attempt(now);
+        let together = self.together.as_ref().filter(|_| issuer(name) == Issuer::Acme);
+        let mut looks = 0;
+        let claim = loop {
+            let turn = match together {
+                Some(together) => self.turn(together, name, old.as_ref(), why, &mut schedule, now).await,
+                None => Turn::OrderAlone,
+            };
+            match turn {
+                Turn::Order(claim) => break Some(claim),
+                Turn::OrderAlone => {
+                    schedule.attempt(now);
+                    break None;
+                }
+                Turn::Take(certificate) => {
+                    if let Some(entry) = self.entries.lock().get_mut(name) {
+                        self.take(name, *certificate, entry, now);
+                    }
+                    return Ok(());
+                }
+                Turn::Wait(_, until) if why != Why::Due && until <= now + AGAIN_SOON && looks < LOOKS => {
+                    looks += 1;
+                    tokio::time::sleep(IMPATIENCE).await;
+                }
+                Turn::Wait(failure, until) => {
+                    if let Some(entry) = self.entries.lock().get_mut(name) {
+                        entry.schedule = schedule;
+                        entry.not_before = until;
+                    }
+                    return Err(failure);
+                }
+            }
+        };
         let outcome = match self.folder.write_history(name, &schedule.history) {
             // A certificate that cannot be stored would be ordered again at each start, until a rate limit is used up.
             Err(error) => {
@@ -46,14 +88,28 @@ impl Keeper {
             }
             Ok(()) => match issuer(name) {
                 Issuer::Local => self.root.issue(name, now),
-                Issuer::Acme => self.order(name, old.as_ref(), schedule.failures(), now).await,
+                Issuer::Acme => {
+                    tracing::info!("ordering a certificate for {name}");
+                    let ordered = self.order(name, old.as_ref(), schedule.failures(), now);
+                    match &claim {
+                        Some(claim) => tokio::select! {
+                            outcome = ordered => outcome,
+                            () = claim.lost() => Err(Failure::new(Fault::Elsewhere, "another machine has taken over the order")),
+                        },
+                        None => ordered.await,
+                    }
+                }
             },
+        };
+        let outcome = match (outcome, together, &claim) {
+            (Ok(certificate), Some(together), Some(claim)) => self.settle(together, claim, &certificate, now).await.map(|()| certificate),
+            (outcome, ..) => outcome,
         };
         let outcome = outcome.and_then(|certificate| {
             let kept = self.folder.write_certificate(name, certificate.pem());
             kept.map(|()| certificate).map_err(|error| Failure::ours(crate::failure::chain(&error)))
         });
-        match outcome {
+        let outcome = match outcome {
             Ok(certificate) => {
                 schedule.succeeded(certificate.validity);
                 self.show(name, &certificate);
@@ -72,17 +128,32 @@ impl Keeper {
                 }
                 Ok(())
             }
-            Err(failure) => {
-                let wait = if failure.fault == Fault::RateLimit { failure.wait.or(Some(RATE_LIMIT)) } else { failure.wait };
-                schedule.failed(now, failure.to_string(), wait);
-                let _ = self.folder.write_history(name, &schedule.history);
-                complain(name, &failure, old.as_ref(), schedule.due(now), now);
+            // It has neither failed nor succeeded: the next look shows what came of it.
+            Err(failure) if failure.fault == Fault::Elsewhere => {
+                tracing::info!("no certificate for {name} yet: {failure}");
                 if let Some(entry) = self.entries.lock().get_mut(name) {
                     entry.schedule = schedule;
                 }
                 Err(failure)
             }
+            Err(failure) => {
+                let wait = if failure.fault == Fault::RateLimit { failure.wait.or(Some(RATE_LIMIT)) } else { failure.wait };
+                schedule.failed(now, failure.to_string(), wait);
+                let _ = self.folder.write_history(name, &schedule.history);
+                complain(name, &failure, old.as_ref(), schedule.due(now), now);
+                if let (Some(together), Some(claim)) = (together, &claim) {
+                    self.settle_failure(together, claim, &schedule).await;
+                }
+                if let Some(entry) = self.entries.lock().get_mut(name) {
+                    entry.schedule = schedule;
+                }
+                Err(failure)
+            }
+        };
+        if let Some(claim) = claim {
+            self.give_back(claim).await;
         }
+        outcome
     }
 
     async fn order(&self, name: &str, old: Option<&Certificate>, failures: u32, now: Timestamp) -> Result<Certificate, Failure> {
@@ -106,6 +177,7 @@ impl Keeper {
                 replaces: replaces.clone().filter(|_| knows_windows),
                 method,
                 challenges: &self.challenges,
+                board: self.together.as_ref().map(|together| &together.board),
                 sink: &self.sink,
                 hook: self.options.hook.as_ref(),
             };
@@ -115,7 +187,7 @@ impl Keeper {
                 // The authority lost its accounts, or another one has taken its address.
                 Err(failure) if failure.fault == Fault::Account => {
                     tracing::warn!("the authority does not know our account; another one is made");
-                    self.folder.retire_account();
+                    self.retire_account().await;
                 }
                 Err(failure) if failure.fault == Fault::Replaces => replaces = None,
                 Err(failure) if failure.is_nonce() => {}
@@ -183,7 +255,7 @@ fn complain(name: &str, failure: &Failure, old: Option<&Certificate>, next: Time
     }
 }
 
-fn date(at: Timestamp) -> String {
+pub(super) fn date(at: Timestamp) -> String {
     httpdate::fmt_http_date(system_time(at))
 }
 

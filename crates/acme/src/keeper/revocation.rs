@@ -4,7 +4,7 @@ use instant_acme::{RevocationReason, RevocationRequest};
 use rustls_pki_types::CertificateDer;
 use semantics::Timestamp;
 
-use super::Keeper;
+use super::{Keeper, together::Why};
 use crate::{
     failure::Failure,
     name::{Issuer, issuer},
@@ -27,13 +27,13 @@ impl Keeper {
         }
         if issuer(name) == Issuer::Local {
             // A local root has no list of revoked certificates.
-            return self.obtain(name, now).await;
+            return self.obtain(name, Why::Replace, now).await;
         }
-        let Some(present) = old.key.cert.first() else { return self.obtain(name, now).await };
+        let Some(present) = old.key.cert.first() else { return self.obtain(name, Why::Replace, now).await };
         let compromised = self.folder.compromised(name).map_or_else(|| present.clone(), CertificateDer::from);
         if compromised == *present {
             self.folder.write_compromised(name, present).map_err(|error| Failure::ours(crate::failure::chain(&error)))?;
-            if let Err(failure) = self.obtain(name, now).await {
+            if let Err(failure) = self.obtain(name, Why::Replace, now).await {
                 self.folder.forget_compromised(name);
                 return Err(failure);
             }
@@ -42,7 +42,11 @@ impl Keeper {
         let account = self.account(&heard).await?;
         let request = RevocationRequest { certificate: &compromised, reason: Some(RevocationReason::KeyCompromise) };
         let revoked = account.revoke(&request).await;
-        revoked.map_err(|error| Failure::of(&error, "the old certificate was not revoked", heard.wait()))?;
+        match revoked {
+            // Another machine replaced it at the same time.
+            Err(instant_acme::Error::Api(problem)) if problem.r#type.as_deref().is_some_and(|kind| kind.ends_with(":alreadyRevoked")) => {}
+            revoked => revoked.map_err(|error| Failure::of(&error, "the old certificate was not revoked", heard.wait()))?,
+        }
         self.folder.forget_compromised(name);
         Ok(())
     }

@@ -4,7 +4,9 @@
 //! between us and it, `stage::Between`, answers for it there.
 
 mod check;
+mod shelf;
 mod stage;
+mod together;
 
 use std::{fs, time::Duration};
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs,
+    fmt, fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -16,7 +16,7 @@ use http::{Method as HttpMethod, Request, Response};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
-    server::{ClientHello, ResolvesServerCert},
+    server::{Acceptor, ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
 use rustls_pki_types::{CertificateDer, pem::PemObject as _};
@@ -28,6 +28,7 @@ use tokio::{
     net::TcpListener,
     task::JoinSet,
 };
+use tokio_rustls::LazyConfigAcceptor;
 
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -42,6 +43,8 @@ pub(crate) struct Stage {
     pub(crate) pebble: Pebble,
     pub(crate) shown: Arc<Shown>,
     pub(crate) challenges: Challenges,
+    /// The machine to which the authority is led.
+    pub(crate) front: Arc<Front>,
     pub(crate) between: Between,
     pub(crate) options: Options,
     settings: PebbleOptions,
@@ -59,8 +62,9 @@ impl Stage {
         let challenges = Challenges::default();
         let shown = Arc::new(Shown::default());
         let mut servers = JoinSet::new();
-        let http_port = serve_http(&mut servers, challenges.clone()).await;
-        let tls_port = serve_tls(&mut servers, Arc::clone(&shown)).await;
+        let front = Arc::new(Front(Mutex::new((challenges.clone(), Arc::clone(&shown)))));
+        let http_port = serve_http(&mut servers, Arc::clone(&front)).await;
+        let tls_port = serve_tls(&mut servers, Arc::clone(&front)).await;
         let key = KeyPair::generate().expect("a key");
         let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).and_then(|params| params.self_signed(&key)).expect("made");
         let identity = (certificate.pem(), key.serialize_pem());
@@ -80,7 +84,7 @@ impl Stage {
             folder: folder.path().join("acme"),
             demand: None,
         };
-        Self { pebble, shown, challenges, between, options, settings, folder, _servers: servers }
+        Self { pebble, shown, challenges, front, between, options, settings, folder, _servers: servers }
     }
 
     /// Creates a keeper, as after a start of the server.
@@ -174,6 +178,32 @@ impl Sink for Shown {
     }
 }
 
+/// The machine to which a load balancer leads whoever asks.
+pub(crate) struct Front(Mutex<(Challenges, Arc<Shown>)>);
+
+impl Front {
+    /// Leads to another machine.
+    pub(crate) fn lead_to(&self, challenges: &Challenges, shown: &Arc<Shown>) {
+        *self.0.lock().expect("no panic") = (challenges.clone(), Arc::clone(shown));
+    }
+
+    fn challenges(&self) -> Challenges {
+        self.0.lock().expect("no panic").0.clone()
+    }
+}
+
+impl fmt::Debug for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Front")
+    }
+}
+
+impl ResolvesServerCert for Front {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0.lock().expect("no panic").1.resolve(hello)
+    }
+}
+
 impl ResolvesServerCert for Shown {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.challenges.lock().expect("no panic").get(hello.server_name()?).cloned()
@@ -181,7 +211,7 @@ impl ResolvesServerCert for Shown {
 }
 
 /// Serves challenges, and nothing else, as port 80 of the server would.
-async fn serve_http(servers: &mut JoinSet<()>, challenges: Challenges) -> u16 {
+async fn serve_http(servers: &mut JoinSet<()>, front: Arc<Front>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("bound").port();
     servers.spawn(async move {
@@ -191,6 +221,10 @@ async fn serve_http(servers: &mut JoinSet<()>, challenges: Challenges) -> u16 {
             let Ok(n) = stream.read(&mut head).await else { continue };
             let head = String::from_utf8_lossy(&head[..n]).into_owned();
             let path = head.split(' ').nth(1).unwrap_or_default();
+            let challenges = front.challenges();
+            if let Some(looking) = challenges.look_up(path) {
+                looking.await;
+            }
             let answer = match challenges.content(path) {
                 Some(content) => format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{content}", content.len()),
                 None => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned(),
@@ -203,16 +237,21 @@ async fn serve_http(servers: &mut JoinSet<()>, challenges: Challenges) -> u16 {
 }
 
 /// Serves challenges, and nothing else, as port 443 of the server would.
-async fn serve_tls(servers: &mut JoinSet<()>, shown: Arc<Shown>) -> u16 {
+async fn serve_tls(servers: &mut JoinSet<()>, front: Arc<Front>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("bound").port();
-    let mut config = ServerConfig::builder().with_no_client_auth().with_cert_resolver(shown);
+    let mut config = ServerConfig::builder().with_no_client_auth().with_cert_resolver(Arc::clone(&front) as _);
     config.alpn_protocols = vec![b"acme-tls/1".to_vec()];
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let config = Arc::new(config);
     servers.spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.expect("a connection");
-            if let Ok(mut stream) = acceptor.accept(stream).await {
+            let Ok(begun) = LazyConfigAcceptor::new(Acceptor::default(), stream).await else { continue };
+            let looking = begun.client_hello().server_name().and_then(|name| front.challenges().look_up_name(name));
+            if let Some(looking) = looking {
+                looking.await;
+            }
+            if let Ok(mut stream) = begun.into_stream(Arc::clone(&config)).await {
                 let _ = stream.shutdown().await;
             }
         }

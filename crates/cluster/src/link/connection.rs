@@ -200,8 +200,9 @@ impl Connection {
     fn said(&self, error: &ServerError) -> LinkError {
         let server = self.server.clone();
         let code = error.code();
-        // An error's text may repeat what was written: a kilobyte of it is enough.
-        let why: String = format!("{code} {}", error.details().unwrap_or_default()).trim_end().chars().take(1000).collect();
+        // An error's text may repeat what was written: a kilobyte of it is enough. Some end with a full stop, in the middle of our sentence.
+        let why = format!("{code} {}", error.details().unwrap_or_default());
+        let why: String = why.trim_end().trim_end_matches('.').chars().take(1000).collect();
         match code {
             "READONLY" | "MOVED" | "MASTERDOWN" => LinkError::NotPrimary { server, why },
             "NOAUTH" | "WRONGPASS" | "NOPERM" => LinkError::Denied { server, why },

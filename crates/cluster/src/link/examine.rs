@@ -15,8 +15,9 @@ const MEASURED: usize = 5;
 const SLOW: Duration = Duration::from_millis(20);
 
 /// What a user of the server must be allowed to do, as `ACL SETUSER` takes it: our keys, and the commands that are used. Nothing else is needed.
-pub const USER_RULES: &str = "~seawall:* -@all +auth +select +ping +info +wait +multi +exec +eval +exists +type +del +pexpire \
-    +hset +hsetnx +hget +hdel +hlen +hkeys +hstrlen +hgetall +xadd +xdel +xrange +xrevrange +xread +set +get +getrange +incr";
+pub const USER_RULES: &str = "~seawall:* -@all +auth +select +ping +info +time +wait +multi +exec +eval +exists +type +del +pexpire +pttl \
+    +hset +hsetnx +hget +hdel +hlen +hkeys +hstrlen +hgetall +xadd +xdel +xrange +xrevrange +xread \
+    +set +get +getrange +incr +incrby +decrby +zadd +zrem +zpopmin +zrangebyscore";
 
 /// What a look at the server found.
 #[derive(Debug, Clone)]

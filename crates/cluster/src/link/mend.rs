@@ -25,27 +25,32 @@ pub(super) async fn mended<T>(engine: &Engine, step: impl Future<Output = Result
 /// It takes a connection of its own and says in the log what it did.
 async fn remove_what_is_too_long(engine: &Engine) {
     match remove(engine).await {
-        Ok(0) => tracing::warn!(server = %engine.address(), "a reply was too long, and nothing in the cluster's keys is"),
+        Ok(removed) if removed.is_empty() => {
+            tracing::warn!(server = %engine.address(), "a reply was too long, and nothing in the cluster's keys is")
+        }
         Ok(removed) => {
+            let removed = removed.join(", ");
             tracing::warn!(server = %engine.address(), removed, "removed from the cluster's keys what is too long to be from Seawall");
         }
         Err(error) => tracing::warn!(%error, "something in the cluster's keys is too long to be read, and cannot be removed"),
     }
 }
 
-async fn remove(engine: &Engine) -> Result<u64, LinkError> {
+/// Returns the names of what was removed: the hash, or the key and the id of an entry.
+async fn remove(engine: &Engine) -> Result<Vec<String>, LinkError> {
     let (connection, _) = engine.primary(1, super::REPLY_BYTES_MAX).await?;
     let keys = engine.keys();
     let mut command = cmd("EVAL");
     command.arg(SCRIPT).arg(3).arg(&keys.machines).arg(&keys.purges).arg(&keys.confirmed);
     command.arg(FIELD_BYTES_MAX).arg(FIELDS_MAX).arg(ENTRY_BYTES_MAX);
-    let reply = connection.one(command, engine.deadline()).await?;
-    reply::number(&reply).ok_or_else(|| connection.garbled("a number"))
+    let names = reply::list(connection.one(command, engine.deadline()).await?);
+    let names = names.and_then(|names| names.into_iter().map(reply::text).collect::<Option<_>>());
+    names.ok_or_else(|| connection.garbled("a list of names"))
 }
 
 /// Keys of other types are left alone: they are named by the errors of the commands that meet them.
 const SCRIPT: &str = r"
-local removed = 0
+local removed = {}
 local field_max, fields_max, entry_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 if redis.call('TYPE', KEYS[1]).ok == 'hash' then
   local bad = redis.call('HLEN', KEYS[1]) > fields_max
@@ -54,7 +59,10 @@ if redis.call('TYPE', KEYS[1]).ok == 'hash' then
       bad = bad or string.len(field) > field_max or redis.call('HSTRLEN', KEYS[1], field) > field_max
     end
   end
-  if bad then removed = removed + redis.call('DEL', KEYS[1]) end
+  if bad then
+    redis.call('DEL', KEYS[1])
+    table.insert(removed, KEYS[1])
+  end
 end
 for at = 2, 3 do
   if redis.call('TYPE', KEYS[at]).ok == 'stream' then
@@ -64,7 +72,10 @@ for at = 2, 3 do
       if not entry then break end
       local length = 0
       for _, part in ipairs(entry[2]) do length = length + string.len(part) end
-      if length > entry_max + 64 then removed = removed + redis.call('XDEL', KEYS[at], entry[1]) end
+      if length > entry_max + 64 then
+        redis.call('XDEL', KEYS[at], entry[1])
+        if #removed < 20 then table.insert(removed, KEYS[at] .. ' ' .. entry[1]) end
+      end
       from = '(' .. entry[1]
     end
   end

@@ -50,6 +50,8 @@ pub struct Seals {
     told: hmac::Key,
     /// The key of values on the shelf.
     kept: Arc<LessSafeKey>,
+    /// The keys of the tier: that which hashes names, and that which seals pages.
+    tier: [hmac::Key; 2],
 }
 
 impl fmt::Debug for Seals {
@@ -79,7 +81,13 @@ impl Seals {
             bytes
         };
         let kept = UnboundKey::new(&AES_256_GCM, &key(b"kept")).expect("the key has the length of the algorithm");
-        Self { told: hmac::Key::new(hmac::HMAC_SHA256, &key(b"told")), kept: Arc::new(LessSafeKey::new(kept)) }
+        let mac = |purpose: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, &key(purpose));
+        Self { told: mac(b"told"), kept: Arc::new(LessSafeKey::new(kept)), tier: [mac(b"tier name"), mac(b"tier page")] }
+    }
+
+    /// Returns the keys of the tier: that which hashes names, and that which seals pages.
+    pub(crate) fn tier(&self) -> [hmac::Key; 2] {
+        self.tier.clone()
     }
 
     /// Seals an order as an entry. Returns `None` if it is longer than [`ENTRY_BYTES_MAX`]: then it is to be split.

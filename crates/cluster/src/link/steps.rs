@@ -96,6 +96,8 @@ impl Link {
             let id = position.id.to_string();
             commands.cmd("XRANGE").arg(&keys.purges).arg(&id).arg(&id).arg("COUNT").arg(1);
             commands.cmd("XRANGE").arg(&keys.purges).arg(format!("({id}")).arg("+").arg("COUNT").arg(count);
+        } else {
+            commands.cmd("XRANGE").arg(&keys.purges).arg("-").arg("+").arg("COUNT").arg(count);
         }
         let exec = self.finish(&mut commands);
         // The lease counts from before both questions: a primary that was replaced answers, too.
@@ -109,11 +111,14 @@ impl Link {
         let Group { run, members, strangers, born } = self.group(&mut results)?;
         let mut streams = results.drain(3..).map(|result| self.entries(result));
         let Some(end) = streams.next().transpose()?.and_then(|mut last| last.pop()) else { return Ok(None) };
-        let (there, after) = (streams.next().transpose()?, streams.next().transpose()?);
+        let (there, after) = match ask.position {
+            Some(_) => (streams.next().transpose()?, streams.next().transpose()?),
+            None => (None, streams.next().transpose()?),
+        };
         let continuous = ask.position.is_some_and(|position| {
             position.run == run && there.as_ref().and_then(|there| there.first()).is_some_and(|entry| entry.made == position.made)
         });
-        let entries = if continuous { after.unwrap_or_default() } else { Vec::new() };
+        let entries = if continuous || ask.position.is_none() { after.unwrap_or_default() } else { Vec::new() };
         Ok(Some(Round { sent, run, continuous, entries, end, members, strangers, born, replicated }))
     }
 

@@ -51,6 +51,15 @@ pub enum Value {
     TooLong,
 }
 
+/// One of the values that a script returns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(Bytes),
+}
+
 impl Values {
     /// The most steps that are under way at a time.
     pub const AT_ONCE_MAX: usize = 16;
@@ -163,6 +172,31 @@ impl Values {
         let lifetime = millis(lifetime).to_string();
         let number = self.run(PUT_NUMBERED, &[name, number], &[value, lifetime.as_bytes()], deadline).await?;
         Ok(Some(number).filter(|number| *number > 0))
+    }
+
+    /// Runs a script with these names and arguments, and returns the values of its reply.
+    pub(crate) async fn script(
+        &self,
+        script: &str,
+        names: &[String],
+        arguments: &[Bytes],
+        deadline: Duration,
+    ) -> Result<Vec<Reply>, LinkError> {
+        let mut command = cmd("EVAL");
+        command.arg(script).arg(names.len());
+        for name in names {
+            command.arg(self.key(name));
+        }
+        for argument in arguments {
+            command.arg(&argument[..]);
+        }
+        let (reply, connection) = self.step(command, deadline).await?;
+        let values = reply::list(reply).ok_or_else(|| connection.garbled("the values of a script"))?;
+        let value = |value| match value {
+            redis::Value::Int(number) => Some(Reply::Number(number)),
+            value => reply::bytes(value).map(Reply::Text),
+        };
+        values.into_iter().map(value).collect::<Option<_>>().ok_or_else(|| connection.garbled("numbers and texts"))
     }
 
     fn key(&self, name: &str) -> String {

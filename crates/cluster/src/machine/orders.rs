@@ -48,6 +48,8 @@ pub(super) struct Orders {
     next_number: u64,
     next_ticket: u64,
     is_unreplicated: bool,
+    /// The last entry of this machine that was appended; it may not be read yet.
+    last: Option<EntryId>,
 }
 
 #[derive(Debug)]
@@ -118,7 +120,18 @@ impl Orders {
             next_number: 1,
             next_ticket: 1,
             is_unreplicated: false,
+            last: None,
         }
+    }
+
+    /// Returns whether all orders were appended, and none after this entry.
+    pub(super) fn are_read(&self, id: EntryId) -> bool {
+        self.unsent.is_empty() && self.last.is_none_or(|last| last <= id)
+    }
+
+    /// Takes note that the stream is another one: what was appended is not read any more.
+    pub(super) fn forget_what_was_appended(&mut self) {
+        self.last = None;
     }
 
     /// Takes an order.
@@ -216,17 +229,13 @@ impl Orders {
         self.is_unreplicated = false;
         self.retry_at = None;
         let Some(last) = appended.ids.last().copied() else { return self.in_flight = 0 };
+        self.last = Some(last);
         let mut askers = Vec::new();
         for waiting in self.unsent.drain(..self.in_flight) {
             self.unsent_bytes -= waiting.bytes;
             askers.extend(self.askers.remove(&waiting.number).into_iter().flatten());
         }
         let orders = std::mem::take(&mut self.in_flight);
-        for asker in &mut askers {
-            if asker.is_thorough {
-                asker.limit = asker.ordered + self.lease.max(self.hold) + PATIENCE;
-            }
-        }
         let wait = |(field, other): (&String, &super::others::Other)| Wait {
             field: field.clone(),
             // What it said last was said before this machine saw it, and its lease counts from before that.
@@ -236,13 +245,18 @@ impl Orders {
         if askers.is_empty() {
             return;
         }
+        let waits: Vec<Wait> = others.iter().filter(|(field, _)| *field != own).map(wait).collect();
+        let longest = waits.iter().map(|wait| wait.hold).fold(self.lease.max(self.hold), Duration::max);
+        for asker in askers.iter_mut().filter(|asker| asker.is_thorough) {
+            asker.limit = asker.ordered + longest + PATIENCE;
+        }
         self.batches.push_back(Batch {
             orders,
             last,
             run: appended.run.clone(),
             born: appended.born.clone(),
-            complete_at: others.complete_at().unwrap_or(appended.replied + passed(self.lease)),
-            waits: others.iter().filter(|(field, _)| *field != own).map(wait).collect(),
+            complete_at: others.complete_at().unwrap_or_else(|| appended.replied + passed(self.lease)),
+            waits,
             strangers: appended.strangers.iter().map(|stranger| name_of(&stranger.name).to_owned()).collect(),
             askers,
         });

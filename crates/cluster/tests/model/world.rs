@@ -3,6 +3,9 @@
 //! What is judged, whenever anything has happened: a page that a machine would show as fresh right now must not be older than a purge that was
 //! said to hold everywhere; and not older than a purge whose entry the server took a lease and a `doubt_hold` ago.
 
+mod faults;
+mod judge;
+
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -12,10 +15,10 @@ use std::{
 use admin_api::Spread;
 use cluster::{
     link::{Appended, Confirmation, Confirmed, Member, Round, Woken},
-    machine::{Act, Machine, Settings, name_of, passed},
+    machine::{Act, Machine, Settings},
 };
 use fastrand::Rng;
-use policy::purge::{Maker, Order, What};
+use policy::purge::{Order, What};
 
 use crate::{
     server::{Asked, Kept, Plain, Server},
@@ -249,7 +252,7 @@ impl World {
     /// Returns when it is that time on a machine's clock, or a little later.
     fn real(&self, site: usize, at: Instant) -> u64 {
         let now = self.local(site);
-        let left = at.saturating_duration_since(now).as_micros() as u64;
+        let left = micros(at.saturating_duration_since(now));
         self.now + left + left / 100 + 1
     }
 
@@ -400,8 +403,8 @@ impl World {
         let it = &self.sites[site];
         let Some(machine) = &it.machine else { return };
         let is_idle = matches!(it.link, Link::Up { in_flight: None });
-        let work = is_idle.then(|| machine.batch_at().map_or(machine.round_at(), |at| at.min(machine.round_at())));
-        if let Some(at) = [work, machine.time_at(now)].into_iter().flatten().min() {
+        let work = is_idle.then(|| machine.batch_at().into_iter().chain([machine.round_at()]).min());
+        if let Some(at) = [work.flatten(), machine.time_at(now)].into_iter().flatten().min() {
             let at = self.real(site, at);
             self.turn_at(site, at);
         }
@@ -444,9 +447,10 @@ impl World {
         self.after(delay, Event::Arrives { site, server, connection, number, op });
     }
 
-    /// Returns how long something travels: mostly shortly.
+    /// Returns how long something travels: mostly shortly, and always so once nothing is broken any more.
     fn delay(&mut self) -> u64 {
         match self.rng.u8(..30) {
+            _ if self.now > self.faults_end => self.rng.u64(100..1000),
             0 => self.rng.u64(100..2500) * MS,
             1..4 => self.rng.u64(1..100) * MS,
             _ => self.rng.u64(100..1000),
@@ -500,7 +504,7 @@ impl World {
         if !server.is_up {
             return;
         }
-        let is_full = self.rng.u8(..200) == 0;
+        let is_full = self.now <= self.faults_end && self.rng.u8(..200) == 0;
         let reply = match op {
             _ if is_full => Reply::Refused,
             Op::Round(ask) => {
@@ -681,7 +685,7 @@ impl World {
                     let (wanted, number) = (it.tickets.remove(&ticket), (site, it.process, ticket.0));
                     self.told(wanted, number, &spread);
                 }
-                Act::Warn(_) => {}
+                Act::Reached(_) | Act::Warn(_) => {}
             }
         }
     }
@@ -703,237 +707,8 @@ impl World {
             self.outcome.not_everywhere += 1;
         }
     }
+}
 
-    /// Something changes at the origin, and a machine is told to purge it.
-    fn purge(&mut self) {
-        let site = self.rng.usize(..self.sites.len());
-        let now = self.local(site);
-        if self.sites[site].machine.is_none() || self.sites[site].frozen_until > self.now {
-            return;
-        }
-        let pages: Vec<Page> = match self.rng.u8(..5) {
-            0 => (0..self.origin.len()).collect(),
-            _ => vec![self.rng.usize(..self.origin.len())],
-        };
-        let mut what = Vec::new();
-        let mut wanted = BTreeMap::new();
-        for page in pages {
-            self.origin[page] += 1;
-            wanted.insert(page, self.origin[page]);
-            what.extend([What::Tag(format!("page-{page}")), What::Tag(format!("version-{page}-{}", self.origin[page]))]);
-        }
-        let by = if self.rng.bool() { Maker::Operator } else { Maker::Write };
-        let order = Order::for_site("blog", what, self.rng.bool(), by);
-        self.outcome.purges += 1;
-        self.note(|| format!("web {site}: is told to purge {wanted:?} by {by:?}"));
-        let count = self.origin.len();
-        let it = &mut self.sites[site];
-        it.apply(&order, count);
-        let Some(machine) = &mut it.machine else { return };
-        let (ticket, acts) = machine.purge(order, now);
-        it.tickets.insert(ticket, wanted);
-        self.perform(site, acts);
-        self.turn(site);
-    }
-
-    fn fault(&mut self) {
-        let is_over = self.now >= self.faults_end;
-        let pause = if self.rng.u8(..4) == 0 { self.rng.u64(1..20) } else { self.rng.u64(20..1200) } * MS;
-        if is_over {
-            self.note(|| "everything is mended".to_owned());
-            return self.mend();
-        }
-        self.after(pause, Event::Fault);
-        if self.rng.u8(..5) < 3 {
-            return self.purge();
-        }
-        self.outcome.faults += 1;
-        let site = self.rng.usize(..self.sites.len());
-        let newest = self.servers.len() - 1;
-        let kind = self.rng.u8(..24);
-        self.note(|| format!("fault {kind} at web {site}"));
-        let it = &mut self.sites[site];
-        match kind {
-            0 | 1 if it.machine.is_some() => {
-                let keeps_disk = self.rng.u8(..3) > 0;
-                it.crash(keeps_disk);
-            }
-            2 if it.machine.is_some() => self.stop(site),
-            0..=4 if it.machine.is_none() => self.start(site),
-            3 | 4 => {
-                // A restart within moments.
-                let keeps_disk = self.rng.bool();
-                it.crash(keeps_disk);
-                self.start(site);
-            }
-            5 => it.requests_cut = true,
-            6 => it.replies_cut = true,
-            7 => (it.requests_cut, it.replies_cut) = (true, true),
-            8..=11 => self.sites.iter_mut().for_each(|it| (it.requests_cut, it.replies_cut) = (false, false)),
-            12 => it.origin_cut = !it.origin_cut,
-            13 | 14 => it.frozen_until = self.now + self.rng.u64(10..8000) * MS,
-            15 => self.servers[newest].flush(),
-            16 => {
-                let dump = self.dumps[self.rng.usize(..self.dumps.len())].clone();
-                self.restart(newest, dump);
-            }
-            17 => {
-                let kept = self.servers[newest].kept.clone();
-                self.restart(newest, kept);
-            }
-            18 => self.servers[newest].is_up = false,
-            19 => self.servers[newest].is_up = true,
-            20 => self.dumps.push(self.servers[newest].kept.clone()),
-            21 => self.servers[newest].wall = self.rng.i64(-3_600_000..3_600_000),
-            22 => self.fail_over(),
-            _ => self.servers[newest].has_replica = self.rng.bool(),
-        }
-    }
-
-    /// The server starts anew with what is kept. Whoever is connected hears nothing more of it.
-    fn restart(&mut self, server: usize, kept: Kept) {
-        self.servers[server].restart(kept, &mut self.rng);
-        self.members_may_be_lost(server);
-        for site in 0..self.sites.len() {
-            if self.sites[site].server == server
-                && self.sites[site].machine.is_some()
-                && matches!(self.sites[site].link, Link::Up { .. })
-                && self.sites[site].frozen_until <= self.now
-            {
-                self.lose(site, "the server has gone");
-            }
-        }
-    }
-
-    /// The replica becomes the primary. The old one may go on for a while, for those who have not heard of it.
-    fn fail_over(&mut self) {
-        let newest = self.servers.len() - 1;
-        let goes_on = self.replicas == 1 && self.rng.bool();
-        let old = &mut self.servers[newest];
-        old.has_replica = false;
-        old.is_up &= goes_on;
-        let mut server = Server::new(&mut self.rng);
-        server.kept = self.servers[newest].replica.clone();
-        server.replica = server.kept.clone();
-        server.has_replica = self.rng.u8(..4) > 0;
-        self.servers.push(server);
-        self.members_may_be_lost(newest + 1);
-    }
-
-    /// Machines that the list lacks now are unknown to whoever starts later.
-    fn members_may_be_lost(&mut self, server: usize) {
-        let kept = &self.servers[server].kept;
-        for it in &mut self.sites {
-            it.is_known &= it.machine.as_ref().is_some_and(|machine| kept.members.contains_key(machine.field()));
-        }
-    }
-
-    fn stop(&mut self, site: usize) {
-        let now = self.local(site);
-        let it = &mut self.sites[site];
-        let Some(machine) = &mut it.machine else { return };
-        let field = machine.field().to_owned();
-        let acts = machine.stop(now);
-        let (server, connection) = (it.server, it.connection);
-        self.perform(site, acts);
-        self.number += 1;
-        let number = self.number;
-        let delay = self.delay();
-        if !self.sites[site].requests_cut {
-            self.after(delay, Event::Arrives { site, server, connection, number, op: Op::Remove(field, None) });
-        }
-        self.sites[site].crash(true);
-    }
-
-    /// Ends all faults: after a while, everything must be as at the beginning.
-    fn mend(&mut self) {
-        let newest = self.servers.len() - 1;
-        self.servers[newest].is_up = true;
-        self.servers[newest].has_replica = true;
-        for site in 0..self.sites.len() {
-            let it = &mut self.sites[site];
-            (it.requests_cut, it.replies_cut, it.origin_cut) = (false, false, false);
-            it.frozen_until = it.frozen_until.min(self.now);
-            if it.machine.is_none() {
-                self.start(site);
-            }
-        }
-        // Those on an old server hear at last that there is another one.
-        for server in 0..newest {
-            self.servers[server].is_up = false;
-        }
-    }
-
-    fn violation(&mut self, what: String) {
-        let when = self.now;
-        self.note(|| what.clone());
-        self.outcome.violation.get_or_insert_with(|| format!("at {} ms: {what}", when / MS));
-    }
-
-    fn judge(&mut self) {
-        for site in 0..self.sites.len() {
-            let it = &self.sites[site];
-            if it.machine.is_none() || it.frozen_until > self.now {
-                continue;
-            }
-            let now = self.local(site);
-            let is_leased = it.is_leased(now) || self.broken == Broken::Leases;
-            for page in 0..self.origin.len() {
-                let it = &self.sites[site];
-                let Some(version) = it.shows(page, is_leased, now) else { continue };
-                if version < self.everywhere[page] {
-                    if !is_leased && version >= self.everywhere_known[site][page] {
-                        self.outcome.unknown += 1;
-                        continue;
-                    }
-                    let wanted = self.everywhere[page];
-                    return self.violation(format!(
-                        "web {site} shows version {version} of page {page} ({}), although {wanted} was said to hold everywhere",
-                        if is_leased { "leased" } else { "in doubt" }
-                    ));
-                }
-                let longest = (passed(it.lease) + passed(it.hold)).as_micros() as u64;
-                let late = self.taken[page].iter().find(|taken| taken.version > version && self.now > taken.at + longest);
-                if let Some(late) = late {
-                    let what = format!(
-                        "web {site} shows version {version} of page {page}, although the server took {} {} ms ago",
-                        late.version,
-                        (self.now - late.at) / MS
-                    );
-                    return self.violation(what);
-                }
-            }
-        }
-    }
-
-    /// After all faults have ended, whoever may has a lease, and nothing is pending.
-    fn judge_the_end(&mut self) {
-        let names: Vec<String> = self.sites.iter().map(|site| site.name.clone()).collect();
-        for site in 0..self.sites.len() {
-            let now = self.local(site);
-            let has_twin = names.iter().filter(|name| **name == self.sites[site].name).count() > 1;
-            let it = &self.sites[site];
-            let Some(machine) = &it.machine else { continue };
-            // A round may be on its way for as long as the deadline, so a lease may just have ended.
-            let was_leased = it.fence.is_some_and(|until| now < until + Duration::from_secs(3));
-            if !was_leased && !has_twin {
-                let why = machine.why().to_owned();
-                return self.violation(format!("web {site} has no lease although nothing is broken any more: {why}"));
-            }
-            if machine.pending() > 0 {
-                let pending = machine.pending();
-                return self.violation(format!("web {site} still has {pending} purges that are not known to hold everywhere"));
-            }
-        }
-        let leased: Vec<&str> = (0..self.sites.len())
-            .filter(|site| self.sites[*site].is_leased(self.local(*site)))
-            .map(|site| name_of(&self.sites[site].name))
-            .collect();
-        let mut once = leased.clone();
-        once.sort_unstable();
-        once.dedup();
-        if once.len() < leased.len() {
-            self.violation("two machines of one name have a lease at the end".to_owned());
-        }
-    }
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,6 @@
 //! How the primary is found, and who is let in.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use cluster::{
     link::{Address, Ask, Engine, EngineOptions, LinkError, USER_RULES},
@@ -52,7 +52,7 @@ async fn a_server_without_a_password_does_not_let_in_whoever_has_one() {
     }
 }
 
-/// The rules are what doc/cluster.md tells people to allow. What is too long is removed under them, too.
+/// What is too long is removed under these rules, too.
 #[tokio::test]
 async fn a_user_with_our_keys_and_commands_alone_is_enough() {
     for software in Software::installed() {
@@ -84,6 +84,40 @@ async fn a_user_with_our_keys_and_commands_alone_is_enough() {
         let error = link.append(&[entry(&engine, "b0b", 2)]).await.expect_err("not allowed any more");
         assert!(matches!(error, LinkError::Denied { .. }) && error.to_string().contains("xadd"), "{error}");
     }
+}
+
+#[test]
+fn the_page_about_clusters_shows_the_rules_of_that_user() {
+    let page = include_str!("../../../../doc/cluster.md");
+    let (_, shown) = page.split_once("ACL SETUSER seawall on >A-LONG-PASSWORD ").expect("the command");
+    let mut shown: Vec<_> = shown.split("\n\n").next().expect("its end").split_whitespace().collect();
+    let mut rules: Vec<_> = USER_RULES.split_whitespace().collect();
+    shown.sort_unstable();
+    rules.sort_unstable();
+    assert_eq!(shown, rules);
+}
+
+/// A command that is not among them would only fail at those who follow the page.
+#[test]
+fn every_command_in_our_sources_is_among_the_rules_of_that_user() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut sources = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { folders.push(path) } else { sources.push_str(&std::fs::read_to_string(path).expect("a text")) }
+        }
+    }
+    let mut commands = BTreeSet::new();
+    for (before, after) in [("cmd(\"", '"'), ("redis.call('", '\'')] {
+        commands.extend(sources.split(before).skip(1).filter_map(|rest| rest.split(after).next()));
+    }
+    // Sentinels are other servers, with other users.
+    commands.remove("SENTINEL");
+    assert!(commands.contains("XADD") && commands.contains("HSTRLEN"), "{commands:?}");
+    let rules: BTreeSet<_> = USER_RULES.split_whitespace().collect();
+    commands.retain(|command| !rules.contains(&*format!("+{}", command.to_lowercase())));
+    assert!(commands.is_empty(), "{commands:?}");
 }
 
 #[tokio::test]

@@ -132,7 +132,7 @@ async fn a_full_server_refuses_and_keeps_the_link() {
         let member = member("5e55", 2);
         let ask = || Ask { field: "a", member: &member, position: None, entries_max: 1 };
         for error in [link.round(ask()).await.expect_err("full"), link.append(&[entry(&engine, "b0b", 1)]).await.expect_err("full")] {
-            assert!(matches!(&error, LinkError::Refused { why, .. } if why.starts_with("OOM")), "{error}");
+            assert!(matches!(&error, LinkError::Refused { why, .. } if why.starts_with("OOM") && !why.ends_with('.')), "{error}");
             assert!(!error.ends_link());
         }
         assert_eq!(server.ask(&["XLEN", PURGES]), "1", "nothing was appended");

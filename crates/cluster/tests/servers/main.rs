@@ -4,6 +4,8 @@ mod found;
 mod hostile;
 mod rounds;
 mod shelf;
+mod tier;
+mod together;
 mod waiting;
 
 use std::time::Duration;

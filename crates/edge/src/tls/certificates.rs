@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -39,12 +40,21 @@ pub struct Certificates {
     table: ArcSwap<Table>,
     challenges: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
     missed: ArcSwapOption<Missed>,
+    challenged: ArcSwapOption<Challenged>,
 }
 
 /// A function that is told the name, in lower case, that a client asks for and that has no certificate. If one may come soon, it returns a
 /// receiver that says when that is decided, one way or the other; the client waits for it. It must return at once, and bounds how many
 /// wait.
 pub type Missed = Box<dyn Fn(&str) -> Option<oneshot::Receiver<()>> + Send + Sync>;
+
+/// A function that is told the name, in lower case, for which a certificate authority asks for the answer to a challenge. If the answer may be at
+/// another machine, it returns what resolves when that has been looked up, found or not; the authority waits for it. It must return at once,
+/// and bounds how long that takes.
+pub type Challenged = Box<dyn Fn(&str) -> Option<Wait> + Send + Sync>;
+
+/// A wait that ends by itself.
+pub type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The data that a handshake looks into.
 #[derive(Debug, Default)]
@@ -94,9 +104,20 @@ impl Certificates {
         self.missed.store(missed.map(Arc::new));
     }
 
+    /// Sets the function that is told names for which a certificate authority wants an answer.
+    pub fn when_challenged(&self, challenged: Option<Challenged>) {
+        self.challenged.store(challenged.map(Arc::new));
+    }
+
     /// Returns what a client with this hello has to wait for before its handshake goes on: nearly always nothing.
-    pub(super) fn awaited(&self, hello: &ClientHello<'_>) -> Option<oneshot::Receiver<()>> {
-        if is_challenge(hello) { None } else { self.awaited_for(hello.server_name()?) }
+    pub(super) fn awaited(&self, hello: &ClientHello<'_>) -> Option<Wait> {
+        let name = hello.server_name()?;
+        if is_challenge(hello) {
+            let challenged = self.challenged.load();
+            return challenged.as_deref()?(&name.to_ascii_lowercase());
+        }
+        let decided = self.awaited_for(name)?;
+        Some(Box::pin(async move { drop(decided.await) }))
     }
 
     fn awaited_for(&self, name: &str) -> Option<oneshot::Receiver<()>> {

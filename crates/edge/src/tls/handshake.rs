@@ -230,11 +230,17 @@ mod tests {
 
     /// Two ends of a connection, with the client's first message under way to the server's.
     async fn connected() -> (TcpStream, TcpStream) {
+        connected_for(&[]).await
+    }
+
+    /// Two such ends, with a client that offers these protocols.
+    async fn connected_for(protocols: &[&[u8]]) -> (TcpStream, TcpStream) {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("bound");
         let mut client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("connected");
         let (server, _) = listener.accept().await.expect("accepted");
         let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().expect("versions");
-        let config = config.with_root_certificates(RootCertStore::empty()).with_no_client_auth();
+        let mut config = config.with_root_certificates(RootCertStore::empty()).with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         let mut says = ClientConnection::new(Arc::new(config), ServerName::try_from("blog.example").expect("a name")).expect("a client");
         let mut hello = Vec::new();
         says.write_tls(&mut hello).expect("written");
@@ -280,5 +286,34 @@ mod tests {
         drop(turn);
         assert!(matches!(shaking.await, Err(HandshakeError::Gone(_))));
         assert!(!begun.get());
+    }
+
+    /// RFC 8737 §3: the authority asks a machine that did not order, and that finds the answer elsewhere first.
+    #[tokio::test]
+    async fn an_authority_waits_until_the_answer_of_another_machine_is_looked_up() {
+        let certificates = Certificates::new();
+        let pair = rcgen::KeyPair::generate().expect("a key");
+        let params = rcgen::CertificateParams::new(vec!["blog.example".to_owned()]).expect("a name");
+        let chain = vec![params.self_signed(&pair).expect("a certificate").der().clone()];
+        let answer = crate::tls::certified_key(chain, pair.serialize_der().try_into().expect("PKCS #8")).expect("they fit");
+        let answer = Arc::new(answer);
+        let shown = Arc::downgrade(&certificates);
+        certificates.when_challenged(Some(Box::new(move |name| {
+            let (shown, name, answer) = (shown.clone(), name.to_owned(), Arc::clone(&answer));
+            Some(Box::pin(async move {
+                tokio::task::yield_now().await;
+                shown.upgrade().expect("in use").answer_challenge(&name, answer);
+            }))
+        })));
+        let (tls, turnstile) = (Tls::new(certificates).expect("a configuration"), Turnstile::new());
+        let (mut client, server) = connected_for(&[ACME_TLS]).await;
+        let mut shaking = Box::pin(shake(server, &tls, &turnstile, || ()));
+        // The server's first flight is sent once the answer is there; before that there would be an alert.
+        let mut flight = [0; 1];
+        tokio::select! {
+            shaken = &mut shaking => panic!("{:?}", shaken.err()),
+            read = tokio::io::AsyncReadExt::read_exact(&mut client, &mut flight) => drop(read.expect("sent")),
+        }
+        assert_eq!(flight, [22], "a handshake, and no alert (RFC 8446 §5.1)");
     }
 }

@@ -4,6 +4,7 @@ mod certificates;
 mod handshake;
 mod pair;
 mod session;
+mod tickets;
 
 use std::{fmt, sync::Arc};
 
@@ -14,10 +15,12 @@ use rustls::{
     server::{ClientHello, NoServerSessionStorage},
 };
 
-pub use certificates::{Bundle, Certificates, Missed};
+pub use certificates::{Bundle, Certificates, Challenged, Missed, Wait};
 pub(crate) use handshake::{HandshakeError, Protocol, Turnstile, shake};
 pub use pair::{CertificateError, certified_key, names_of, read_pair};
 pub(crate) use session::Session;
+use tickets::Tickets;
+pub use tickets::{TICKET_KEY_LEN, TICKET_KEY_NAME_LEN, TicketKey, TicketKeys};
 
 /// The TLS configuration, shared by all workers: a ticket from one is valid for the others and, as long as this value is kept, after a
 /// reload.
@@ -27,6 +30,7 @@ pub struct Tls {
     /// The configuration for clients without AES in hardware.
     without_aes: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
+    tickets: Arc<Tickets>,
     quic: quinn::ServerConfig,
 }
 
@@ -36,14 +40,14 @@ impl Tls {
     /// # Errors
     /// Fails when the system has no randomness for the keys of tickets.
     pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
-        let ticketer = aws_lc_rs::Ticketer::new()?;
+        let tickets = Tickets::new()?;
         let config = |first| {
             let mut config = ServerConfig::builder_with_provider(suites_from(first))
                 .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
                 .with_no_client_auth()
                 .with_cert_resolver(Arc::clone(&certificates) as _);
             config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
-            config.ticketer = Arc::clone(&ticketer);
+            config.ticketer = Arc::clone(&tickets) as _;
             // One ticket is enough: every connection brings the next one's, and each costs 2 % of a full handshake, 4 % of a resumed one
             // (callgrind).
             config.send_tls13_tickets = 1;
@@ -54,7 +58,13 @@ impl Tls {
         };
         let (config, without_aes) = (config(Cipher::Aes128)?, config(Cipher::ChaCha20)?);
         let quic = quic(config.clone())?;
-        Ok(Self { config: Arc::new(config), without_aes: Arc::new(without_aes), certificates, quic })
+        Ok(Self { config: Arc::new(config), without_aes: Arc::new(without_aes), certificates, tickets, quic })
+    }
+
+    /// Seals the tickets of sessions with keys that other machines have too, and accepts those machines' tickets. `None`: with keys of its own,
+    /// as from the beginning.
+    pub fn share_tickets(&self, keys: Option<&TicketKeys>) {
+        self.tickets.share(keys);
     }
 
     /// Returns the certificates.

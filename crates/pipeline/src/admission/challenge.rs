@@ -14,6 +14,13 @@ use crate::{
 /// The path below which authorities look for proofs.
 pub(crate) const PATH: &str = "/.well-known/acme-challenge/";
 
+/// Waits for the look-up of a proof that another machine may have.
+pub(crate) async fn look_up(shared: &Shared, incoming: &IncomingRequest) {
+    if incoming.path().starts_with(PATH) {
+        shared.look_up_challenge(incoming.path()).await;
+    }
+}
+
 /// Answers a request for a proof that this server has. A proof that it does not have may be the origin's affair.
 pub(crate) fn answer(shared: &Shared, incoming: &IncomingRequest, trace: &mut impl Trace) -> Option<Response<Body>> {
     if !incoming.path().starts_with(PATH) {

@@ -4,7 +4,7 @@
 //! [`Pipeline::explain`](crate::Pipeline::explain) tells it. [`Pipeline::hit`](crate::Pipeline::hit) leaves every request to it that a step
 //! could answer ([`concerns`]).
 
-mod challenge;
+pub(crate) mod challenge;
 mod health;
 pub(crate) mod https;
 pub(crate) mod password;

@@ -383,7 +383,8 @@ impl Run<'_> {
                 }
             }
             Ok(Told::Confirmed { .. }) => {}
-            Ok(Told::Alone { .. }) => return None,
+            // Another machine has refilled it, or it is not for all.
+            Ok(Told::Found(_) | Told::Alone { .. }) => return None,
             Ok(Told::Failed(_)) | Err(_) => return Some(false),
         }
         pipeline.shared.refilling.refilled.fetch_add(1, Relaxed);

@@ -76,6 +76,7 @@ impl Pipeline {
                 return None;
             }
         };
+        let _untold = self.shared.fence.begin();
         let mut now = since;
         let mut alone = true;
         for receipt in self.shared.carry_out(&order, &resolved) {

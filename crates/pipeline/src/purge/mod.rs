@@ -221,6 +221,7 @@ impl Shared {
     /// When the order cannot be understood: then nothing is purged.
     pub fn purge_telling(&self, order: &Order) -> Result<(Receipt, Elsewhere), Unresolved> {
         let resolved = self.purging.resolve(order)?;
+        let _untold = self.fence.begin();
         let receipts = self.carry_out(order, &resolved);
         let receipt = self.receipt(receipts, resolved);
         self.show(order, &receipt);
@@ -284,6 +285,7 @@ impl Shared {
         let resolved = self.purging.resolve(order)?;
         // Before it: afterwards all of it is purged.
         let counted = self.covered(&resolved.targets, COUNTED_MAX);
+        let _untold = self.fence.begin();
         let receipts = self.carry_out(order, &resolved);
         let receipt = Receipt {
             generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),

@@ -261,8 +261,8 @@ impl Shared {
 }
 
 impl Pipeline {
-    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it, on all machines before the answer goes
-    /// out. If it `must_count`, it does so whether or
+    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it. What that
+    /// has `caused` is for the caller to wait for. If it `must_count`, it does so whether or
     /// not the client stays to see the answer; otherwise a client that leaves ends it.
     pub(crate) async fn write(
         self: &Rc<Self>,
@@ -270,11 +270,12 @@ impl Pipeline {
         request: Request<origins::Body>,
         writing: Option<Writing>,
         must_count: bool,
+        caused: &Rc<Caused>,
     ) -> Result<Fetched, Failure> {
+        let caused = Rc::clone(caused);
         let (pipeline, question, interim) = (Rc::clone(self), Rc::clone(question), question.interim.clone());
         let written = async move {
             let mut answered = pipeline.ask(&question, request, interim.as_ref()).await;
-            let caused = Caused::default();
             match (&mut answered, &writing) {
                 (Ok(fetched), Some(writing)) => pipeline.judge_write(&question, writing, fetched, &caused).await,
                 (Ok(fetched), None) if is_of_a_gateway(fetched.response.status()) => pipeline.may_have_written(&question, &caused),
@@ -285,7 +286,6 @@ impl Pipeline {
                 (Err(failure), None) if failure.was_perhaps_sent() => pipeline.may_have_written(&question, &caused),
                 (Err(_), _) => {}
             }
-            caused.known().await;
             answered
         };
         if must_count {

@@ -108,16 +108,14 @@ fn a_doubt_covers_everything_that_was_fetched_before_it_and_softens_no_purge() {
     let (early, hard, soft) = (fetched(before), stored(before, 1, "h/hard", &[]), stored(before, 1, "h/soft", &[]));
     table.purge(&url(1, "h/hard"), Hardness::Hard);
     let doubted = table.doubt();
+    let overtook = |begun| table.overtook(table.url(1, b"h/a"), begun);
+    assert!(overtook(before) && !overtook(doubted), "nobody follows an older fetch");
     table.purge(&url(1, "h/soft"), Hardness::Soft);
     assert!(doubted > before);
     assert_eq!([&early, &hard, &soft].map(|stored| table.verdict(stored)), [Purged::Doubted, Purged::Hard, Purged::Soft]);
     assert_eq!(table.verdict(&early), Purged::Doubted, "the remembered answer");
     assert_eq!(table.verdict(&fetched(before)), Purged::Doubted, "it began before, whenever it ends");
     assert_eq!(table.verdict(&fetched(doubted)), Purged::No);
-    assert!(
-        table.overtook(table.url(1, b"h/a"), before) && !table.overtook(table.url(1, b"h/a"), doubted),
-        "nobody follows an older fetch"
-    );
     assert!(table.is_purged(early.scope(), before) && !table.is_purged(early.scope(), doubted));
     assert!(table.covering(&early).is_empty(), "no purge covers it, as far as is known");
     // The next one covers what was fetched since.

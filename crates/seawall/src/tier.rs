@@ -1,0 +1,43 @@
+//! The tier that machines share, between the room that knows the server and the one that knows pages.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pipeline::{Held, Later, Looked, Tier, TierPage};
+
+/// The tier of a cluster, as the pipeline sees it.
+#[derive(Debug)]
+pub(crate) struct SharedTier(pub(crate) cluster::tier::Tier);
+
+impl Tier for SharedTier {
+    fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> Later<Looked> {
+        let looked = self.0.look(name, known, waited);
+        Box::pin(async move {
+            match looked.await {
+                cluster::tier::Looked::Found(page) => {
+                    let cluster::tier::Page { page, since, rested, mark } = page;
+                    Looked::Found(TierPage { page, since, rested, mark })
+                }
+                cluster::tier::Looked::Turn(turn) => Looked::Turn(Box::new(Turn(turn))),
+                cluster::tier::Looked::Wait(interval) => Looked::Wait(Box::pin(tokio::time::sleep(interval))),
+                cluster::tier::Looked::Away => Looked::Away,
+            }
+        })
+    }
+
+    fn put(&self, name: &[u8], page: Bytes, begun: u64, lasts: Duration) {
+        self.0.put(name, &page, begun, lasts);
+    }
+
+    fn remove(&self, name: &[u8]) {
+        self.0.remove(name);
+    }
+}
+
+struct Turn(cluster::tier::Turn);
+
+impl Held for Turn {
+    fn refuse(self: Box<Self>) {
+        self.0.refuse();
+    }
+}
