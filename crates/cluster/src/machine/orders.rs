@@ -338,8 +338,8 @@ impl Batch {
             Some(Some(confirmed)) if confirmed.run == self.run && confirmed.born == self.born && confirmed.id >= self.last => {
                 Standing::Confirmed
             }
-            // Whoever was taken from the list has no lease any more: it was stopped, or another process took its name.
-            known if known.is_none() || now >= wait.lease_by => Standing::Expired,
+            // Also of one that is not known any more: it may have been forgotten, and still have its lease.
+            _ if now >= wait.lease_by => Standing::Expired,
             _ => Standing::Waiting,
         }
     }
