@@ -65,13 +65,12 @@ pub(crate) fn lines(state: &ClusterState, colour: bool) -> Vec<String> {
         let said = format!("{entries} refused: they do not bear the seal of this cluster (is the secret the same on all machines?)");
         lines.push(styled(said, Style::Yellow, colour));
     }
-    if state.doubts > 0 || state.breaks > 0 {
-        let breaks = if state.breaks == 0 {
-            String::new()
-        } else {
-            format!("; {} everything stored was validated anew, as purges may have been missed", times(state.breaks))
-        };
-        lines.push(format!("since the start: {} without a lease{breaks}", times(state.doubts)));
+    let doubts = (state.doubts > 0).then(|| format!("{} without a lease", times(state.doubts)));
+    let breaks =
+        (state.breaks > 0).then(|| format!("{} everything stored was validated anew, as purges may have been missed", times(state.breaks)));
+    let since: Vec<String> = doubts.into_iter().chain(breaks).collect();
+    if !since.is_empty() {
+        lines.push(format!("since the start: {}", since.join("; ")));
     }
     if let Some(TierState { place, hits, misses, written, refused, open }) = &state.tier {
         let found = format!("tier in {place}: {} found, {} not, {} written", number(*hits), number(*misses), number(*written));
@@ -102,8 +101,10 @@ fn table(state: &ClusterState, colour: bool) -> String {
     if state.machines.is_empty() {
         return "No machine is known: the server has not answered yet.\n".to_owned();
     }
+    let is_shared = state.machines.iter().filter(|machine| machine.name == state.machine).count() > 1;
     let row = |machine: &MachineState| {
-        let is_this = machine.name == state.machine;
+        // Of two with the same name, one alone has a lease.
+        let is_this = machine.name == state.machine && (machine.leased == state.leased || !is_shared);
         let lease = if machine.leased { "yes" } else { "no" };
         let behind = match machine.behind {
             Some(0) => "0".to_owned(),
@@ -222,6 +223,21 @@ web3     1.2.3    no     unknown  silent for 1 min 30 s
             "3 purges are not known to hold everywhere",
             "1 entry was refused: they do not bear the seal",
             "since the start: once without a lease; 2 times everything stored was validated anew",
+        ] {
+            assert!(shown.contains(expected), "{expected} in {shown}");
+        }
+    }
+
+    #[test]
+    fn of_two_machines_with_one_name_this_one_is_told_apart() {
+        let mut state = ClusterState { leased: false, name_is_taken: true, breaks: 1, ..state() };
+        state.machines.truncate(2);
+        (state.machines[0].leased, state.machines[1].name) = (false, "web1".to_owned());
+        let shown = page(&state, false);
+        for expected in [
+            "web1     1.2.3    no     0        this machine\n",
+            "web1     1.2.3    yes    1 purge  340 ms ago\n",
+            "since the start: once everything stored was validated anew",
         ] {
             assert!(shown.contains(expected), "{expected} in {shown}");
         }

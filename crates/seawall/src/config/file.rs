@@ -1099,7 +1099,7 @@ pub struct Cluster {
     /// Default: `"none"`.
     pub tier: Given<TierWord>,
 
-    /// The memory of the server that the shared tier may take; 1MiB to 16TiB. Beyond it, nothing is written there until something has expired.
+    /// The memory of the server that the shared tier may take; 1MiB to 16TiB. Beyond it, the pages that expire soonest are removed.
     ///
     /// Default: `"256MiB"`.
     pub tier_memory: Given<ByteSize>,
