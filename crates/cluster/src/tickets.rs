@@ -171,7 +171,6 @@ impl Tickets {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn text(error: impl fmt::Display) -> String {
     error.to_string()
 }
