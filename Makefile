@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing spec-cluster bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php seeing deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing spec-cluster bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php cluster seeing deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -34,7 +34,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ghost wordpress php bench-tools seeing ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
+test: check hugo pebble ghost wordpress php cluster bench-tools seeing ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
@@ -215,6 +215,10 @@ php:
 	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	  command -v apt-get >/dev/null || { echo 'php-fpm is missing: https://www.php.net/manual/install.fpm.php' >&2; exit 1; }; \
 	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends php-fpm; }
+
+# A part of `test`: the Valkey and Redis servers between machines (crates/cluster/tests/servers, crates/seawall/tests/cluster).
+cluster:
+	@crates/cluster/tests/servers/bring-up
 
 # A part of `check`: what writes BENCHMARKING.md. Nothing else here needs Python, so that its absence is no failure.
 check-bench:

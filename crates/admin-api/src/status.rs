@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{metrics::MetricFamily, seeing::AlertLine};
+use crate::{cluster::ClusterState, metrics::MetricFamily, seeing::AlertLine};
 
 /// Says whether the server takes new requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub struct Status {
     pub origins: Vec<OriginHealth>,
     /// How full the cache is, and how often it was enough.
     pub cache: CacheHealth,
+    /// How the cluster is doing of which the server is a part. Left out if it stands alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterState>,
     /// The alerts that stand, the oldest first.
     #[serde(default)]
     pub alerts: Vec<AlertLine>,

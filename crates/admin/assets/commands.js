@@ -187,9 +187,10 @@ byId('form-purge').addEventListener('submit', (event) => {
     byId('purge-go').focus();
   } else if (step === 'sure') {
     tried('purge-told', async () => {
-      const { covered, variants, complete } = await command('/purge', { ...(what === 'all' ? { all: true } : { [what]: purgeName() }), hard: hardness() });
+      const { covered, variants, complete, spread } = await command('/purge', { ...(what === 'all' ? { all: true } : { [what]: purgeName() }), hard: hardness() });
       const number = variants === null || variants === undefined ? '' : ` ${complete ? '' : 'At least '}${count(variants)} stored ${variants === 1 ? 'response' : 'responses'}.`;
-      put(byId('purge-question'), el('b', { text: 'Done: ' }), el('bdi', { text: plain(covered, 300) }), `.${number}`);
+      const everywhere = spread ? (spread.everywhere ? ' It holds on every machine.' : ` It is not known to hold on every machine${spread.why ? `: ${plain(spread.why, 300)}` : ''}.`) : '';
+      put(byId('purge-question'), el('b', { text: 'Done: ' }), el('bdi', { text: plain(covered, 300) }), `.${number}${everywhere}`);
       at('done');
       byId('purge-back').focus();
     });

@@ -3,7 +3,7 @@
 import { Charts, named, spark, summed } from './charts.js';
 import { askForToken, openExplain, openPurge, openWarm, whenSignedIn } from './commands.js';
 import { byId, el, say } from './dom.js';
-import { Live, alarms, now, ratio, sums } from './panels.js';
+import { Live, alarms, cluster, now, ratio, sums } from './panels.js';
 import { ask, listen, signOut, standing } from './server.js';
 import { plain } from './words.js';
 
@@ -60,6 +60,9 @@ async function totals() {
   choices();
 }
 
+// `null` is the answer of a server that stands alone.
+const machines = async () => cluster(await ask('/cluster'));
+
 async function recent() {
   const { requests } = await ask('/recent', { after: live.last, limit: LISTED, where: '' });
   live.add(requests.slice(-LISTED).filter(mine));
@@ -108,10 +111,10 @@ const quietly = (act) => () => act().catch(() => {});
 async function start() {
   if (started) return;
   started = true;
-  await Promise.all([series(), totals(), recent()]).catch(() => pulse('lost'));
-  setInterval(() => { if (!document.hidden) quietly(totals)(); }, SUMS);
+  await Promise.all([series(), totals(), recent(), machines()]).catch(() => pulse('lost'));
+  setInterval(() => { if (!document.hidden) { quietly(totals)(); quietly(machines)(); } }, SUMS);
   setInterval(() => { if (!document.hidden && span !== 'hour') quietly(series)(); }, SERIES);
-  document.addEventListener('visibilitychange', () => { if (!document.hidden) { quietly(totals)(); quietly(series)(); } });
+  document.addEventListener('visibilitychange', () => { if (!document.hidden) { quietly(totals)(); quietly(machines)(); quietly(series)(); } });
   listen({ moment: hear, state: stands, fallback: async () => { await Promise.all([totals(), recent(), span === 'hour' ? series() : undefined]); } });
 }
 

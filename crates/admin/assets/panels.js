@@ -80,6 +80,29 @@ export function alarms(moment, seen) {
   }, '');
 }
 
+/** Shows the machines of the cluster; nothing where there is none. */
+export function cluster(state) {
+  byId('cluster').hidden = !state;
+  if (!state) return;
+  const { machine, leased, why, in_doubt_ms: doubt, pending, name_is_taken: taken, machines } = state;
+  const lease = leased ? `${plain(machine, 64)} has a lease: purges of all machines hold here.`
+    : `${plain(machine, 64)} has had no lease for ${lasted(doubt)}${why ? ` (${plain(why, 300)})` : ''}: it validates what it has stored before it shows it.`;
+  const told = pending > 0 ? ` ${count(pending)} purges are not known to hold everywhere.` : '';
+  say(byId('cluster-lease'), `${lease}${told}${taken ? ' Another machine has the same name.' : ''}`);
+  byId('cluster-lease').classList.toggle('bad', !leased || taken);
+  rows(byId('machines'), machines, ({ name }) => name, ({ name }) => {
+    const cells = ['', '', 'n', 'n'].map((kind) => el('td', { class: kind }));
+    return {
+      node: el('tr', {}, el('th', { scope: 'row' }, el('bdi', { text: plain(name, 64) })), ...cells),
+      show: (now) => {
+        const seen = now.name === machine ? 'this machine' : `${time(1000 * now.seen_ms)} ago`;
+        [plain(now.version, 40), now.leased ? 'yes' : 'no', now.behind ?? 'unknown', seen].forEach((text, at) => say(cells[at], String(text)));
+        cells[1].classList.toggle('bad', !now.leased);
+      },
+    };
+  }, 'The server has not answered yet.');
+}
+
 /** Shows everything that is summed up since counting began. */
 export function sums(seen) {
   const { totals } = seen;

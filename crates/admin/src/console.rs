@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admin_api::{
-    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand,
-    ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone,
-    ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value, WarmCommand, WarmRefused, Warming,
+    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, ClusterState, DirectField, DirectRefused,
+    ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, Moment, OriginHealth, PurgeDone, PurgeRefused,
+    Recent, ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, Value, WarmCommand, WarmRefused, Warming,
 };
 use policy::purge::Order;
 
@@ -27,7 +27,8 @@ pub trait Console: Send + Sync + 'static {
     /// When it cannot be taken over; then everything stays as it was.
     fn reload(&self) -> Result<ReloadDone, ReloadRefused>;
 
-    /// Carries out an order to purge. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began
+    /// Carries out an order to purge. Called on a thread that may wait: what is covered is counted, and in a cluster it is waited for word of how far
+    /// the purge went, for half a minute at most. When this returns, no fetch that began
     /// earlier can bring the purged responses back.
     ///
     /// # Errors
@@ -64,6 +65,11 @@ pub trait Console: Send + Sync + 'static {
 
     /// Lists the certificates, by name.
     fn certificates(&self) -> Vec<CertificateState>;
+
+    /// Says how the cluster is doing of which this server is a part. `None`: it stands alone.
+    fn cluster(&self) -> Option<ClusterState> {
+        None
+    }
 
     /// Sums up what was counted, of one site or of all together. Called on a thread that may wait. `None`: there is no such site.
     fn seen(&self, site: Option<&str>) -> Option<Seen>;

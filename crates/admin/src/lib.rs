@@ -46,10 +46,11 @@ mod tests;
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
     AlertLine, AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested, BadCommand, BadDirect, BadExpression, BadQuestion,
-    BadRevocation, BadWarm, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused, ExplainCommand,
-    ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MetricKind, Moment, Named, OWN_ROOT, OriginHealth,
-    Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth, Seen,
-    Series, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value, WarmCommand, WarmRefused, Warming,
+    BadRevocation, BadWarm, CacheHealth, CertificateState, ClusterState, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused,
+    ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, Line, ListenerHealth, MachineState, MetricKind, Moment, Named,
+    OWN_ROOT, OriginHealth, Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand,
+    RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, Spread, StoredCommand, TierState, Token, TokenError, Value,
+    WarmCommand, WarmRefused, Warming,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, Sample};

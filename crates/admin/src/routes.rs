@@ -6,16 +6,16 @@ use std::{
 };
 
 use admin_api::{
-    AlertTestRefused, AlertsState, AlertsTested, CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation,
-    Inventory, Moment, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Seen,
-    Series, Status, StoredCommand, WarmCommand, Warming,
+    AlertTestRefused, AlertsState, AlertsTested, CertificateState, ClusterState, DirectCommand, DirectField, ExplainCommand,
+    ExplainRefused, Explanation, Inventory, Moment, PurgeDone, PurgeRefused, Readiness, Ready, Recent, ReloadDone, ReloadRefused,
+    RevokeCommand, RevokeRefused, Seen, Series, Status, StoredCommand, WarmCommand, Warming,
 };
 use axum::{
     Extension, Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
     http::{
-        HeaderMap, HeaderValue, Uri,
+        HeaderMap, HeaderValue, StatusCode, Uri,
         header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::{self, Next},
@@ -47,6 +47,7 @@ GET  /status    what runs: sites, their servers, the cache, the metrics; as JSON
 GET  /seen      sums of what happened, and what leads them: ?site=NAME
 GET  /series    what happened when: ?site=NAME&span=hour, day or week
 GET  /alerts    what is wrong, and how that is sent
+GET  /cluster   the machines of the cluster, and whether this one has a lease; null: it stands alone
 POST /alerts/test          sends a test to whoever is told of alerts
 GET  /recent    the last requests that were not plain hits: ?after=NUMBER&where=EXPRESSION&limit=N
 GET  /events    what happens, second by second: server-sent events
@@ -85,6 +86,7 @@ pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Gua
         .route("/reload", post(reload))
         .route("/direct", post(move |console: Shared, request: Request| direct(console, request, body_timeout)))
         .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
+        .route("/cluster", get(cluster))
         .route("/alerts", get(alerts))
         .route("/alerts/test", post(test_alerts))
         .route("/warm", get(warming).post(move |console: Shared, request: Request| warm(console, request, body_timeout)))
@@ -187,6 +189,7 @@ async fn status(State(console): Shared) -> Json<Status> {
     let status = readiness(&health);
     let metrics = exposition::families(&console.metrics());
     let alerts = console.alerts().standing;
+    let cluster = console.cluster();
     // Workers are asked.
     let origins = tokio::task::spawn_blocking(move || console.origins()).await.unwrap_or_default();
     let Health { version, uptime, workers, listening, listeners, trusts_loopback, sites, cache, .. } = health;
@@ -201,6 +204,7 @@ async fn status(State(console): Shared) -> Json<Status> {
         sites,
         origins,
         cache,
+        cluster,
         alerts,
         metrics,
     })
@@ -291,11 +295,14 @@ async fn body(request: Request, body_timeout: Duration) -> Result<Bytes, Refusal
     Ok(body.await.map_err(|_| Refusal::slow_body())??)
 }
 
-async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
+/// Purges. The status is 202 where that is not known to hold on every machine of a cluster.
+async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<(StatusCode, Json<PurgeDone>), Refusal> {
     let order = admin_api::purge::order(&body(request, body_timeout).await?)?;
     // What is covered is counted.
     let purged = tokio::task::spawn_blocking(move || console.purge(&order)).await;
-    Ok(Json(purged.unwrap_or_else(|_| Err(PurgeRefused::new("the purge did not come to its end")))?))
+    let done = purged.unwrap_or_else(|_| Err(PurgeRefused::new("the purge did not come to its end")))?;
+    let is_everywhere = done.spread.as_ref().is_none_or(|spread| spread.everywhere);
+    Ok((if is_everywhere { StatusCode::OK } else { StatusCode::ACCEPTED }, Json(done)))
 }
 
 async fn reload(State(console): Shared) -> Result<Json<ReloadDone>, Refusal> {
@@ -330,6 +337,10 @@ async fn warm(State(console): Shared, request: Request, body_timeout: Duration) 
 async fn direct(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<DirectField>, Refusal> {
     let DirectCommand { seconds } = DirectCommand::from_json(&body(request, body_timeout).await?)?;
     Ok(Json(console.direct(Duration::from_secs(seconds.into()))?))
+}
+
+async fn cluster(State(console): Shared) -> Json<Option<ClusterState>> {
+    Json(console.cluster())
 }
 
 async fn alerts(State(console): Shared) -> Json<AlertsState> {

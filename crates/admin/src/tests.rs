@@ -76,7 +76,9 @@ impl Console for Fake {
         }
         let mut purges = self.purges.lock().expect("no panic");
         purges.push(order.clone());
-        Ok(PurgeDone { generation: purges.len() as u64, variants: None, complete: true, covered: "that".to_owned(), spread: None })
+        // Nothing is heard of one host's other machines.
+        let spread = matches!(order.what[0], What::Host(_)).then(admin_api::Spread::default);
+        Ok(PurgeDone { generation: purges.len() as u64, variants: None, complete: true, covered: "that".to_owned(), spread })
     }
 
     fn origins(&self) -> Vec<OriginHealth> {
@@ -341,6 +343,17 @@ fn every_route_with_and_without_the_token() {
     }
     let everything = Order::by_operator(What::Everything, true);
     assert_eq!((local.purges(), open.purges()), (vec![everything.clone()], vec![everything]));
+}
+
+/// Programs that look at the status alone know that it may still be shown elsewhere.
+#[test]
+fn a_purge_that_is_not_known_to_hold_on_every_machine_is_202() {
+    let server = Running::start();
+    let head = "POST /purge HTTP/1.1|HOST|Authorization: Bearer TOKEN";
+    let answer = server.ask(head, r#"{"host": "a.example"}"#);
+    assert_eq!((answer.status, &answer.json()["spread"]["everywhere"]), (202, &false.into()), "{answer:?}");
+    let answer = server.ask(head, r#"{"all": true}"#);
+    assert_eq!((answer.status, answer.json().get("spread").is_some()), (200, false), "{answer:?}");
 }
 
 #[test]

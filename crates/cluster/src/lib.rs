@@ -12,5 +12,15 @@
 //! - **Continuity.** A machine goes on from where it was only if the last entry that it applied is still there, in a server that was not started
 //!   since. Otherwise everything that it stored before its next lease is in doubt.
 
+mod cluster;
 pub mod link;
+mod local;
+pub mod machine;
+mod run;
+pub mod shelf;
 pub mod stream;
+
+pub use self::{
+    cluster::{Cluster, Options},
+    local::Local,
+};

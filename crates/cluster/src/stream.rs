@@ -41,7 +41,9 @@ impl FromStr for EntryId {
     }
 }
 
-/// A run of the server, from its start to its end: its `run_id`. A restarted server, another primary and a restored dump have another one.
+/// A run of the server as a primary: its `run_id`, a slash, and its `master_replid`. A restarted server, another primary and a restored dump have
+/// another one. The second half changes when a replica becomes the primary: one that was the primary before, and lost writes meanwhile, has another
+/// run then, although its process is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Run(pub String);
 

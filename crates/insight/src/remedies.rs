@@ -46,6 +46,10 @@ const REMEDIES: &[(&str, Remedy)] = &[
             "It was purged, so the origin was asked anew. If purges come too often, see under purges who makes them, and let them name pages.",
         ),
     ),
+    (
+        "in-doubt",
+        Is("This machine has no lease in its cluster, so it asks the origin before it shows what was stored. `seawall cluster` says why."),
+    ),
     ("damaged", Is("What was stored cannot be read: see the disk, and Seawall's log.")),
     ("vary", Is("A response is stored for other requests, as the origin sends Vary. Have it name only fields that change the page.")),
     (
@@ -358,7 +362,7 @@ mod tests {
     #[test]
     fn every_reason_why_nothing_that_is_stored_will_do_has_a_word() {
         let named = ["cold", "vary", "for cookies", "for authorization", "damaged", "expired", "purged", "no-cache", "request-no-cache"];
-        for name in named.into_iter().chain(["request-max-age", "request-min-fresh", "revalidated", "two-visitor-proof"]) {
+        for name in named.into_iter().chain(["in-doubt", "request-max-age", "request-min-fresh", "revalidated", "two-visitor-proof"]) {
             assert!(!remedy(name, "").is_empty(), "{name}");
         }
     }

@@ -10,6 +10,7 @@
 //! | [`log`] | `seawall log` |
 //! | [`reload`] | `seawall reload` |
 //! | [`certificates`] | `seawall certificates` |
+//! | [`cluster`] | `seawall cluster` |
 //! | [`alerts`] | `seawall alerts` |
 //!
 //! Absent from this room: the server, the cache and the configuration. Whoever calls gives an address and a token.
@@ -18,6 +19,7 @@ pub mod address;
 pub mod admin_client;
 pub mod alerts;
 pub mod certificates;
+pub mod cluster;
 pub mod explain;
 mod foreign;
 pub mod log;

@@ -7,11 +7,21 @@ use policy::purge::What;
 
 use crate::{
     admin_client::{AdminClient, AdminError},
+    cluster::spread_in_words,
     units::count,
 };
 
-/// The time for the whole exchange: a purge is a number that is raised, and nobody waits longer for that.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// The time for the whole exchange. On one machine, a purge is a number that is raised; in a cluster it may wait for the longest lease there can be.
+const TIMEOUT: Duration = Duration::from_secs(40);
+
+/// A purge that was carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Purged {
+    /// What came of it, in sentences.
+    pub said: String,
+    /// Whether it is known to hold on every machine. A server that stands alone is all of them.
+    pub everywhere: bool,
+}
 
 /// Says why nothing was purged, or why that is unknown.
 #[derive(Debug)]
@@ -36,27 +46,37 @@ impl Error for PurgeError {
     }
 }
 
-/// Has `what` purged, hard or softly, by the server whose admin listener is at `address`, and says what came of it, in a sentence. It takes
-/// at most five seconds.
+/// Has `what` purged, hard or softly, by the server whose admin listener is at `address`, and says what came of it, and how far it went. It takes at
+/// most 40 seconds, and nearly always milliseconds.
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
-pub fn run(address: SocketAddr, token: &str, what: &What, hard: bool) -> Result<String, PurgeError> {
+pub fn run(address: SocketAddr, token: &str, what: &What, hard: bool) -> Result<Purged, PurgeError> {
     run_within(TIMEOUT, address, token, what, hard).map_err(PurgeError)
 }
 
-fn run_within(timeout: Duration, address: SocketAddr, token: &str, what: &What, hard: bool) -> Result<String, AdminError> {
+fn run_within(timeout: Duration, address: SocketAddr, token: &str, what: &What, hard: bool) -> Result<Purged, AdminError> {
     let done: PurgeDone = AdminClient::new(address, token)?.within(timeout).post("/purge", &admin_api::purge::json(what, hard))?;
+    let here = in_words(&done, what, hard);
+    Ok(match &done.spread {
+        None => Purged { said: here, everywhere: true },
+        Some(spread) => Purged { said: format!("{here}\n{}", spread_in_words(spread)), everywhere: spread.everywhere },
+    })
+}
+
+/// Says what was purged on the machine that was asked.
+fn in_words(done: &PurgeDone, what: &What, hard: bool) -> String {
     let how = if hard { "Purged" } else { "Marked stale" };
     let count = match done.variants {
-        None => return Ok(format!("{how}: {}.", done.covered)),
-        Some(0) if done.complete => return Ok(format!("Nothing to purge: {}.", absent(what))),
+        None => return format!("{how}: {}.", done.covered),
+        Some(0) if done.complete && done.spread.is_some() => return format!("Nothing to purge on this machine: {}.", absent(what)),
+        Some(0) if done.complete => return format!("Nothing to purge: {}.", absent(what)),
         Some(0) => "none of it is in memory",
         Some(variants) => &count(variants as u64, "stored response", "stored responses"),
     };
     let disk = if done.complete { "" } else { " in memory, and others that may be on disk only" };
     let disk = if done.variants == Some(0) { "; copies on disk are purged, too" } else { disk };
-    Ok(format!("{how}: {} ({count}{disk}).", done.covered))
+    format!("{how}: {} ({count}{disk}).", done.covered)
 }
 
 /// Says that there is nothing of what was named.
@@ -85,7 +105,7 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
     /// What the client makes of a server that reads the whole request and says `response`; and the request.
-    fn answered_with(response: &str) -> (Result<String, PurgeError>, String) {
+    fn answered_with(response: &str) -> (Result<Purged, PurgeError>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("bound");
         thread::scope(|scope| {
@@ -110,7 +130,7 @@ mod tests {
     fn the_request_is_one_that_the_server_takes() {
         let (outcome, request) =
             answered_with("HTTP/1.1 200 OK\r\n\r\n{\"generation\":1,\"variants\":null,\"complete\":true,\"covered\":\"everything\"}");
-        assert_eq!(outcome.expect("done"), "Purged: everything.");
+        assert_eq!(outcome.expect("done"), Purged { said: "Purged: everything.".to_owned(), everywhere: true });
         let body = r#"{"all":true,"hard":true}"#;
         assert_eq!(
             request,
@@ -151,10 +171,33 @@ mod tests {
         for (response, expected) in cases {
             let shown = &response[..response.len().min(80)];
             match answered_with(&response).0 {
-                Ok(covered) => assert_eq!(covered, expected, "{shown}"),
+                Ok(purged) => assert_eq!(purged, Purged { said: expected.to_owned(), everywhere: true }, "{shown}"),
                 Err(error) => assert!(error.to_string().contains(expected), "{shown}: {error}"),
             }
         }
+    }
+
+    /// A script must not take a purge for done that is not: 202 has the same form as 200.
+    #[test]
+    fn a_purge_of_a_cluster_says_how_far_it_went() {
+        let done = |status: &str, variants: &str, spread: &str| {
+            let done = format!("{{\"generation\":7,\"variants\":{variants},\"complete\":true,\"covered\":\"that\",\"spread\":{spread}}}");
+            answered_with(&format!("HTTP/1.1 {status}\r\n\r\n{done}")).0.expect("done")
+        };
+        let everywhere = done("200 OK", "1", r#"{"everywhere":true,"confirmed":["web1","web2"],"took_ms":3}"#);
+        assert_eq!(
+            (everywhere.said.as_str(), everywhere.everywhere),
+            ("Purged: that (1 stored response).\nIt holds everywhere, after 3.0 ms. web1 and web2 have confirmed it.", true)
+        );
+        let unknown = done("202 Accepted", "0", r#"{"everywhere":false,"confirmed":["web1"],"why":"the server did not answer"}"#);
+        assert_eq!(
+            (unknown.said.as_str(), unknown.everywhere),
+            (
+                "Nothing to purge on this machine: nothing is stored.\nIt is not known to hold everywhere: the server did not answer. \
+                 web1 has confirmed it.",
+                false
+            )
+        );
     }
 
     /// What is not there is said in the words of the question.

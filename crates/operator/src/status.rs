@@ -7,6 +7,7 @@ use semantics::{Timestamp, date::format_http_date};
 
 use crate::{
     admin_client::{AdminClient, AdminError},
+    cluster,
     terminal::{Style, styled},
     units::{bytes, count, span},
 };
@@ -101,6 +102,13 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         }
     };
     line("hits", &ratio);
+    if let Some(cluster) = &status.cluster {
+        let machines = count(cluster.machines.len() as u64, "machine", "machines");
+        line("cluster", &format!("{}, {machines}: `seawall cluster` shows them", cluster.cluster));
+        for said in cluster::lines(cluster, colour) {
+            line("", &said);
+        }
+    }
     for certificate in certificates {
         let until = match certificate.not_after {
             Some(until) => format!("until {}", String::from_utf8_lossy(&format_http_date(Timestamp::from_secs(until)))),
@@ -208,6 +216,19 @@ mod tests {
         ] {
             assert!(published.contains(expected), "{expected} in {published}");
         }
+    }
+
+    #[test]
+    fn a_person_sees_whether_purges_of_other_machines_hold_here() {
+        let mut json = status();
+        json["cluster"] =
+            serde_json::json!({"cluster": "seawall", "machine": "web1", "leased": false, "why": "nothing answers", "in_doubt_ms": 3_000});
+        let shown = page(&serde_json::from_value(json).expect("a status"), &[], false);
+        let expected = "\
+cluster      seawall, 0 machines: `seawall cluster` shows them
+             web1 has had no lease for 3 s (nothing answers): it validates what it has stored before it shows it
+";
+        assert!(shown.contains(expected), "{shown}");
     }
 
     #[test]

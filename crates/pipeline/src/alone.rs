@@ -72,7 +72,7 @@ impl Pipeline {
             if question.member.is_some() && ends_the_stored(status) {
                 shared.store.remove(question.hash, &question.key);
             }
-            if status.is_server_error() && stale::may_stand_in(&question, candidate, fetched.times.response) {
+            if status.is_server_error() && stale::may_stand_in(shared, &question, candidate, fetched.times.response) {
                 return failed(shared, asking, &Failure::of_status(status)).await;
             }
         }

@@ -161,7 +161,7 @@ fn want_best_form(shared: &Arc<Shared>, question: &Question, stored: &Arc<Stored
 pub(crate) async fn failed(shared: &Shared, asking: Asking, failure: &Failure) -> Answer {
     let Asking { question, candidate, forwarded, collapsed, .. } = asking;
     let now = shared.clock.now();
-    if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(&question, stored, now)) {
+    if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(shared, &question, stored, now)) {
         let ending =
             Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed).about(&stored.record);
         if let Ok(response) = deliver::stored(shared, &stored, &question, &ending.status, now).await {

@@ -9,6 +9,7 @@ use semantics::{Timestamp, date::format_http_date, request_id::REQUEST_ID};
 use crate::{
     Failure, Interim, Pipeline,
     body::file::lies_in_a_file,
+    fence::Caused,
     forward,
     identity::Asking,
     keep::{self, ResponseHead},
@@ -80,15 +81,17 @@ impl Pipeline {
                 tidy(&mut response, response_time);
                 keep::dress(&self.shared, question, &mut response, Times { request: request_time, response: response_time });
                 let status = response.status();
+                let caused = Caused::default();
                 if question.site.policy.signal_field().is_some() {
                     signal::take(question, &mut response);
-                    if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun) {
+                    if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun, &caused) {
                         asking.await;
                     }
                 }
                 if question.site.policy.obeys_purge_fields() {
-                    self.obey_fields(question, &mut response);
+                    self.obey_fields(question, &mut response, &caused);
                 }
+                caused.known().await;
                 if status != StatusCode::SWITCHING_PROTOCOLS {
                     question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
                 }

@@ -242,7 +242,8 @@ pub(crate) async fn followed(
 fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says: u64) -> Option<Beside> {
     let (store, question) = (&pipeline.shared.store, &asking.question);
     let flight = flight_of_those_who_say(&question.key, says);
-    match store.join_for(store.hash(&flight), &flight, question.url()) {
+    let moment = pipeline.shared.fence.moment(pipeline.shared.clock.now());
+    match store.join_for(store.hash(&flight), &flight, question.url(), moment) {
         Joined::Lead(lead) => {
             let place = Aside::of(&question.site)?;
             let told = pipeline.begin_fetch(Rc::clone(fetched), lead, asking.candidate.clone(), question.interim.clone());
@@ -254,7 +255,7 @@ fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says
 }
 
 fn has_stand_in(shared: &Shared, asking: &Asking) -> bool {
-    asking.candidate.as_ref().is_some_and(|stored| may_stand_in(&asking.question, stored, shared.clock.now()))
+    asking.candidate.as_ref().is_some_and(|stored| may_stand_in(shared, &asking.question, stored, shared.clock.now()))
 }
 
 /// Returns the key of the flight that a question joins: that of the resource, and of the variant if it is known what the resource varies on.

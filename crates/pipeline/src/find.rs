@@ -33,15 +33,18 @@ pub(crate) const COLD: &str = "cold";
 /// The rule by which a request is forwarded whose stored response cannot be read.
 pub(crate) const DAMAGED: &str = "damaged";
 
-/// Finds what is stored for a request, in memory and then on the disk. A disk that does not answer in time has nothing.
-pub(crate) async fn find(shared: &Shared, question: &Question, now: Timestamp) -> Found {
+/// Finds what is stored for a request, in memory and then on the disk, and returns when that was. A disk that does not answer in time has nothing.
+pub(crate) async fn find(shared: &Shared, question: &Question) -> (Found, Timestamp) {
+    let now = shared.clock.now();
     match find_in_memory(shared, question, now) {
         Found::Nothing(..) if shared.store.may_be_on_disk(question.hash) => {
             let load = shared.store.load(question.hash, &question.key);
             let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
-            find_in(shared, resource.as_deref(), question, now)
+            // Meanwhile a lifetime or a lease may have ended.
+            let now = shared.clock.now();
+            (find_in(shared, resource.as_deref(), question, now), now)
         }
-        found => found,
+        found => (found, now),
     }
 }
 
@@ -90,6 +93,8 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     {
         return Found::Nothing(Forwarded::Bypass, "for authorization");
     }
+    // The fence is asked first: a lease rests on purges that were carried out before.
+    let is_shown = shared.fence.shows(now, record.freshness.request_time);
     let purged = shared.store.verdict(stored);
     if trace.decides("purged", purged == Purged::Hard, || purged_in_words(shared, question, purged, now)) {
         return Found::Nothing(Forwarded::UriMiss, Stale::Purged.name());
@@ -102,7 +107,7 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     let purge = match purged {
         Purged::Soft if question.site.policy.shows_what_was_purged() => SoftPurge::Shown,
         Purged::Soft => SoftPurge::Withheld,
-        Purged::No | Purged::Hard => SoftPurge::None,
+        Purged::No | Purged::Doubted | Purged::Hard => SoftPurge::None,
     };
     let mut reuse = reuse(&question.wants.directives, &record.freshness, purge, now);
     // Nobody but a member can refresh what members share.
@@ -113,6 +118,12 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     if unconfirmed && reuse == Reuse::Fresh {
         trace.notes("ghost-tier", || "the origin has not said in the last hour that the member is of this tier".to_owned());
         reuse = Reuse::AfterValidation(Stale::Expired);
+    }
+    if shared.fence.is_joined() || purged == Purged::Doubted {
+        trace.notes("in doubt", || doubted_in_words(is_shown, shared.fence.holds(now), purged).to_owned());
+        if !is_shown || purged == Purged::Doubted {
+            reuse = reuse.in_doubt(&question.wants.directives);
+        }
     }
     trace.notes("reuse", || match reuse {
         Reuse::Fresh => "fresh".to_owned(),
@@ -159,6 +170,16 @@ fn allowed(record: &Record, allowed: bool, asked: bool, sign: &str) -> String {
     .to_owned()
 }
 
+/// Says whether other machines may have purged a response.
+const fn doubted_in_words(is_shown: bool, has_lease: bool, purged: Purged) -> &'static str {
+    match (is_shown, has_lease, purged) {
+        (_, _, Purged::Doubted) => "it was stored before this machine had missed purges, or may have; it has not been validated since",
+        (false, ..) => "this machine has no lease of its cluster: another one may have purged it",
+        (true, false, _) => "this machine has no lease of its cluster, but the origin was asked a moment ago",
+        (true, true, _) => "no: this machine has a lease of its cluster",
+    }
+}
+
 /// Says whether a response was purged, and where its origin tells of changes, when and how it did so last.
 fn purged_in_words(shared: &Shared, question: &Question, purged: Purged, now: Timestamp) -> String {
     let told = shared.signalled.of(&question.site.name);
@@ -179,6 +200,7 @@ fn purged_in_words(shared: &Shared, question: &Question, purged: Purged, now: Ti
 pub(crate) const fn purged_name(purged: Purged) -> &'static str {
     match purged {
         Purged::No => "no",
+        Purged::Doubted => "in doubt",
         Purged::Soft => "soft",
         Purged::Hard => "hard",
     }

@@ -19,7 +19,7 @@ use semantics::{
     request::INCIDENTAL_FIELDS,
     target::canonical_authority,
 };
-use store::{Found, Page, Purged};
+use store::{Found, Page};
 
 use crate::{
     Client, Note, Pipeline, Record, Stored, admission,
@@ -224,7 +224,7 @@ impl Pipeline {
     }
 
     fn is_fresh(&self, stored: &Stored, now: Timestamp) -> bool {
-        now < stored.record.fresh_until && self.shared.store.verdict(stored) == Purged::No
+        now < stored.record.fresh_until && self.shared.is_current(stored, now)
     }
 }
 

@@ -46,6 +46,7 @@ mod site;
 mod stale;
 mod views;
 
+pub use admin_api::Spread;
 pub use admission::https::{Https, Redirect};
 pub use admission::password::Auth;
 pub use admission::schedule::Schedule;
@@ -54,7 +55,7 @@ pub use clock::Clock;
 pub use collapse::Collapse;
 pub use direct::{DIRECT_FIELD, DIRECT_MAX, Direct};
 pub use failure::Failure;
-pub use fence::{Acknowledgement, Fence, Machines};
+pub use fence::{Acknowledgement, Elsewhere, Fence, Machines};
 pub use hit::{Content, Hit, Known};
 pub use identity::{OriginAsked, Tracing};
 pub use interim::Interim;

@@ -73,8 +73,7 @@ impl Pipeline {
         }
         let mut followings = Followings::default();
         for attempt in 0..=ATTEMPTS {
-            let now = shared.clock.now();
-            let found = find(shared, &question, now).await;
+            let (found, now) = find(shared, &question).await;
             let (candidate, forwarded, reason, together) = match next(shared, &question, found, now) {
                 Next::Deliver(stored, outcome) => {
                     if matches!(outcome, Outcome::Stale { .. } | Outcome::Updating) {
@@ -98,7 +97,7 @@ impl Pipeline {
                 None if is_last => break,
                 None => followings.of_variant.take().unwrap_or_else(|| flight_of(&shared.store, &question)),
             };
-            let joined = match shared.store.join_for(shared.store.hash(&flight), &flight, question.url()) {
+            let joined = match shared.store.join_for(shared.store.hash(&flight), &flight, question.url(), shared.fence.moment(now)) {
                 Joined::Full => ControlFlow::Break(self.alone(asking).await),
                 // An earlier flight may have landed between looking and joining.
                 Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), Found::Fresh(_)) => ControlFlow::Continue(()),

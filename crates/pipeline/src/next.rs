@@ -46,7 +46,7 @@ pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: Found, now: 
         Found::Fresh(stored) => Next::Deliver(stored, Outcome::Hit),
         Found::WhileRevalidating(stored) => Next::Deliver(stored, Outcome::Updating),
         Found::Forbidden => Next::OnlyIfCached,
-        Found::Stale(stored, why) if is_in_trouble(shared, question, &stored, why, now) && may_stand_in(question, &stored, now) => {
+        Found::Stale(stored, why) if is_in_trouble(shared, question, &stored, why, now) && may_stand_in(shared, question, &stored, now) => {
             Next::Deliver(stored, Outcome::Stale { forwarded: false })
         }
         Found::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request, why.name()),

@@ -26,7 +26,7 @@ use semantics::{
     request::has_any,
     reuse::{Reuse, SoftPurge, reuse},
 };
-use store::{Generation, Purged};
+use store::Generation;
 
 use crate::{
     Failure, Pipeline, Shared, Stored,
@@ -76,7 +76,7 @@ fn stored_parts(
     let usable = |stored: &&Arc<Stored>| {
         let record = &stored.record;
         record.vary.matches(&question.fields())
-            && store.verdict(stored) == Purged::No
+            && shared.is_current(stored, now)
             && (!question.carries.cookie || record.for_cookies)
             && (!question.carries.authorization || record.for_authorization)
             && reuse(directives, &record.freshness, SoftPurge::None, now) == Reuse::Fresh

@@ -13,6 +13,7 @@ use crate::{
     Body, Failure, Pipeline,
     answer::{Answer, Ending, failed_plainly},
     body::storing::StoredAs,
+    fence::Caused,
     forward,
     learnt::early_hints,
     purge::{
@@ -72,7 +73,9 @@ impl Pipeline {
         let posted = self.posted(&question, fetched.head(), fetched.times, begun);
         self.look_for_editor(&question, status, fetched.response.headers());
         let speaks = fetched.response.extensions().get::<SpeaksForItself>().is_some();
-        let since = self.invalidate(&question, status, fetched.response.headers(), speaks, now);
+        let caused = Caused::default();
+        let since = self.invalidate(&question, status, fetched.response.headers(), speaks, now, &caused);
+        caused.known().await;
         let ending = Ending::forwarded(why, status).asked_for(rule.name()).took(fetched.took).by_cookie(cookie);
         let (parts, body) = fetched.response.into_parts();
         let (body, refused) = match posted.zip(since) {

@@ -204,7 +204,7 @@ impl Pipeline {
                     self.pass_or_guess(question, body, rule).await
                 }
                 Judged::Purge { site, client, parts, authority } => {
-                    (self.purge_request(config, &site, &client, &parts, &authority), Note::ruled("purge"))
+                    (Box::pin(self.purge_request(config, &site, &client, &parts, &authority)).await, Note::ruled("purge"))
                 }
                 Judged::Webhook { site, client, parts, authority } => {
                     (Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook"))

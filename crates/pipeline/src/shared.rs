@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Clock, Fence, Refilling, Store,
+    Clock, Fence, Refilling, Store, Stored,
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
@@ -26,6 +26,8 @@ use crate::{
 };
 use codings::Workshop;
 use policy::CookieName;
+use semantics::Timestamp;
+use store::Purged;
 
 /// A worker's hot pages may hold one part in this many of the memory tier.
 const HOT_SHARE: u64 = 16;
@@ -125,6 +127,13 @@ impl Shared {
             certified: OnceLock::new(),
             challenges: OnceLock::new(),
         }
+    }
+
+    /// Returns whether nobody is known, or must be feared, to have purged a stored response. Its lifetime is another matter.
+    #[inline]
+    pub(crate) fn is_current(&self, stored: &Stored, now: Timestamp) -> bool {
+        // The fence is asked first: a lease rests on purges that were carried out before.
+        self.fence.shows(now, stored.record.freshness.request_time) && self.store.verdict(stored) == Purged::No
     }
 
     /// Tells how to find out whether there is a certificate for a host. It is asked for requests over plain http. Only the first call

@@ -2,7 +2,11 @@
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
-use semantics::{Timestamp, cache_control::RequestDirectives, reuse::allowed_on_error};
+use semantics::{
+    Timestamp,
+    cache_control::RequestDirectives,
+    reuse::{Reuse, SoftPurge, allowed_on_error, reuse},
+};
 use store::{Generation, Joined, Purged};
 
 use crate::{
@@ -16,15 +20,28 @@ use crate::{
 /// may go on (RFC 9111 §4.2.4).
 pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
 
-/// Returns whether a stale response may be served to this request because the origin failed.
-pub(crate) fn may_stand_in(question: &Question, stored: &Stored, now: Timestamp) -> bool {
-    allowed_on_error(&question.wants.directives, &stored.record.freshness, now, stale_if_error(question))
+/// Returns whether a stale response, or one in doubt, may be served to this request because the origin failed.
+pub(crate) fn may_stand_in(shared: &Shared, question: &Question, stored: &Stored, now: Timestamp) -> bool {
+    let wants = &question.wants.directives;
+    allowed_on_error(wants, &stored.record.freshness, now, stale_if_error(question)) || is_only_in_doubt(shared, wants, stored, now)
+}
+
+/// Returns whether nothing is against a response but that other machines may have purged it. Then what its origin said about stale responses does not
+/// matter, as it is not stale.
+fn is_only_in_doubt(shared: &Shared, wants: &RequestDirectives, stored: &Stored, now: Timestamp) -> bool {
+    let may_be_in_doubt = match shared.store.verdict(stored) {
+        Purged::No => shared.fence.is_joined(),
+        Purged::Doubted => true,
+        Purged::Soft | Purged::Hard => false,
+    };
+    may_be_in_doubt && reuse(wants, &stored.record.freshness, SoftPurge::None, now) == Reuse::Fresh
 }
 
 /// Returns whether a stale response may be served to all who follow a fetch because the origin failed, whatever their requests say.
 pub(crate) fn may_stand_in_for_all(shared: &Shared, question: &Question, stored: &Stored, now: Timestamp) -> bool {
-    allowed_on_error(&RequestDirectives::NONE, &stored.record.freshness, now, stale_if_error(question))
-        && shared.store.verdict(stored) != Purged::Hard
+    let wants = &RequestDirectives::NONE;
+    let is_allowed = allowed_on_error(wants, &stored.record.freshness, now, stale_if_error(question));
+    (is_allowed || is_only_in_doubt(shared, wants, stored, now)) && shared.store.verdict(stored) != Purged::Hard
 }
 
 /// Returns how long a site's stale responses may be served when its origin fails, if they do not say so themselves.
@@ -64,7 +81,7 @@ pub(crate) fn refresh(pipeline: &Rc<Pipeline>, question: &Rc<Question>, stored: 
         None if !question.is_shareable() => return,
         None => (Rc::clone(question), flight_of(store, question)),
     };
-    if let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) {
+    if let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url(), shared.fence.moment(now)) {
         // Nobody waits for it who could be told of interim responses.
         let told = pipeline.begin_fetch(Rc::clone(&question), lead, Some(Arc::clone(stored)), None);
         // For so long it is as good as read: pages would stay old if a refresh always had to make way.

@@ -237,6 +237,9 @@ pub(crate) fn print(banner: &Banner<'_>) {
     if let Some(disk) = disk(settings, server.usage().disk) {
         line(&mut text, "disk", &disk);
     }
+    if let Some(cluster) = &settings.cluster {
+        line(&mut text, "cluster", &format!("{} of {}, by {}", cluster.machine, cluster.name, cluster.address));
+    }
     line(&mut text, "workers", &settings.server.workers.to_string());
     match &settings.log.access {
         AccessLog::Off => {}

@@ -7,10 +7,10 @@ use std::{
 };
 
 use admin::{
-    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused,
-    ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric, Moment, OriginHealth, Publication, PurgeDone,
-    PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, StoredCommand,
-    WarmCommand, WarmRefused, Warming,
+    AlertTestRefused, AlertsState, AlertsTested, BadExpression, CacheHealth, CertificateState, ClusterState, Console, DirectField,
+    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric, Moment, OriginHealth,
+    Publication, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth,
+    SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
 };
 use edge::Socket;
 use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
@@ -25,7 +25,9 @@ use store::DiskState;
 use tokio::runtime::Builder;
 
 use crate::{
-    alerts, automatic, metrics, php_server,
+    alerts, automatic,
+    cluster::Joined,
+    metrics, php_server,
     plan::{ServerState, SitePlan},
     recognition::{
         ASKED, how_known,
@@ -204,13 +206,13 @@ impl Console for ServerConsole {
     }
 
     fn purge(&self, order: &Order) -> Result<PurgeDone, PurgeRefused> {
-        let receipt = self.0.shared.purge_counted(order).map_err(|why| PurgeRefused::new(why.to_string()))?;
+        let (receipt, elsewhere) = self.0.shared.purge_counted(order).map_err(|why| PurgeRefused::new(why.to_string()))?;
         Ok(PurgeDone {
             generation: receipt.generation.number(),
             variants: receipt.variants,
             complete: receipt.complete,
             covered: receipt.in_words(),
-            spread: None,
+            spread: elsewhere.wait(),
         })
     }
 
@@ -263,6 +265,10 @@ impl Console for ServerConsole {
         let shared = &self.0.shared;
         let (value, until) = shared.direct.sign(shared.clock.now(), time).ok_or(DirectRefused)?;
         Ok(DirectField { field: DIRECT_FIELD.to_owned(), value, until })
+    }
+
+    fn cluster(&self) -> Option<ClusterState> {
+        self.0.cluster.as_ref().map(Joined::state)
     }
 
     fn certificates(&self) -> Vec<CertificateState> {

@@ -40,6 +40,7 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         cache_disk: _,   // where and how much is stored
         purge: _,        // who may purge, and where: a purge request is never answered with a page
         refill: _,       // how soon something comes back
+        cluster: _,      // which other machines there are
         alerts: _,       // what the operator is told
         sites,
         warnings: _,

@@ -9,6 +9,7 @@ mod banner;
 mod blogs;
 mod certificates;
 pub mod cli;
+mod cluster;
 mod companions;
 pub mod config;
 mod console;

@@ -13,7 +13,7 @@ mod shown;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use admin::{
-    AlertLine, Histogram, Metric,
+    AlertLine, ClusterState, Histogram, Metric,
     MetricKind::{self, Counter, Gauge},
     Sample,
 };
@@ -26,6 +26,7 @@ use semantics::Timestamp;
 pub(crate) use self::shown::Shown;
 use self::shown::{ALL, Boards, OTHER};
 use crate::{
+    cluster::Joined,
     own_process,
     plan::{Plan, SitePlan},
     server::State,
@@ -70,6 +71,7 @@ pub(crate) struct Seen<'a> {
     all: SiteSnapshot,
     usage: store::Usage,
     certificates: Vec<acme::Status>,
+    cluster: Option<ClusterState>,
 }
 
 impl<'a> Seen<'a> {
@@ -85,6 +87,7 @@ impl<'a> Seen<'a> {
             boards,
             all,
             usage: state.shared.store.usage(),
+            cluster: state.cluster.as_ref().map(Joined::state),
             certificates: state.keeper.load().as_ref().map(|keeper| keeper.status(state.shared.clock.now())).unwrap_or_default(),
         }
     }
@@ -197,7 +200,7 @@ pub(crate) fn all(state: &State) -> Vec<Metric> {
 }
 
 /// The metrics, in the order of the page.
-pub(crate) static GROUPS: [Group; 11] = [
+pub(crate) static GROUPS: [Group; 12] = [
     Group {
         title: "Requests and responses",
         metrics: &[
@@ -804,6 +807,120 @@ pub(crate) static GROUPS: [Group; 11] = [
         ],
     },
     Group {
+        title: "The cluster",
+        metrics: &[
+            Definition {
+                name: "seawall_cluster_leased",
+                kind: Gauge,
+                labels: &[],
+                help: "1 if this machine has a lease, 0 if it is in doubt; no value without `[cluster]`.",
+                advice: "Alert when it is 0 for a minute: pages are validated before they are shown, and purges are not known to hold everywhere. `seawall cluster` \
+                         says why.",
+                samples: |seen| of_cluster(seen, |state| u64::from(state.leased)),
+            },
+            Definition {
+                name: "seawall_cluster_doubts_total",
+                kind: Counter,
+                labels: &[],
+                help: "How often this machine lost its lease.",
+                advice: "Should not rise. Look at the server's latency and memory, and at the network to it; a longer `[cluster] lease` bridges short gaps.",
+                samples: |seen| of_cluster(seen, |state| state.doubts),
+            },
+            Definition {
+                name: "seawall_cluster_breaks_total",
+                kind: Counter,
+                labels: &[],
+                help: "How often this machine could not go on from where it was in the stream of purges, so that everything stored was validated anew.",
+                advice: "Rises with each restart, fail-over or flush of the server. Otherwise the machine was away for more than 65,536 purges.",
+                samples: |seen| of_cluster(seen, |state| state.breaks),
+            },
+            Definition {
+                name: "seawall_cluster_applied_total",
+                kind: Counter,
+                labels: &[],
+                help: "Purges of the stream that were carried out here.",
+                advice: "Nothing to do; for comparison between machines.",
+                samples: |seen| of_cluster(seen, |state| state.applied),
+            },
+            Definition {
+                name: "seawall_cluster_refused_total",
+                kind: Counter,
+                labels: &[],
+                help: "Entries of the stream that were refused, as they bore no seal of this cluster or could not be read.",
+                advice: "Should not rise: a machine has another secret, or another program writes into the cluster's keys. The log names it.",
+                samples: |seen| of_cluster(seen, |state| state.refused),
+            },
+            Definition {
+                name: "seawall_cluster_pending",
+                kind: Gauge,
+                labels: &[],
+                help: "Purges that were ordered here and that the server does not have yet.",
+                advice: "Above 0 for long: the server cannot be reached, or takes no writes. They are sent until it has them.",
+                samples: |seen| of_cluster(seen, |state| state.pending),
+            },
+            Definition {
+                name: "seawall_cluster_machines",
+                kind: Gauge,
+                labels: &["leased"],
+                help: "Machines of the cluster that this one knows of, this one included, by whether they said that they have a lease.",
+                advice: "Compare with the number of machines that should run. A dead one is listed until a purge has waited for it.",
+                samples: |seen| {
+                    let of = |leased| move |state: &ClusterState| state.machines.iter().filter(|of| of.leased == leased).count() as u64;
+                    let mut samples = Vec::new();
+                    for (name, leased) in [("yes", true), ("no", false)] {
+                        samples.extend(of_cluster(seen, of(leased)).into_iter().map(|sample| sample.and("leased", name)));
+                    }
+                    samples
+                },
+            },
+            Definition {
+                name: "seawall_cluster_purges_total",
+                kind: Counter,
+                labels: &["everywhere"],
+                help: "Purges that were ordered here and told to the other machines, by whether they were known to hold everywhere when they were answered.",
+                advice: "`no` should not rise. Such a purge still reaches every machine, but whoever ordered it was told so without knowing when.",
+                samples: |seen| {
+                    let cluster = seen.state.cluster.as_ref();
+                    cluster.map(|cluster| labelled("everywhere", &["yes", "no"], &cluster.counts().purges())).unwrap_or_default()
+                },
+            },
+            Definition {
+                name: "seawall_cluster_purge_seconds_total",
+                kind: Counter,
+                labels: &[],
+                help: "Time that such purges took until they were answered.",
+                advice: "Divided by `seawall_cluster_purges_total`: milliseconds are usual. Near `[cluster] lease`, a machine that is listed does not answer.",
+                samples: |seen| {
+                    let cluster = seen.state.cluster.as_ref();
+                    cluster.map(|cluster| vec![Sample::plain(cluster.counts().millis() as f64 / 1e3)]).unwrap_or_default()
+                },
+            },
+            Definition {
+                name: "seawall_cluster_tier_total",
+                kind: Counter,
+                labels: &["result"],
+                help: "Questions to the shared tier and what was written there, by result: `hit`, `miss` (not there, or not in time), `refused` (damaged, of another version, purged since), `written`.",
+                advice: "`refused` should not rise much more than purges do. Many `miss` with few `written`: `[cluster] tier_memory` is full, or pages are too large.",
+                samples: |seen| {
+                    let Some(tier) = seen.cluster.as_ref().and_then(|state| state.tier.as_ref()) else { return Vec::new() };
+                    let values = [tier.hits, tier.misses, tier.refused, tier.written];
+                    labelled("result", &["hit", "miss", "refused", "written"], &values)
+                },
+            },
+            Definition {
+                name: "seawall_cluster_tier_open",
+                kind: Gauge,
+                labels: &[],
+                help: "1 while the shared tier is left alone, because it was too slow or failed.",
+                advice: "Should be 0: look at the server's latency. Pages come from the origin meanwhile.",
+                samples: |seen| {
+                    let tier = seen.cluster.as_ref().and_then(|state| state.tier.as_ref());
+                    tier.map(|tier| vec![Sample::plain(u64::from(tier.open))]).unwrap_or_default()
+                },
+            },
+        ],
+    },
+    Group {
         title: "Alerts",
         metrics: &[
             Definition {
@@ -924,6 +1041,11 @@ pub(crate) static GROUPS: [Group; 11] = [
         ],
     },
 ];
+
+/// Returns a value of the cluster, if there is one.
+fn of_cluster(seen: &Seen<'_>, of: impl Fn(&ClusterState) -> u64) -> Vec<Sample> {
+    seen.cluster.iter().map(|state| Sample::plain(of(state))).collect()
+}
 
 fn one(value: u64) -> Vec<Sample> {
     vec![Sample::plain(value)]

@@ -36,6 +36,7 @@ use crate::{
     automatic::{self, Automatic},
     blogs,
     certificates::Files,
+    cluster::Joined,
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
     log_writer,
@@ -134,6 +135,8 @@ pub(crate) struct State {
     pub(crate) alerts: alerts::Board,
     /// What is being fetched at the wish of an operator.
     pub(crate) warmer: Warmer,
+    /// The part that this machine has in a cluster, if it has one.
+    pub(crate) cluster: Option<Joined>,
 }
 
 /// A function that reads the configuration again.
@@ -198,6 +201,7 @@ impl Server {
         let export = Export::start(&plan.settings, &span_counts)?;
         plan.spans = export.as_ref().map(|export| export.spans().clone());
         let plan = Arc::new(plan);
+        let cluster = join_cluster(&plan, &shared)?;
         let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
@@ -236,6 +240,7 @@ impl Server {
             shown: Shown::default(),
             alerts: alerts::Board::default(),
             warmer: Warmer::default(),
+            cluster,
         });
         state.seeing.know_sites(&plan, started.as_millis());
         let seconds = SecondHand::start(Arc::clone(&state))?;
@@ -356,6 +361,12 @@ impl Server {
         blog.map(|blog| blogs::drafts(blog, base)).unwrap_or_default()
     }
 
+    /// Returns the part of the pipeline that all workers share: for a cluster, and for tests.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<pipeline::Shared> {
+        &self.state.shared
+    }
+
     /// Returns what the store holds.
     #[must_use]
     pub fn usage(&self) -> store::Usage {
@@ -409,6 +420,7 @@ impl Server {
             (before.settings.cache_memory != settings.cache_memory, "cache.memory"),
             (before.settings.cache_disk != settings.cache_disk, "cache.dir and cache.disk"),
             (before.settings.log != settings.log, "log"),
+            (before.settings.cluster != settings.cluster, "cluster"),
         ];
         // Nobody is sent to https where it is not spoken.
         if let Some(tls) = &mut settings.tls {
@@ -502,6 +514,9 @@ impl Server {
         }
         // Nobody asks any more; what was counted and stored last is written.
         self.seconds = None;
+        if let Some(cluster) = &self.state.cluster {
+            cluster.stop();
+        }
         self.state.shared.store.close();
         if let Some(export) = self.export.take() {
             export.stop();
@@ -583,6 +598,14 @@ async fn work(
         tracing::debug!("gave up fetches that nobody waited for");
     }
     worker.service().tidy(FLUSHES);
+}
+
+/// Takes part in the cluster, if there is one. Its first orders can come at once, so the sites are known before.
+fn join_cluster(plan: &Plan, shared: &Arc<Shared>) -> anyhow::Result<Option<Joined>> {
+    let Some(settings) = &plan.settings.cluster else { return Ok(None) };
+    shared.purging.know_sites(&plan.router()?);
+    let dir = plan.settings.disk_tier().map(|(dir, _)| dir);
+    Joined::start(settings, dir, shared).map(Some)
 }
 
 fn warn(settings: &Settings) {

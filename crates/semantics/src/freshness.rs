@@ -37,6 +37,8 @@ pub enum LifetimeSource {
 /// The freshness of one response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freshness {
+    /// When the request for the response was sent: what its origin changed before that is in it.
+    pub request_time: Timestamp,
     /// When the response arrived.
     pub response_time: Timestamp,
     /// The age of the response when it arrived: `corrected_initial_age` of §4.2.3.
@@ -76,6 +78,7 @@ impl Freshness {
             Qualified::Fields(names) => !can_be_omitted(names, headers),
         };
         Self {
+            request_time,
             response_time,
             initial_age: initial_age(headers, date, request_time, response_time),
             lifetime,

@@ -24,6 +24,18 @@ pub enum Reuse {
     Forbidden(Stale),
 }
 
+impl Reuse {
+    /// Returns how a stored response may be used if it may have been purged without this cache's knowledge: not before the origin was asked.
+    #[must_use]
+    pub const fn in_doubt(self, request: &RequestDirectives) -> Self {
+        match self {
+            Self::Fresh | Self::WhileRevalidating if request.only_if_cached => Self::Forbidden(Stale::InDoubt),
+            Self::Fresh | Self::WhileRevalidating => Self::AfterValidation(Stale::InDoubt),
+            Self::AfterValidation(_) | Self::Forbidden(_) => self,
+        }
+    }
+}
+
 /// The effect of a soft purge on a stored response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SoftPurge {
@@ -42,6 +54,8 @@ pub enum Stale {
     Expired,
     /// An operator or the site purged the response softly.
     Purged,
+    /// The response may have been purged without this cache's knowledge.
+    InDoubt,
     /// The response said `no-cache`.
     NoCache,
     /// The response is fresh, but the request said `no-cache`.
@@ -59,6 +73,7 @@ impl Stale {
         match self {
             Self::Expired => "expired",
             Self::Purged => "purged",
+            Self::InDoubt => "in-doubt",
             Self::NoCache => "no-cache",
             Self::RequestNoCache => "request-no-cache",
             Self::RequestMaxAge => "request-max-age",
@@ -244,6 +259,28 @@ mod tests {
         assert_eq!(purged("max-stale", SoftPurge::Shown), WhileRevalidating);
         assert_eq!(purged("max-stale", SoftPurge::Withheld), AfterValidation(Stale::Purged));
         assert_eq!(purged("only-if-cached", SoftPurge::Withheld), Forbidden(Stale::Purged));
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_validated_first() {
+        use Reuse::{AfterValidation, Forbidden};
+        for (request, response, secs, expected) in [
+            ("x", "max-age=60", 0, AfterValidation(Stale::InDoubt)),
+            ("x", "max-age=60, stale-while-revalidate=30", 60, AfterValidation(Stale::InDoubt)),
+            ("max-stale", "max-age=60", 100, AfterValidation(Stale::InDoubt)),
+            // What is asked of the origin anyway keeps its reason.
+            ("x", "max-age=60", 60, AfterValidation(Stale::Expired)),
+            ("x", "max-age=60, no-cache", 0, AfterValidation(Stale::NoCache)),
+            ("no-cache", "max-age=60", 0, AfterValidation(Stale::RequestNoCache)),
+            ("only-if-cached", "max-age=60", 0, Forbidden(Stale::InDoubt)),
+            ("only-if-cached, max-stale", "max-age=60", 60, Forbidden(Stale::InDoubt)),
+            ("only-if-cached", "max-age=60", 60, Forbidden(Stale::Expired)),
+        ] {
+            let asked = asking(request);
+            let reuse = reuse(&asked, &stored(response), SoftPurge::None, at(secs));
+            assert_eq!(reuse.in_doubt(&asked), expected, "{request} / {response} {secs}");
+        }
+        assert!(!Stale::InDoubt.is_by_request());
     }
 
     #[test]

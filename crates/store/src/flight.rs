@@ -30,6 +30,15 @@ pub trait Failure: Clone + Send + Sync + 'static {}
 
 impl<T: Clone + Send + Sync + 'static> Failure for T {}
 
+/// When a request joins, in the caller's milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// The time. If the request leads, its flight is from then.
+    pub now: u64,
+    /// The time since which a flight must be that the request follows.
+    pub since: u64,
+}
+
 /// The role of a request that missed.
 #[derive(Debug)]
 pub enum Joined<R: Record, E: Failure> {
@@ -387,11 +396,13 @@ impl<R: Record, E: Failure> Flights<R, E> {
     ///
     /// A flight that a purge has `overtaken` since it began accepts nobody any more: it may bring what was purged, and a request that comes
     /// after a purge must not see that. Which purges cover it cannot be known before its tags are, so any purge counts, and the newcomer
-    /// leads a flight of its own. That costs one more fetch for each key that is being fetched while something is purged.
+    /// leads a flight of its own. That costs one more fetch for each key that is being fetched while something is purged. Neither does one that is
+    /// older than the newcomer accepts.
     pub(crate) fn join(
         self: &Arc<Self>,
         hash: KeyHash,
         key: &[u8],
+        moment: Moment,
         overtaken: impl FnOnce(Generation) -> bool,
         begin: impl FnOnce() -> Fetching,
     ) -> Joined<R, E> {
@@ -401,7 +412,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
             if *flight.key != *key {
                 return Joined::Full;
             }
-            let entered = if overtaken(flight.begun) { Err(Refused::Gone) } else { flight.enter(self.followers_max) };
+            let entered = if flight.asked < moment.since || overtaken(flight.begun) { Err(Refused::Gone) } else { flight.enter(self.followers_max) };
             match entered {
                 Ok(()) => return Joined::Follow(Follow::new(Arc::clone(flight), Arc::clone(self))),
                 Err(Refused::Full) => return Joined::Full,
@@ -420,6 +431,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
             hash,
             key: key.into(),
             begun,
+            asked: moment.now,
             mark: AtomicU64::new(0),
             patience: AtomicU64::new(0),
             state: Mutex::new(State::default()),
@@ -435,9 +447,15 @@ impl<R: Record, E: Failure> Flights<R, E> {
     }
 
     /// Returns the flight that a newcomer would follow.
-    pub(crate) fn view(&self, hash: KeyHash, key: &[u8], overtaken: impl Fn(Generation) -> bool) -> Option<FlightView> {
+    pub(crate) fn view(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        moment: Moment,
+        overtaken: impl Fn(Generation) -> bool,
+    ) -> Option<FlightView> {
         let stripe = self.stripe(hash).lock();
-        let flight = stripe.get(&hash).filter(|flight| *flight.key == *key && !overtaken(flight.begun))?;
+        let flight = stripe.get(&hash).filter(|flight| *flight.key == *key && flight.asked >= moment.since && !overtaken(flight.begun))?;
         let state = flight.state.lock();
         match &state.phase {
             Phase::Waiting => Some(FlightView { followers: state.waiting, arriving: false }),
@@ -484,6 +502,8 @@ struct Flight<R: Record, E: Failure> {
     hash: KeyHash,
     key: Box<[u8]>,
     begun: Generation,
+    /// When the first request joined, in the caller's milliseconds.
+    asked: u64,
     mark: AtomicU64,
     /// The milliseconds that a follower should wait at most; zero if nobody has said so.
     patience: AtomicU64,

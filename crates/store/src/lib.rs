@@ -56,7 +56,7 @@ mod writer;
 pub use content::Content;
 pub use disk::{DiskOptions, DiskState, NumbersSpent, SiteNumber, SiteNumbers, Tiers, Trouble as DiskTrouble};
 pub use fetches::{Fetching, INVALIDATIONS_MAX};
-pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Outcome};
+pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Moment, Outcome};
 pub use forms::{FORMS, Forms};
 pub use growing::{Broken, Reader, Unread, WINDOW};
 pub use hash::KeyHash;

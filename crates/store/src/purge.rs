@@ -98,6 +98,9 @@ pub enum Hardness {
 pub enum Purged {
     /// It was not purged.
     No,
+    /// Nobody knows whether it was purged: it was fetched before a [doubt](crate::Store::doubt). It must be validated before it is used as
+    /// fresh.
+    Doubted,
     /// It was purged softly: it is stale, whatever its lifetime says.
     Soft,
     /// It was purged hard: it must not be used.
@@ -131,6 +134,8 @@ pub(crate) struct PurgeTable {
 #[derive(Default)]
 struct Lines {
     all: Mark,
+    /// The generation of the last doubt; 0: there was none. It covers everything.
+    doubted: u64,
     /// The lines of sites. At most 65,536 of 24 bytes: sites are numbered by the operator's configuration, and these lines are never
     /// folded.
     sites: BTreeMap<u16, Mark>,
@@ -240,6 +245,11 @@ impl PurgeTable {
         self.note(hardness, what)
     }
 
+    /// Raises the generation and notes that purges may have been lost: whatever was fetched before is doubted. It is in the log like a purge.
+    pub(crate) fn doubt(&self) -> Generation {
+        self.note(Hardness::Soft, What::Doubt)
+    }
+
     /// Raises the generation and notes a URL that the answer to an unsafe method invalidated, like [`purge`](Self::purge).
     pub(crate) fn invalidate(&self, site: u16, name: KeyHash) -> Generation {
         self.note(Hardness::Hard, What::Invalidated { site, name })
@@ -294,21 +304,25 @@ impl PurgeTable {
         let lines = self.lines.read();
         // The generation cannot rise while the lines are read, so this answer belongs to it and to no other.
         let generation = self.generation();
-        let purged = self.mark(&lines, stored.scope()).verdict(stored.begun());
+        let purged = self.mark(&lines, stored.scope()).verdict(stored.begun()).max(lines.doubt(stored.begun()));
         stored.remember(generation, purged);
         purged
     }
 
-    /// Returns whether a purge since `begun` covers a scope, softly or hard.
+    /// Returns whether a purge since `begun` covers a scope, softly or hard, or may do so, as there was a doubt.
     pub(crate) fn is_purged(&self, scope: &Scope, begun: Generation) -> bool {
-        begun < self.generation() && self.mark(&self.lines.read(), scope).verdict(begun) != Purged::No
+        if begun >= self.generation() {
+            return false;
+        }
+        let lines = self.lines.read();
+        lines.doubt(begun) != Purged::No || self.mark(&lines, scope).verdict(begun) != Purged::No
     }
 
     /// Returns the kinds of targets in the table that cover a response, with the hardness that each comes to for it.
     pub(crate) fn covering<R>(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
         let mut covering = Vec::new();
         self.each_mark(&self.lines.read(), stored.scope(), |kind, mark| match mark.verdict(stored.begun()) {
-            Purged::No => {}
+            Purged::No | Purged::Doubted => {}
             Purged::Soft => covering.push((kind, Hardness::Soft)),
             Purged::Hard => covering.push((kind, Hardness::Hard)),
         });
@@ -356,6 +370,7 @@ impl Lines {
         let mark = Mark::of(logged.generation, logged.hardness);
         match &logged.what {
             What::All => self.purge_all(mark),
+            What::Doubt => self.doubted = self.doubted.max(logged.generation),
             What::Site(site) => self.sites.entry(*site).or_default().raise(mark),
             What::Exact { site, name } => self.purge_exact(*name, Line { mark, site: *site }, targets_max),
             What::Invalidated { site, name } => self.invalidate(*name, Line { mark, site: *site }, targets_max),
@@ -367,6 +382,7 @@ impl Lines {
     /// added only to be dropped.
     fn logged(&self) -> Vec<Logged> {
         let all = self.all.logged(&What::All);
+        let doubt = (self.doubted > 0).then_some(Logged { generation: self.doubted, hardness: Hardness::Soft, what: What::Doubt });
         let sites = self.sites.iter().flat_map(|(site, mark)| mark.logged(&What::Site(*site)));
         let exact = self.exact.iter().flat_map(|(name, line)| line.mark.logged(&What::Exact { site: line.site, name: *name }));
         let invalidated =
@@ -375,7 +391,12 @@ impl Lines {
             .prefixes
             .iter()
             .flat_map(|held| held.line.mark.logged(&What::Prefix { site: held.line.site, prefix: held.prefix.clone() }));
-        all.chain(sites).chain(exact).chain(invalidated).chain(prefixes).collect()
+        all.chain(doubt).chain(sites).chain(exact).chain(invalidated).chain(prefixes).collect()
+    }
+
+    /// Returns what the last doubt makes of a fetch that began at `begun`.
+    const fn doubt(&self, begun: Generation) -> Purged {
+        if begun.0 < self.doubted { Purged::Doubted } else { Purged::No }
     }
 
     /// Notes a purge of everything, and drops the lines that it includes.
@@ -386,6 +407,9 @@ impl Lines {
         self.exact.retain(|_, line| line.mark.exceeds(all));
         self.invalidated.retain(|_, line| line.mark.exceeds(all));
         self.prefixes.retain(|prefix| prefix.line.mark.exceeds(all));
+        if self.doubted <= all.latest() {
+            self.doubted = 0;
+        }
     }
 
     fn purge_exact(&mut self, name: KeyHash, line: Line, max: usize) {

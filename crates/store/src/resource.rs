@@ -173,6 +173,7 @@ impl Verdict {
             Purged::No => 0,
             Purged::Soft => 1,
             Purged::Hard => 2,
+            Purged::Doubted => 3,
         };
         self.at.0 << 2 | code
     }
@@ -181,7 +182,8 @@ impl Verdict {
         let purged = match word & 3 {
             0 => Purged::No,
             1 => Purged::Soft,
-            _ => Purged::Hard,
+            2 => Purged::Hard,
+            _ => Purged::Doubted,
         };
         Self { at: Generation(word >> 2), purged }
     }
@@ -297,7 +299,7 @@ mod tests {
     #[test]
     fn a_verdict_survives_its_word() {
         for at in [Generation(0), Generation(1), Generation(u64::MAX >> 2)] {
-            for purged in [Purged::No, Purged::Soft, Purged::Hard] {
+            for purged in [Purged::No, Purged::Doubted, Purged::Soft, Purged::Hard] {
                 let back = Verdict::unpack(Verdict { at, purged }.pack());
                 assert_eq!((back.at, back.purged), (at, purged));
             }

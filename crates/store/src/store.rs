@@ -23,7 +23,7 @@ use crate::disk::DiskState;
 use crate::disk::load::Loads;
 use crate::disk::tier::Disk;
 use crate::fetches::{Fetches, Fetching};
-use crate::flight::{Failure, FlightView, Flights, Joined};
+use crate::flight::{Failure, FlightView, Flights, Joined, Moment};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::index::UrlIndex;
 use crate::options::StoreOptions;
@@ -153,7 +153,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.memory.iter().map(|(_, resource)| resource)
     }
 
-    /// Returns whether a purge since `begun` covers `scope`: for data that was learnt from a response and outlives it.
+    /// Returns whether a purge since `begun` covers `scope`, or may do so because of a [doubt](Self::doubt): for data that was learnt from a response and outlives it.
     pub fn is_purged(&self, scope: &Scope, begun: Generation) -> bool {
         self.purges.is_purged(scope, begun)
     }
@@ -164,9 +164,9 @@ impl<R: Record, E: Failure> Store<R, E> {
     }
 
     /// Returns the flight that [`join_for`](Self::join_for) would follow now, if there is one.
-    pub fn flight(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Option<FlightView> {
+    pub fn flight(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8]), moment: Moment) -> Option<FlightView> {
         let name = self.purges.url(site, url);
-        self.flights.view(hash, key, |begun| self.overtook(name, begun))
+        self.flights.view(hash, key, moment, |begun| self.overtook(name, begun))
     }
 
     /// Opens a fetch. Call it before the request is sent, and keep it until the response is stored. [`join`](Self::join) does so for its
@@ -337,6 +337,12 @@ impl<R: Record, E: Failure> Store<R, E> {
         PurgeReceipt { generation, variants }
     }
 
+    /// Doubts everything whose fetch began before this call, as purges of it may have been lost: its verdict is [`Purged::Doubted`] unless it was
+    /// purged. With a disk tier, the doubt outlives the process like a purge. After it returns, nobody follows a fetch that began before.
+    pub fn doubt(&self) -> Generation {
+        self.purges.doubt()
+    }
+
     /// Purges a URL hard because anybody may have changed it (RFC 9111 §4.4). It leaves no line that would outlive the fetches that are
     /// open now, so that no stranger can fill the purge table.
     ///
@@ -384,14 +390,14 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// Makes the caller lead, follow or go alone: see [`Joined`]. It never follows a fetch that began before the last purge.
     pub fn join(&self, hash: KeyHash, key: &[u8]) -> Joined<R, E> {
         let now = self.generation();
-        self.flights.join(hash, key, |begun| begun < now, || self.begin())
+        self.flights.join(hash, key, Moment::default(), |begun| begun < now, || self.begin())
     }
 
     /// Joins as [`join`](Self::join) does, for a key of the URL in its [`Scope`]. Invalidations of other URLs do not count then, so that
-    /// one writer does not make requests for all other pages fetch again.
-    pub fn join_for(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Joined<R, E> {
+    /// one writer does not make requests for all other pages fetch again. A fetch from before [`Moment::since`] is not followed either.
+    pub fn join_for(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8]), moment: Moment) -> Joined<R, E> {
         let name = self.purges.url(site, url);
-        self.flights.join(hash, key, |begun| self.overtook(name, begun), || self.begin())
+        self.flights.join(hash, key, moment, |begun| self.overtook(name, begun), || self.begin())
     }
 
     /// Returns whether a fetch of a URL of a site that began at `begun` may bring what was purged or invalidated since.

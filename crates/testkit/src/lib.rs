@@ -1,5 +1,5 @@
 //! What tests of a proxy are written with: a scriptable origin, a client that can send anything, a clock that moves when told,
-//! tables of requests and responses that no careful peer may accept, a FastCGI server, and a certificate authority.
+//! tables of requests and responses that no careful peer may accept, a FastCGI server, a certificate authority, and real Valkey and Redis servers.
 //!
 //! A test should read like what the origin says and what the client sees, side by side:
 //!
@@ -36,6 +36,7 @@ mod pebble;
 mod port;
 mod program;
 mod told_address;
+mod valkey;
 mod wire;
 
 pub use client::{Answer, Client, Interim, Req};
@@ -50,6 +51,7 @@ pub use pebble::{Pebble, PebbleOptions};
 pub use port::free_port;
 pub use program::write_program;
 pub use told_address::told_address;
+pub use valkey::{Software, Valkey};
 
 use std::time::Duration;
 

@@ -9,9 +9,9 @@ use std::{
 };
 
 use admin::{
-    BadExpression, CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health,
-    Inventory, ListenerHealth, Metric, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeRefused,
-    Seen, Series, SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
+    BadExpression, CacheHealth, CertificateState, ClusterState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused,
+    Explanation, Health, Inventory, ListenerHealth, MachineState, Metric, Moment, OriginHealth, PurgeDone, PurgeRefused, Recent,
+    ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
 };
 use admin_api::{
     AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Named, Outage, PageLine, PurgeLine, Reason, RequestLine, Totals,
@@ -591,6 +591,32 @@ impl Console for Fake {
             complete: true,
             covered: self.text(0, "https://shop.example/product/tide-clock"),
             spread: None,
+        })
+    }
+
+    fn cluster(&self) -> Option<ClusterState> {
+        let leased = match self.scene {
+            Scene::Crowd | Scene::Hostile => true,
+            Scene::Down => false,
+            Scene::Empty | Scene::Calm => return None,
+        };
+        let machine = |name: &str, leased, behind, seen_ms| MachineState {
+            name: self.text(4, name),
+            version: "0.1.0".to_owned(),
+            leased,
+            position: "1764000000000-0".to_owned(),
+            behind,
+            seen_ms,
+        };
+        Some(ClusterState {
+            cluster: "seawall".to_owned(),
+            machine: "web1".to_owned(),
+            engine: "redis://10.0.0.5:6379 (valkey 8.1.1)".to_owned(),
+            leased,
+            why: (!leased).then(|| "redis://10.0.0.5:6379 did not answer within 1000 ms".to_owned()),
+            in_doubt_ms: if leased { 0 } else { 74_000 },
+            machines: vec![machine("web1", leased, Some(0), 120), machine("web2", true, Some(3), 431)],
+            ..ClusterState::default()
         })
     }
 

@@ -1,4 +1,4 @@
-//! After a soft purge: the pages people read come back first, before the next reader has to be given the old one.
+//! After a soft purge, or a doubt: the pages people read come back first, before the next reader has to be given the old one.
 //!
 //! One worker asks again for what was purged, most read first, a few requests at once and never more than a quarter of what the origin is
 //! allowed. Readers go before it: it waits while anybody waits for the origin, while the origin is down, and while it answers slower than it
@@ -239,7 +239,7 @@ impl Pipeline {
                 }
                 continue;
             }
-            if self.purged_softly(hash, &key).is_empty() {
+            if self.to_be_validated(hash, &key).is_empty() {
                 continue;
             }
             let page = Page { hash, key, attempts: 0, new: None };
@@ -272,7 +272,7 @@ impl Pipeline {
                 }
                 let is_own = own.as_ref().is_some_and(|(_, own)| *own == key);
                 let is_new = is_own && !lists_of_all.contains(path) && shared.store.get(hash, &key).is_none();
-                if is_new || !self.purged_softly(hash, &key).is_empty() {
+                if is_new || !self.to_be_validated(hash, &key).is_empty() {
                     let new = reader.clone().filter(|_| is_new).map(|reader| (reader, path.clone()));
                     pages.push_back(Page { hash, key, attempts: 0, new });
                 }
@@ -287,11 +287,11 @@ impl Pipeline {
         self.site(read.site).map(|site| Rc::clone(site.part(read.path())))
     }
 
-    /// Returns the stored responses under a key that a soft purge covers.
-    fn purged_softly(&self, hash: KeyHash, key: &[u8]) -> Vec<Arc<Stored>> {
+    /// Returns the stored responses under a key that a soft purge or a doubt covers.
+    fn to_be_validated(&self, hash: KeyHash, key: &[u8]) -> Vec<Arc<Stored>> {
         let store = &self.shared.store;
         let resource = store.get(hash, key);
-        resource.iter().flat_map(|resource| resource.variants()).filter(|stored| store.verdict(stored) == Purged::Soft).cloned().collect()
+        resource.iter().flat_map(|resource| resource.variants()).filter(|stored| matches!(store.verdict(stored), Purged::Soft | Purged::Doubted)).cloned().collect()
     }
 }
 
@@ -345,12 +345,12 @@ impl Run<'_> {
             let is_still_new = || store.get(page.hash, &page.key).is_none();
             return self.fetch(question, None, is_still_new).await.unwrap_or(true);
         }
-        for stored in pipeline.purged_softly(page.hash, &page.key) {
+        for stored in pipeline.to_be_validated(page.hash, &page.key) {
             let Some(question) = question(&pipeline.shared, site, page.key(), &stored).map(Rc::new) else { continue };
             if store.uncacheable(question.hash, pipeline.shared.clock.now().as_millis()) {
                 continue;
             }
-            let is_still_purged = || pipeline.purged_softly(page.hash, &page.key).iter().any(|still| Arc::ptr_eq(still, &stored));
+            let is_still_purged = || pipeline.to_be_validated(page.hash, &page.key).iter().any(|still| Arc::ptr_eq(still, &stored));
             if self.fetch(question, Some(Arc::clone(&stored)), is_still_purged).await == Some(false) {
                 return false;
             }
@@ -363,7 +363,8 @@ impl Run<'_> {
         let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
         let flight = flight_of(store, &question);
         // Somebody asks for it already; or, if there are too many flights, readers need them.
-        let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) else { return None };
+        let moment = pipeline.shared.fence.moment(pipeline.shared.clock.now());
+        let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url(), moment) else { return None };
         if !is_wanted() {
             return None;
         }

@@ -21,7 +21,7 @@ use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 use policy::{Member, answer_digest};
 use semantics::Timestamp;
-use store::{Generation, KeyHash, Purged, Scope};
+use store::{Generation, KeyHash, Scope};
 
 use crate::{Shared, Stored, packed::is_content_of, question::Question};
 
@@ -208,12 +208,12 @@ pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, a
     false
 }
 
-/// Returns what is stored for a member's question, and was neither purged nor has expired.
+/// Returns what is stored for a member's question, and was neither purged nor has expired. What is in doubt says nothing about the page.
 fn current(shared: &Shared, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
     let resource = shared.store.peek(question.hash, &question.key)?;
     let fields = question.fields();
     let is_current = |stored: &&Arc<Stored>| {
-        stored.record.vary.matches(&fields) && shared.store.verdict(stored) == Purged::No && stored.record.freshness.is_fresh(now)
+        stored.record.vary.matches(&fields) && shared.is_current(stored, now) && stored.record.freshness.is_fresh(now)
     };
     resource.variants().iter().find(is_current).cloned()
 }

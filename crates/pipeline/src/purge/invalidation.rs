@@ -19,6 +19,7 @@ use store::{Generation, Purged};
 use crate::{
     Pipeline, Stored,
     ask::Times,
+    fence::Caused,
     keep::{self, ContentSize, ResponseHead},
     proof,
     question::{self, Question, Wants},
@@ -60,6 +61,7 @@ impl Pipeline {
         headers: &HeaderMap,
         speaks: bool,
         since: Generation,
+        caused: &Caused,
     ) -> Option<Generation> {
         let what = changed(question, status, headers, speaks);
         if what.is_empty() {
@@ -80,6 +82,7 @@ impl Pipeline {
             alone &= receipt.generation.number() == now.number() + 1;
             now = receipt.generation;
         }
+        caused.add(self.shared.fence.purged(&order));
         alone.then_some(now)
     }
 

@@ -6,7 +6,8 @@
 //!    new configuration.
 //! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
 //! 3. The store purges. That is counted and logged with who ordered it.
-//! 4. Whoever made the order gets a [`Receipt`].
+//! 4. The other machines of a cluster are told, unless they see the reason themselves; what they tell is [applied](Shared::apply).
+//! 5. Whoever made the order gets a [`Receipt`], and later word of [how far it went](crate::Elsewhere).
 
 mod invalidation;
 mod permission;
@@ -36,7 +37,7 @@ use policy::purge::{Dialect, Maker, Order, Sites, What};
 use semantics::Timestamp;
 use store::{Hardness, PurgeReceipt, PurgeTarget};
 
-use crate::{Router, Shared};
+use crate::{Elsewhere, Router, Shared};
 use permission::Permission;
 pub use permission::TokenCheck;
 pub use receipt::{Covered, Receipt};
@@ -79,6 +80,13 @@ pub struct Purge<'a> {
     pub order: &'a Order,
     /// What came of it.
     pub receipt: &'a Receipt,
+}
+
+/// The machine to which an order was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Here,
+    Elsewhere,
 }
 
 /// How often somebody has said that a whole site changed.
@@ -165,9 +173,13 @@ impl Purging {
         self.directory.load().resolve(order)
     }
 
+    fn resolve_elsewheres(&self, order: &Order) -> (Resolved, Option<Unresolved>) {
+        self.directory.load().resolve_elsewheres(order)
+    }
+
     /// Counts a purge, and logs it. What strangers and programs cause by themselves is logged at a level that is usually off: strangers
     /// would write the log.
-    fn tell(&self, order: &Order, resolved: &Resolved) {
+    fn tell(&self, order: &Order, covered: &[Covered], at: Where) {
         self.by_maker[order.by.index()].fetch_add(1, Relaxed);
         let dialect = order.by.dialect();
         if let Some(dialect) = dialect {
@@ -178,7 +190,10 @@ impl Purging {
             Sites::All => None,
             Sites::Named(name) => Some(name.as_str()),
         };
-        let covered = || resolved.covered.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let covered = || covered.iter().map(ToString::to_string).collect::<Vec<_>>();
+        if at == Where::Elsewhere {
+            return tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged, as another machine was told to");
+        }
         match order.by {
             Maker::Operator | Maker::Plugin(_) | Maker::Origin | Maker::Webhook | Maker::Write => {
                 tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
@@ -197,18 +212,58 @@ impl Shared {
     /// # Errors
     /// When the order cannot be understood: then nothing is purged.
     pub fn purge(&self, order: &Order) -> Result<Receipt, Unresolved> {
+        self.purge_telling(order).map(|(receipt, _)| receipt)
+    }
+
+    /// Carries out an order like [`purge`](Self::purge), for whoever wants to know how far it went.
+    ///
+    /// # Errors
+    /// When the order cannot be understood: then nothing is purged.
+    pub fn purge_telling(&self, order: &Order) -> Result<(Receipt, Elsewhere), Unresolved> {
         let resolved = self.purging.resolve(order)?;
         let receipts = self.carry_out(order, &resolved);
+        let receipt = self.receipt(receipts, resolved);
+        self.show(order, &receipt);
+        Ok((receipt, self.fence.purged(order)))
+    }
+
+    fn receipt(&self, receipts: Vec<PurgeReceipt>, resolved: Resolved) -> Receipt {
         let variants: usize = receipts.iter().filter_map(|receipt| receipt.variants).sum();
         let is_counted = receipts.iter().all(|receipt| receipt.variants.is_some());
-        let receipt = Receipt {
+        Receipt {
             generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
             variants: receipts.iter().any(|receipt| receipt.variants.is_some()).then_some(variants),
             complete: is_counted && self.store.usage().disk_objects == 0,
             covered: resolved.covered,
-        };
-        self.show(order, &receipt);
-        Ok(receipt)
+        }
+    }
+
+    /// Carries out an order that another machine has carried out. Nobody is told of it again.
+    ///
+    /// What it names of a site that is another one here, as the configurations differ, is purged wherever its host is served. What is served nowhere
+    /// here is left out.
+    ///
+    /// # Errors
+    /// When a part of it could not be carried out, as no site here has the name of that which it is for. The rest is carried out.
+    pub fn apply(&self, order: &Order) -> Result<(), Unresolved> {
+        let (resolved, missing) = self.purging.resolve_elsewheres(order);
+        if !resolved.targets.is_empty() {
+            let receipts = self.carry_out_for(order, &resolved, Where::Elsewhere);
+            self.refilling.ripples.forget();
+            let receipt = self.receipt(receipts, resolved);
+            self.remember_publication(order, &receipt);
+            self.show(order, &receipt);
+        }
+        missing.map_or(Ok(()), Err)
+    }
+
+    /// Doubts everything that was stored so far: purges of it may have been lost. It is validated before it is shown again, the pages that are
+    /// read most at once. `why` is for the log.
+    pub fn doubt(&self, why: &str) {
+        self.store.doubt();
+        self.refilling.ripples.forget();
+        self.refilling.begin_anew();
+        tracing::warn!(why, "what is stored is validated before it is shown again, as purges of it may have been missed");
     }
 
     fn show(&self, order: &Order, receipt: &Receipt) {
@@ -222,7 +277,7 @@ impl Shared {
     ///
     /// # Errors
     /// When the order cannot be understood: then nothing is purged.
-    pub fn purge_counted(&self, order: &Order) -> Result<Receipt, Unresolved> {
+    pub fn purge_counted(&self, order: &Order) -> Result<(Receipt, Elsewhere), Unresolved> {
         let resolved = self.purging.resolve(order)?;
         // Before it: afterwards all of it is purged.
         let counted = self.covered(&resolved.targets, COUNTED_MAX);
@@ -234,12 +289,16 @@ impl Shared {
             covered: resolved.covered,
         };
         self.show(order, &receipt);
-        Ok(receipt)
+        Ok((receipt, self.fence.purged(order)))
     }
 
     /// Purges the targets of a resolved order. What the answer to an unsafe method invalidates is noted in a table of its own, always hard, and
     /// does not announce new pages.
     fn carry_out(&self, order: &Order, resolved: &Resolved) -> Vec<PurgeReceipt> {
+        self.carry_out_for(order, resolved, Where::Here)
+    }
+
+    fn carry_out_for(&self, order: &Order, resolved: &Resolved, at: Where) -> Vec<PurgeReceipt> {
         let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
         let by_writer = order.by == Maker::UnsafeMethod;
         if !by_writer {
@@ -257,7 +316,7 @@ impl Shared {
             self.refilling.purged(hardness);
         }
         self.purging.note_announced(order);
-        self.purging.tell(order, resolved);
+        self.purging.tell(order, &resolved.covered, at);
         receipts
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use admin_api::Spread;
 use store::Generation;
 
 /// The most tags that are named in words: a change of one post purges dozens.
@@ -26,6 +27,22 @@ impl Receipt {
     pub fn in_words(&self) -> String {
         in_words(&self.covered)
     }
+}
+
+/// Says in words how far a purge went, for whoever sent it.
+pub(super) fn spread_in_words(spread: &Spread) -> String {
+    let names = |names: &[String]| names.join(", ");
+    let expired = match spread.expired.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} did not answer, and validates what it has stored before it shows it"),
+        many => format!("; {} did not answer, and validate what they have stored before they show it", names(many)),
+    };
+    if spread.everywhere {
+        return format!("everywhere: {}{expired}", names(&spread.confirmed));
+    }
+    let missing = if spread.missing.is_empty() { String::new() } else { format!(" ({})", names(&spread.missing)) };
+    let why = spread.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("not known to hold on every machine{missing}{why}{expired}")
 }
 
 /// Says in words what a purge covered, with many tags as their number and the first of them.
@@ -91,7 +108,36 @@ impl fmt::Display for Covered {
 
 #[cfg(test)]
 mod tests {
-    use super::{Covered, in_words};
+    use admin_api::Spread;
+
+    use super::{Covered, in_words, spread_in_words};
+
+    #[test]
+    fn how_far_a_purge_went_is_said_in_words() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let spread = |everywhere, [confirmed, expired, missing]: [&[&str]; 3], why: Option<&str>| Spread {
+            everywhere,
+            confirmed: names(confirmed),
+            expired: names(expired),
+            missing: names(missing),
+            why: why.map(str::to_owned),
+            took_ms: 0,
+        };
+        for (spread, words) in [
+            (spread(true, [&["a", "b"], &[], &[]], None), "everywhere: a, b"),
+            (
+                spread(true, [&["a"], &["b"], &[]], None),
+                "everywhere: a; b did not answer, and validates what it has stored before it shows it",
+            ),
+            (
+                spread(false, [&["a"], &[], &["b", "c"]], Some("10.0.0.5 does not answer; they are told when it does")),
+                "not known to hold on every machine (b, c): 10.0.0.5 does not answer; they are told when it does",
+            ),
+            (spread(false, [&["a"], &[], &[]], None), "not known to hold on every machine"),
+        ] {
+            assert_eq!(spread_in_words(&spread), words);
+        }
+    }
 
     #[test]
     fn many_tags_are_a_number_and_the_first_three() {

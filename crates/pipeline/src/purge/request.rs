@@ -4,17 +4,18 @@
 
 use std::rc::Rc;
 
+use admin_api::Spread;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use policy::purge::{Dialect, Maker, Order};
 use semantics::RequestFields;
 
-use super::{Receipt, permission::vouched_address};
+use super::{Receipt, permission::vouched_address, receipt::spread_in_words};
 use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
 
 impl Pipeline {
-    /// Answers a purge request: carries it out, if its sender may purge.
-    pub(crate) fn purge_request(
+    /// Answers a purge request: carries it out, if its sender may purge. Where there are other machines, the answer says how far it went.
+    pub(crate) async fn purge_request(
         &self,
         config: &Config,
         site: &Rc<Site>,
@@ -35,8 +36,8 @@ impl Pipeline {
             Ok(order) => order,
             Err(why) => return reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
         };
-        match self.shared.purge(&order) {
-            Ok(receipt) => reply.done(&order, &receipt),
+        match self.shared.purge_telling(&order) {
+            Ok((receipt, elsewhere)) => reply.done(&order, &receipt, elsewhere.known().await.as_ref()),
             Err(why) => reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
         }
     }
@@ -55,28 +56,33 @@ impl Reply {
         Self { json: headers.contains_key("fastly-key") || headers.get_all(header::ACCEPT).iter().any(wants_json) }
     }
 
-    fn done(&self, order: &Order, receipt: &Receipt) -> Response<Body> {
-        // The plugin, and `ngx_cache_purge` before it, tell a page that was not cached from one that was.
-        let missed = order.by == Maker::Plugin(Dialect::NginxHelper) && receipt.variants == Some(0);
+    fn done(&self, order: &Order, receipt: &Receipt, spread: Option<&Spread>) -> Response<Body> {
+        // The plugin, and `ngx_cache_purge` before it, tell a page that was not cached from one that was. What others had is not known.
+        let missed = order.by == Maker::Plugin(Dialect::NginxHelper) && receipt.variants == Some(0) && spread.is_none();
         let covered: Vec<String> = receipt.covered.iter().map(ToString::to_string).collect();
         let generation = receipt.generation.number();
-        let status = if missed { StatusCode::NOT_FOUND } else { StatusCode::OK };
+        let status = match spread {
+            Some(Spread { everywhere: false, .. }) => StatusCode::ACCEPTED,
+            _ if missed => StatusCode::NOT_FOUND,
+            _ => StatusCode::OK,
+        };
         if self.json {
-            return self.with(
-                status,
-                serde_json::json!({
-                    "status": "ok",
-                    "generation": generation,
-                    "covered": covered,
-                    "variants": receipt.variants,
-                    "hard": order.hard,
-                })
-                .to_string(),
-            );
+            let mut said = serde_json::json!({
+                "status": "ok",
+                "generation": generation,
+                "covered": covered,
+                "variants": receipt.variants,
+                "hard": order.hard,
+            });
+            if let Some(spread) = spread {
+                said["spread"] = serde_json::json!(spread);
+            }
+            return self.with(status, said.to_string());
         }
         let how = if order.hard { "purged" } else { "marked stale" };
         let count = receipt.variants.map(|variants| format!("; {variants} stored")).unwrap_or_default();
-        self.with(status, format!("{how}: {} (generation {generation}{count})\n", covered.join(", ")))
+        let elsewhere = spread.map(|spread| format!("{}\n", spread_in_words(spread))).unwrap_or_default();
+        self.with(status, format!("{how}: {} (generation {generation}{count})\n{elsewhere}", covered.join(", ")))
     }
 
     fn failed(&self, status: StatusCode, why: &str) -> Response<Body> {

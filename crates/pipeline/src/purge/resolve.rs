@@ -147,6 +147,33 @@ impl Directory {
         if targets.is_empty() { Err(Unresolved::Nothing) } else { Ok(Resolved { targets, covered }) }
     }
 
+    /// Finds out what an order means that another machine has carried out: as much of it as means something here. Also returns why a part of it may
+    /// be missing: no site has the name of that which it is for.
+    ///
+    /// The other machine has seen to it that the order goes no further than its maker may. Where its sites have other hosts than those here, a page
+    /// is found under its host.
+    pub(super) fn resolve_elsewheres(&self, order: &Order) -> (Resolved, Option<Unresolved>) {
+        let mut all = Resolved { targets: Vec::with_capacity(order.what.len()), covered: Vec::with_capacity(order.what.len()) };
+        let mut missing = if order.what.is_empty() { Some(Unresolved::Nothing) } else { None };
+        for what in &order.what {
+            let one = |sites: &Sites| self.resolve(&Order { sites: sites.clone(), what: vec![what.clone()], hard: order.hard, by: order.by });
+            let resolved = one(&order.sites).or_else(|why| match what {
+                What::Url(_) | What::Prefix(_) | What::Host(_) => one(&Sites::All),
+                What::Tag(_) | What::Everything => Err(why),
+            });
+            match resolved {
+                Ok(resolved) => {
+                    all.targets.extend(resolved.targets);
+                    all.covered.extend(resolved.covered);
+                }
+                Err(why @ Unresolved::NoSuchSite(_)) => missing = Some(why),
+                // Such a page cannot be stored here.
+                Err(Unresolved::Nothing | Unresolved::NotServed(_) | Unresolved::NotOfTheSite(_) | Unresolved::NoPath(_)) => {}
+            }
+        }
+        (all, missing)
+    }
+
     /// Returns the numbers of the sites that an order may touch.
     fn numbers(&self, sites: &Sites) -> Result<BTreeSet<u16>, Unresolved> {
         match sites {

@@ -23,12 +23,14 @@ use store::Generation;
 use tokio::time::{sleep, timeout};
 
 use super::{
+    Receipt,
     webhook::Reading,
     writes::{Editors, Writing},
 };
 use crate::{
     Client, Failure, Pipeline, Shared, Site,
     ask::Fetched,
+    fence::Caused,
     forward,
     identity::Identity,
     pass::is_of_a_gateway,
@@ -221,18 +223,27 @@ impl Signalled {
 
 impl Shared {
     /// Purges for a signal, and remembers it for the operator. Returns `false` if the order was not understood.
-    pub(crate) fn publish(&self, order: &Order) -> bool {
-        let receipt = match self.purge(order) {
-            Ok(receipt) => receipt,
+    pub(crate) fn publish(&self, order: &Order, caused: &Caused) -> bool {
+        match self.purge_telling(order) {
+            Ok((receipt, elsewhere)) => {
+                caused.add(elsewhere);
+                self.remember_publication(order, &receipt);
+                true
+            }
             Err(why) => {
                 tracing::warn!(by = order.by.name(), %why, "a signal could not be obeyed as it was written");
-                return false;
+                false
             }
-        };
-        let policy::purge::Sites::Named(site) = &order.sites else { return true };
+        }
+    }
+
+    /// Remembers for the operator what a signal purged; other purges are no publications.
+    pub(super) fn remember_publication(&self, order: &Order, receipt: &Receipt) {
+        let policy::purge::Sites::Named(site) = &order.sites else { return };
         // A comment is no publication.
-        if order.what.iter().all(policy::Policy::is_aside) {
-            return true;
+        let is_signal = matches!(order.by, Maker::Origin | Maker::Webhook | Maker::Write);
+        if !is_signal || order.what.iter().all(policy::Policy::is_aside) {
+            return;
         }
         let publication = Publication { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard };
         self.signalled.change(site, |of_site| {
@@ -242,16 +253,16 @@ impl Shared {
                 _ => of_site.in_path = Some(publication),
             }
         });
-        true
     }
 
-    pub(super) fn publish_everything(&self, site: &Site, hard: bool, by: Maker) {
-        self.publish(&Order::for_site(&site.name, vec![What::Everything], hard, by));
+    pub(super) fn publish_everything(&self, site: &Site, hard: bool, by: Maker, caused: &Caused) {
+        self.publish(&Order::for_site(&site.name, vec![What::Everything], hard, by), caused);
     }
 }
 
 impl Pipeline {
-    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it. If it `must_count`, it does so whether or
+    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it, on all machines before the answer goes
+    /// out. If it `must_count`, it does so whether or
     /// not the client stays to see the answer; otherwise a client that leaves ends it.
     pub(crate) async fn write(
         self: &Rc<Self>,
@@ -263,16 +274,18 @@ impl Pipeline {
         let (pipeline, question, interim) = (Rc::clone(self), Rc::clone(question), question.interim.clone());
         let written = async move {
             let mut answered = pipeline.ask(&question, request, interim.as_ref()).await;
+            let caused = Caused::default();
             match (&mut answered, &writing) {
-                (Ok(fetched), Some(writing)) => pipeline.judge_write(&question, writing, fetched).await,
-                (Ok(fetched), None) if is_of_a_gateway(fetched.response.status()) => pipeline.may_have_written(&question),
-                (Ok(fetched), None) => pipeline.obey(&question, fetched).await,
+                (Ok(fetched), Some(writing)) => pipeline.judge_write(&question, writing, fetched, &caused).await,
+                (Ok(fetched), None) if is_of_a_gateway(fetched.response.status()) => pipeline.may_have_written(&question, &caused),
+                (Ok(fetched), None) => pipeline.obey(&question, fetched, &caused).await,
                 (Err(failure), Some(writing)) if failure.was_perhaps_sent() => {
-                    pipeline.may_be_accepted(&question, writing, failure.status())
+                    pipeline.may_be_accepted(&question, writing, failure.status(), &caused);
                 }
-                (Err(failure), None) if failure.was_perhaps_sent() => pipeline.may_have_written(&question),
+                (Err(failure), None) if failure.was_perhaps_sent() => pipeline.may_have_written(&question, &caused),
                 (Err(_), _) => {}
             }
+            caused.known().await;
             answered
         };
         if must_count {
@@ -286,7 +299,7 @@ impl Pipeline {
     ///
     /// Anybody can send such a write. Those that carry nothing by which an editor is known are refused by the origin, and count for nothing;
     /// others purge now and then at most, and the last one is never lost.
-    fn may_have_written(self: &Rc<Self>, question: &Question) {
+    fn may_have_written(self: &Rc<Self>, question: &Question, caused: &Caused) {
         let site = &question.site;
         let Some(written) = site.policy.written(&question.method, question.uri.path()) else { return };
         let cookies = question.headers.get_all(header::COOKIE);
@@ -295,39 +308,41 @@ impl Pipeline {
         if !is_of_editor && !question.headers.contains_key(header::AUTHORIZATION) && written != Written::Schedule {
             return;
         }
-        self.purge_for_unanswered(site, Writer::Known, Maker::Origin);
+        self.purge_for_unanswered(site, Writer::Known, Maker::Origin, caused);
     }
 
     /// Purges softly for a write of which nobody knows what came of it: at once, or when the last such purge is long enough ago.
-    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, writer: Writer, by: Maker) {
+    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, writer: Writer, by: Maker, caused: &Caused) {
         let Some(wait) = self.shared.signalled.unanswered(&site.name, writer, self.shared.clock.now()) else { return };
         let order = Order::for_site(&site.name, vec![What::Everything], false, by);
         if wait.is_zero() {
-            self.purge_unanswered(site, &order);
+            self.purge_unanswered(site, &order, caused);
         } else {
             let (pipeline, site) = (Rc::clone(self), Rc::clone(site));
             self.tasks.spawn_local(async move {
                 sleep(wait).await;
-                pipeline.purge_unanswered(&site, &order);
+                // Nobody waits for it any more.
+                pipeline.purge_unanswered(&site, &order, &Caused::default());
             });
         }
     }
 
-    fn purge_unanswered(&self, site: &Site, order: &Order) {
+    fn purge_unanswered(&self, site: &Site, order: &Order, caused: &Caused) {
         tracing::info!(site = %site.name, "a write may have been carried out: everything may have changed");
-        if let Err(why) = self.shared.purge(order) {
-            tracing::warn!(site = %site.name, %why, "could not purge for a write that may have been carried out");
+        match self.shared.purge_telling(order) {
+            Ok((_, elsewhere)) => caused.add(elsewhere),
+            Err(why) => tracing::warn!(site = %site.name, %why, "could not purge for a write that may have been carried out"),
         }
         self.ripple_of_write(site, false);
     }
 
     /// Purges what the origin's answer to a write says.
-    async fn obey(self: &Rc<Self>, question: &Question, fetched: &mut Fetched) {
+    async fn obey(self: &Rc<Self>, question: &Question, fetched: &mut Fetched, caused: &Caused) {
         let written = question.site.policy.written(&question.method, question.uri.path());
         if written == Some(Written::Keys) && fetched.response.status().is_success() {
             // The origin says nothing of keys that have ended.
             let ended = vec![question.site.policy.ended_by_keys()];
-            self.shared.publish(&Order::for_site(&question.site.name, ended, true, Maker::Origin));
+            self.shared.publish(&Order::for_site(&question.site.name, ended, true, Maker::Origin), caused);
         }
         let Some(Said(lines)) = fetched.response.extensions_mut().remove::<Said>() else { return };
         let site = &question.site;
@@ -339,16 +354,16 @@ impl Pipeline {
         everything |= site.hosts.is_empty() && changed.iter().any(|what| matches!(what, What::Url(_)));
         if !changed.is_empty() {
             // A host that is not the site's: then nobody can tell which page is meant.
-            everything |= !self.shared.publish(&Order::for_site(&site.name, changed, true, Maker::Origin));
+            everything |= !self.shared.publish(&Order::for_site(&site.name, changed, true, Maker::Origin), caused);
         }
         if !everything {
             return;
         }
-        self.shared.publish_everything(site, false, Maker::Origin);
+        self.shared.publish_everything(site, false, Maker::Origin, caused);
         self.ripple_of_write(site, matches!(written, Some(Written::Post | Written::Schedule)));
         fetched.response.extensions_mut().insert(SaidEverything);
         if written == Some(Written::Settings) && !self.is_public(site, question.client.scheme, &question.authority).await {
-            self.shared.publish_everything(site, true, Maker::Origin);
+            self.shared.publish_everything(site, true, Maker::Origin, caused);
         }
     }
 
@@ -382,6 +397,7 @@ impl Pipeline {
         status: StatusCode,
         headers: &HeaderMap,
         begun: Generation,
+        caused: &Caused,
     ) -> Option<Pin<Box<dyn Future<Output = bool> + 'a>>> {
         let (site, policy) = (&question.site, &question.site.policy);
         if question.key.is_empty() || question.carries.is_personal() {
@@ -395,7 +411,7 @@ impl Pipeline {
             }
             if self.shared.signalled.saw(&site.name, true, begun, now) {
                 tracing::info!(site = %site.name, "the site has become private: nothing of what was public comes back");
-                self.shared.publish_everything(site, true, Maker::Origin);
+                self.shared.publish_everything(site, true, Maker::Origin, caused);
             }
         } else if policy.says_public(&question.target, status, headers) {
             self.shared.signalled.saw(&site.name, false, begun, now);

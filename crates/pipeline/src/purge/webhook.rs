@@ -18,7 +18,7 @@ use semantics::Timestamp;
 use tokio::time::timeout;
 
 use super::{permission::vouched_address, writes::is_of_site};
-use crate::{Body, Client, Pipeline, Shared, Site, pipeline::Config};
+use crate::{Body, Client, Pipeline, Shared, Site, fence::Caused, pipeline::Config};
 
 /// The most bytes of one webhook. A post with all its forms is some 100 KiB.
 const WEBHOOK_BYTES_MAX: usize = 16 << 20;
@@ -258,7 +258,7 @@ impl Pipeline {
             }
         };
         if site.policy.signals() == Signals::WordPress {
-            return self.purge_of_plugin(site, authority, content);
+            return self.purge_of_plugin(site, authority, content).await;
         }
         // What was too much to be kept is signed, and may say anything.
         let said = content.kept().map_or(Some(Webhook::Changed(None)), |content| site.policy.webhook(content));
@@ -272,7 +272,8 @@ impl Pipeline {
             }
             Some(Webhook::Changed(about)) => {
                 self.shared.signalled.webhook_came(&site.name, now);
-                self.shared.publish_everything(site, false, Maker::Webhook);
+                let caused = Caused::default();
+                self.shared.publish_everything(site, false, Maker::Webhook, &caused);
                 let may_be_settings = about.is_none();
                 self.ripple_of_webhook(site, about);
                 if may_be_settings {
@@ -280,13 +281,19 @@ impl Pipeline {
                     let (pipeline, site, scheme, host) = (Rc::clone(self), Rc::clone(site), client.scheme, authority.to_owned());
                     self.tasks.spawn_local(async move { pipeline.is_public(&site, scheme, &host).await });
                 }
-                reply(StatusCode::OK, "marked stale: everything of the site")
+                let (status, how_far) = match caused.known().await {
+                    None => (StatusCode::OK, ""),
+                    Some(true) => (StatusCode::OK, ", on every machine"),
+                    Some(false) => (StatusCode::ACCEPTED, "; that is not known of every machine"),
+                };
+                reply(status, &format!("marked stale: everything of the site{how_far}"))
             }
         }
     }
 
-    /// Purges what the plugin in a WordPress asks for. It is answered when that is done.
-    fn purge_of_plugin(&self, site: &Rc<Site>, authority: &str, content: Content<'_>) -> Response<Body> {
+    /// Purges what the plugin in a WordPress asks for. It is answered when that is done, and told whether it is done everywhere; the status stays the
+    /// same, as another one means to the plugin that nothing was purged.
+    async fn purge_of_plugin(&self, site: &Rc<Site>, authority: &str, content: Content<'_>) -> Response<Body> {
         let is_own_host = |host: &str| is_of_site(site, authority, host);
         // What found no room to be kept is signed, and may say anything.
         let order = content.kept().map_or_else(|| Some((vec![What::Everything], false)), |content| wordpress_order(content, &is_own_host));
@@ -298,11 +305,15 @@ impl Pipeline {
         self.shared.signalled.webhook_came(&site.name, self.shared.clock.now());
         let purged = what.len();
         let covered: Vec<String> = what.iter().map(|what| site.policy.as_asked(what)).collect();
-        if !what.is_empty() && !self.publish_asked(site, what, !soft, Maker::Webhook) {
+        let caused = Caused::default();
+        if !what.is_empty() && !self.publish_asked(site, what, !soft, Maker::Webhook, &caused) {
             let why = "nothing was purged: the site is not served any more; send it again";
             return refusal(site, StatusCode::SERVICE_UNAVAILABLE, why);
         }
-        let said = serde_json::json!({ "purged": purged, "covered": covered, "soft": soft });
+        let mut said = serde_json::json!({ "purged": purged, "covered": covered, "soft": soft });
+        if let Some(everywhere) = caused.known().await {
+            said["everywhere"] = everywhere.into();
+        }
         reply_with(StatusCode::OK, "application/json", format!("{said}\n"))
     }
 

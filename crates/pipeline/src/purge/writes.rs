@@ -28,7 +28,7 @@ use store::KeyHash;
 use tokio::time::timeout;
 
 use super::signal::Writer;
-use crate::{Pipeline, Shared, Site, ask::Fetched, question::Question};
+use crate::{Pipeline, Shared, Site, ask::Fetched, fence::Caused, question::Question};
 
 /// The most bytes of a request's content that are kept to see what it does.
 const CONTENT_BYTES_MAX: usize = 64 << 10;
@@ -177,7 +177,7 @@ impl HttpBody for Overheard {
 
 impl Pipeline {
     /// Purges what the fields of an answer ask for, and notes whether the origin says by itself what has changed.
-    pub(crate) fn obey_fields(&self, question: &Question, response: &mut Response<Body>) {
+    pub(crate) fn obey_fields(&self, question: &Question, response: &mut Response<Body>, caused: &Caused) {
         let (site, policy) = (&question.site, &question.site.policy);
         if policy.speaks_for_itself(response.headers()) {
             response.extensions_mut().insert(SpeaksForItself);
@@ -186,13 +186,13 @@ impl Pipeline {
             self.shared.signalled.plugin_said(&site.name, plugin);
         }
         for asked in policy.asked_purges(response.headers(), &|host| is_of_site(site, &question.authority, host)) {
-            self.publish_asked(site, asked.what, asked.hard, Maker::Origin);
+            self.publish_asked(site, asked.what, asked.hard, Maker::Origin, caused);
         }
     }
 
     /// Purges what an origin says has changed. Returns `false` if that was not possible.
-    pub(super) fn publish_asked(&self, site: &Site, what: Vec<What>, hard: bool, by: Maker) -> bool {
-        let is_done = self.shared.publish(&Order::for_site(&site.name, what, hard, by));
+    pub(super) fn publish_asked(&self, site: &Site, what: Vec<What>, hard: bool, by: Maker, caused: &Caused) -> bool {
+        let is_done = self.shared.publish(&Order::for_site(&site.name, what, hard, by), caused);
         if !hard {
             self.ripple_of_write(site, false);
         }
@@ -207,13 +207,13 @@ impl Pipeline {
     }
 
     /// Purges what a write has changed, if the origin has accepted it.
-    pub(super) async fn judge_write(self: &Rc<Self>, question: &Question, writing: &Writing, fetched: &mut Fetched) {
+    pub(super) async fn judge_write(self: &Rc<Self>, question: &Question, writing: &Writing, fetched: &mut Fetched, caused: &Caused) {
         let status = fetched.response.status();
         if fetched.response.extensions().get::<SpeaksForItself>().is_some() {
             return;
         }
         if status.is_server_error() {
-            return self.may_be_accepted(question, writing, status);
+            return self.may_be_accepted(question, writing, status, caused);
         }
         let policy = &question.site.policy;
         let is_editors = self.shared.signalled.editors.know(signs(&self.shared, question));
@@ -229,27 +229,28 @@ impl Pipeline {
         };
         match policy.accepted(writing.attempt, &Answer { told, ..answer }) {
             Accepted::Nothing => {}
-            Accepted::Pages(paths) => self.comment_on(question, &paths),
-            Accepted::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write),
+            Accepted::Pages(paths) => self.comment_on(question, &paths, caused),
+            Accepted::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write, caused),
             Accepted::Everything => {
                 if !is_editors && writing.attempt.is_of_editors() {
                     self.shared.signalled.editors.remember(signs(&self.shared, question));
                 }
-                self.shared.publish_everything(&question.site, false, Maker::Write);
+                self.shared.publish_everything(&question.site, false, Maker::Write, caused);
                 self.ripple_of_write(&question.site, false);
             }
         }
     }
 
     /// Purges the pages on which somebody has commented. Anybody can: so it is an invalidation, which costs these pages alone.
-    fn comment_on(&self, question: &Question, paths: &[String]) {
+    fn comment_on(&self, question: &Question, paths: &[String], caused: &Caused) {
         let mut hosts = BTreeSet::from([question.authority.as_str()]);
         hosts.extend(question.site.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*')));
         let address = |path| hosts.iter().map(move |host| What::Url(Address::over_either(host, path)));
         let what = paths.iter().flat_map(|path| address(path)).collect();
         let order = Order::for_site(&question.site.name, what, true, Maker::UnsafeMethod);
-        if let Err(why) = self.shared.purge(&order) {
-            tracing::debug!(site = %question.site.name, %why, "nothing was purged for a comment");
+        match self.shared.purge_telling(&order) {
+            Ok((_, elsewhere)) => caused.add(elsewhere),
+            Err(why) => tracing::debug!(site = %question.site.name, %why, "nothing was purged for a comment"),
         }
     }
 
@@ -257,12 +258,12 @@ impl Pipeline {
     ///
     /// Anybody can send such a request. Those that carry nothing by which an editor is known count for nothing; others purge now and then at most, and
     /// never defer what is purged for known editors.
-    pub(super) fn may_be_accepted(self: &Rc<Self>, question: &Question, writing: &Writing, status: StatusCode) {
+    pub(super) fn may_be_accepted(self: &Rc<Self>, question: &Question, writing: &Writing, status: StatusCode, caused: &Caused) {
         let (content, headers) = (writing.content(), HeaderMap::new());
         let answer = answer_to(question, content.as_ref(), status, &headers);
         if question.site.policy.may_have_been_accepted(writing.attempt, &answer) {
             let is_known = self.shared.signalled.editors.know(signs(&self.shared, question));
-            self.purge_for_unanswered(&question.site, if is_known { Writer::Known } else { Writer::Other }, Maker::Write);
+            self.purge_for_unanswered(&question.site, if is_known { Writer::Known } else { Writer::Other }, Maker::Write, caused);
         }
     }
 
@@ -302,7 +303,8 @@ impl HttpBody for Watched {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         if matches!(polled, Poll::Ready(Some(Err(_)))) {
             tracing::info!(site = %self.site, "the answer to a write broke off: everything may have changed");
-            self.shared.publish(&Order::for_site(&self.site, vec![What::Everything], false, Maker::Write));
+            // The head is out, so nobody waits for it.
+            self.shared.publish(&Order::for_site(&self.site, vec![What::Everything], false, Maker::Write), &Caused::default());
         }
         polled
     }

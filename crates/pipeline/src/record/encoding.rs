@@ -99,8 +99,18 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
 }
 
 fn put_freshness(freshness: &Freshness, out: &mut Vec<u8>) {
-    let Freshness { response_time, initial_age, lifetime, source, stale_while_revalidate, stale_if_error, stale_allowed, validate_always } =
-        freshness;
+    let Freshness {
+        // It is for whoever asked: another process has another clock.
+        request_time: _,
+        response_time,
+        initial_age,
+        lifetime,
+        source,
+        stale_while_revalidate,
+        stale_if_error,
+        stale_allowed,
+        validate_always,
+    } = freshness;
     put_timestamp(*response_time, out);
     for duration in [initial_age, lifetime, stale_while_revalidate] {
         put_duration(*duration, out);
@@ -201,6 +211,8 @@ impl<'a> Unread<'a> {
 
     fn freshness(&mut self) -> Option<Freshness> {
         Some(Freshness {
+            // Long ago, by any clock: what another process asked for was not asked for a moment ago.
+            request_time: Timestamp::default(),
             response_time: self.timestamp()?,
             initial_age: self.duration()?,
             lifetime: self.duration()?,
@@ -258,6 +270,7 @@ mod tests {
         (moment(), span(), span(), source, span(), prop::option::of(span()), any::<bool>(), any::<bool>()).prop_map(
             |(response_time, initial_age, lifetime, source, stale_while_revalidate, stale_if_error, stale_allowed, validate_always)| {
                 Freshness {
+                    request_time: Timestamp::default(),
                     response_time,
                     initial_age,
                     lifetime,
@@ -343,6 +356,7 @@ mod tests {
     #[test]
     fn another_version_is_no_record() {
         let freshness = Freshness {
+            request_time: Timestamp::default(),
             response_time: Timestamp::from_secs(1_780_000_000),
             initial_age: Duration::ZERO,
             lifetime: Duration::from_secs(60),

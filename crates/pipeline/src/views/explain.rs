@@ -121,7 +121,7 @@ impl Pipeline {
         let found = found_in(&self.shared, resource.as_deref(), &question, now, &mut steps);
         let next = next(&self.shared, &question, found, now);
         let flight_key = flight_of(store, &question);
-        let flight = store.flight(store.hash(&flight_key), &flight_key, question.url());
+        let flight = store.flight(store.hash(&flight_key), &flight_key, question.url(), self.shared.fence.moment(now));
         let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
         let fields = question.fields();
         let variants = resource.as_deref().map_or(&[][..], |resource| resource.variants());
@@ -296,7 +296,7 @@ impl Pipeline {
                         "If it is a page, it is fetched a second time before it is stored, to see that another visitor is given the same.";
                     words.push(proof.to_owned());
                 }
-                if candidate.as_deref().is_some_and(|stored| may_stand_in(question, stored, now)) {
+                if candidate.as_deref().is_some_and(|stored| may_stand_in(&self.shared, question, stored, now)) {
                     words.push("If the origin fails, the stored response is served.".to_owned());
                 }
                 if let Some(link) = early_hints::hints_for(&self.shared, question) {

@@ -65,6 +65,7 @@ impl Shared {
     fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<&'static str> {
         match self.store.verdict(stored) {
             Purged::Soft | Purged::Hard => Some("purged"),
+            Purged::Doubted => Some("in doubt"),
             Purged::No => (!stored.record.freshness.is_fresh(now)).then_some("stale"),
         }
     }

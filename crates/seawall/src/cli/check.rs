@@ -1,10 +1,12 @@
 //! `seawall check`: what `seawall serve` would do with the same words, without doing it.
 //!
 //! The settings are valid already; what is left is what only opening the sources shows: front matter that cannot be read, lines of
-//! `_redirects` and `_headers` that mean nothing. Nothing is listened on, and no server is asked; of php-fpm only whether it listens is seen.
+//! `_redirects` and `_headers` that mean nothing. Nothing is listened on, and no server of a site is asked; of php-fpm only whether it listens is seen.
+//! The Valkey of a cluster is asked for its settings, as nobody sees what is wrong there before it hurts.
 
 use std::{fmt::Write as _, path::Path, process::ExitCode};
 
+use ::cluster::link::Examination;
 use blog::{Blog, Problem, Severity};
 use clap::Args;
 use origins::{files::Files, php::PhpFolder};
@@ -18,10 +20,10 @@ use super::{
 use crate::{
     automatic,
     banner::site_line,
-    blogs, companions,
+    blogs, cluster, companions,
     config::{
         self, flags,
-        settings::{Route, Settings, Site, Source},
+        settings::{Cluster, Route, Settings, Site, Source},
     },
     php_server,
     plan::files_options,
@@ -43,7 +45,7 @@ Examples:
   seawall check --acme --domain blog.example.org
       Check whether Seawall can get a certificate for this name.
 
-Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked: of php-fpm it is only seen whether it listens. Exit code 0: all is well, or there are warnings alone; 1: something is wrong.";
+Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server of a site is asked: of php-fpm it is only seen whether it listens. The Valkey of a cluster is asked for settings that would hurt. Exit code 0: all is well, or there are warnings alone; 1: something is wrong.";
 
 /// Check what `serve` would do, and show every error: in flags, file, and folder
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -120,8 +122,10 @@ pub(crate) struct Checked {
 /// Looks at every source of the settings, which were read from what is called `name`.
 pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
     let found: Vec<_> = settings.sites.iter().map(|site| (site, found(site, settings))).collect();
-    let faults: Vec<String> = found.iter().flat_map(|(_, found)| found.faults.iter().cloned()).collect();
-    let warnings: Vec<String> = found.iter().flat_map(|(_, found)| found.warnings.iter().cloned()).collect();
+    let engine = settings.cluster.as_ref().map(engine).unwrap_or_default();
+    let all = || found.iter().map(|(_, found)| found).chain([&engine.found]);
+    let faults: Vec<String> = all().flat_map(|found| found.faults.iter().cloned()).collect();
+    let warnings: Vec<String> = all().flat_map(|found| found.warnings.iter().cloned()).collect();
     let mut text = match (faults.len(), warnings.len()) {
         (0, 0) => format!("{name} is fine.\n"),
         (0, 1) => format!("{name} is fine, with a warning.\n"),
@@ -159,6 +163,9 @@ pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
             line("", &format!("asks for a password from {}", auth.file.display()));
         }
     }
+    for said in &engine.lines {
+        line("cluster", said);
+    }
     for warning in &settings.warnings {
         line("warning", warning);
     }
@@ -180,6 +187,31 @@ struct Found {
     warnings: Vec<String>,
     /// A line for each text of a blog that readers do not see yet.
     drafts: Vec<String>,
+}
+
+/// What the Valkey or the Redis of a cluster says.
+#[derive(Debug, Default)]
+struct EngineFound {
+    found: Found,
+    lines: Vec<String>,
+}
+
+/// Asks the server of a cluster. One that is away is no fault: Seawall starts all the same, and goes on when the server is there.
+fn engine(settings: &Cluster) -> EngineFound {
+    let part = format!("{} of {}, by {}", settings.machine, settings.name, settings.address);
+    match cluster::examine(settings) {
+        Ok(Examination { server, latency, warnings }) => {
+            let took = latency.as_secs_f64() * 1e3;
+            let said = format!("{} {}, a round trip takes {took:.1} ms", server.software, server.version);
+            let warnings = warnings.into_iter().map(|warning| format!("{}: {warning}", server.address)).collect();
+            EngineFound { found: Found { warnings, ..Found::default() }, lines: vec![part, said] }
+        }
+        Err(error) => {
+            let warning = format!("[cluster] {error:#}; until it answers, each machine validates what it has stored before it shows it");
+            let found = Found { warnings: vec![warning], ..Found::default() };
+            EngineFound { found, lines: vec![part] }
+        }
+    }
 }
 
 fn found(site: &Site, settings: &Settings) -> Found {

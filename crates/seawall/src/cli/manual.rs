@@ -41,10 +41,11 @@ const SIGNALS: [(&str, &str); 2] = [
     ("SIGTERM, SIGINT", "Ends the process when the requests under way have ended, at the latest after shutdown_timeout."),
 ];
 
-const EXIT: [(&str, &str); 5] = [
+const EXIT: [(&str, &str); 6] = [
     ("0", "It was done."),
     ("1", "It could not be done; the reason is on standard error."),
     ("2", "It was mistyped."),
+    ("3", "seawall purge: it is done here, and not known to hold on every machine of the cluster."),
     ("3", "seawall bench: a bound of --fail-if was exceeded."),
     ("4", "seawall bench: --leak-check found a leak."),
 ];

@@ -9,6 +9,7 @@ mod bench;
 mod build;
 mod certificates;
 mod check;
+mod cluster;
 mod completions;
 mod explain;
 mod health;
@@ -89,6 +90,7 @@ const GROUPS: [(&str, &[Entry]); 6] = [
             entry::<alerts::Alerts>(),
             entry::<reload::Reload>(),
             entry::<certificates::Certificates>(),
+            entry::<cluster::Cluster>(),
             entry::<health::Health>(),
         ],
     ),
@@ -149,7 +151,8 @@ fn read(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Res
     Ok((entry, matches))
 }
 
-/// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped.
+/// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped. Further ones are of
+/// single commands.
 #[must_use]
 pub fn run() -> ExitCode {
     // Before anything else: until then a signal would end the process. Other commands are ended by signals, as is usual.

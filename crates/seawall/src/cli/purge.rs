@@ -16,7 +16,12 @@ Examples:
   seawall purge --tag post-12                             everything that carries a tag
   seawall purge --all --soft                              everything, but old copies may be shown until new ones are there
 
-A purge is hard unless --soft is given: the next visitor gets the page that the server has now.";
+A purge is hard unless --soft is given: the next visitor gets the page that the server has now.
+
+In a cluster, the purge is carried out on all machines, and waits until it holds there. Exit code 0: it holds everywhere; 3: it is done here, and not known to hold on every machine yet; they are told until they have it.";
+
+/// The exit code if a purge is not known to hold on every machine.
+const NOT_EVERYWHERE: u8 = 3;
 
 /// Take pages out of the cache of a running Seawall
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -76,9 +81,9 @@ impl Run for Purge {
 
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let (address, token) = self.access.address_and_token()?;
-        let said = purge::run(address, token.as_str(), &self.what(), self.is_hard())?;
-        confirm(&format!("{said}\n"));
-        Ok(ExitCode::SUCCESS)
+        let purged = purge::run(address, token.as_str(), &self.what(), self.is_hard())?;
+        confirm(&format!("{}\n", purged.said));
+        Ok(if purged.everywhere { ExitCode::SUCCESS } else { NOT_EVERYWHERE.into() })
     }
 }
 

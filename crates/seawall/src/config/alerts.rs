@@ -190,7 +190,7 @@ impl Resolver<'_> {
 }
 
 /// Returns the name of this machine.
-fn own_name() -> String {
+pub(super) fn own_name() -> String {
     let name = fs::read_to_string(PathBuf::from("/proc/sys/kernel/hostname")).unwrap_or_default();
     let name: String = name.trim().chars().filter(|c| !c.is_control()).take(SERVER_BYTES_MAX).collect();
     if name.is_empty() { "Seawall".to_owned() } else { name }

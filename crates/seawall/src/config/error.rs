@@ -235,12 +235,18 @@ impl fmt::Debug for Document {
     }
 }
 
-/// Replaces what stands behind the key of a secret. Each character stays one, so that a caret stays where it was.
+/// Replaces what stands behind the key of a secret, and what an address has before its host. Each character stays one, so that a caret stays
+/// where it was.
 fn without_secret(line: &str) -> String {
-    let value = line.find("_secret").and_then(|key| Some(key + line[key..].find('=')? + 1));
-    let Some(value) = value else { return line.to_owned() };
-    let hidden = line[value..].chars().map(|c| if c.is_whitespace() { c } else { '*' });
-    line[..value].chars().chain(hidden).collect()
+    let value = line.find("secret").and_then(|key| Some(key + line[key..].find('=')? + 1));
+    if let Some(value) = value {
+        let hidden = line[value..].chars().map(|c| if c.is_whitespace() { c } else { '*' });
+        return line[..value].chars().chain(hidden).collect();
+    }
+    let user = line.find("://").map(|scheme| scheme + 3);
+    let Some((from, to)) = user.and_then(|from| Some((from, from + line[from..].rfind('@')?))) else { return line.to_owned() };
+    let hidden = line[from..to].chars().map(|_| '*');
+    line[..from].chars().chain(hidden).chain(line[to..].chars()).collect()
 }
 
 impl Document {

@@ -10,6 +10,7 @@ use super::{
     addresses::{AdminAddress, TrustedProxy},
     alerts::{AlertWord, WebhookField, WebhookUrl},
     auth::{ProtectedPath, Realm},
+    cluster::{ClusterName, ClusterUrls, TierWord},
     compress::{PassedWord, PathPattern, TypePattern},
     ghost::{MemberSecret, SecretText},
     headers::{FieldLine, FieldName},
@@ -101,6 +102,8 @@ pub struct File {
     pub refill: Refill,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub alerts: Alerts,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub cluster: Cluster,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub route: Vec<Spanned<Route>>,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -1032,6 +1035,79 @@ pub struct Alerts {
     ///
     /// Default: `"1GiB"`.
     pub disk_free: Given<ByteSize>,
+}
+
+/// `[cluster]`: several Seawalls that act as one.
+///
+/// The machines talk to each other by way of a Valkey or a Redis (6.2 or newer). A purge through one of them holds on all of them when it is acknowledged.
+/// Without the server, each machine serves on, and validates what it has stored before it shows it. [cluster.md](cluster.md) says how to set it up, and what
+/// is promised when. Every machine has the same section; only `machine` differs. A change here needs a restart.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Cluster {
+    /// The address of the server: `"redis://host:6379"`; with TLS, `"rediss://user:password@host:6379/0"`; found by Sentinels,
+    /// `"redis+sentinel://host:26379,host:26379/NAME"`; a cluster of servers, `"redis+cluster://host:6379,host:6379"`. A list of plain addresses means a
+    /// primary and its replicas: the one that is the primary is used. Keep the file readable for its owner alone if there is a password in it.
+    ///
+    /// Default: none; then this machine stands alone. Environment: `SEAWALL_CLUSTER_URL`; several addresses are separated by blanks.
+    pub url: Option<Spanned<ClusterUrls>>,
+
+    /// The name of the cluster. All its keys on the server begin with it, so several clusters can share a server.
+    ///
+    /// Default: `"seawall"`. Environment: `SEAWALL_CLUSTER_NAME`.
+    pub name: Given<ClusterName>,
+
+    /// The name of this machine; no other machine of the cluster may have it.
+    ///
+    /// Default: none; then it is the host name. Environment: `SEAWALL_CLUSTER_MACHINE`.
+    pub machine: Given<ClusterName>,
+
+    /// The secret of the cluster, the same on every machine; at least 16 characters. It seals what the machines tell each other, and encrypts keys of
+    /// certificates. `openssl rand -hex 32` makes one. Either this or `secret_file` is required.
+    ///
+    /// Default: none. Environment: `SEAWALL_CLUSTER_SECRET`.
+    pub secret: Given<SecretText>,
+
+    /// A file with the secret, in place of `secret`.
+    ///
+    /// Default: none. Environment: `SEAWALL_CLUSTER_SECRET_FILE`.
+    pub secret_file: Given<String>,
+
+    /// How long a machine may show what it has stored without a word from the server; 500ms to 30s. A purge waits for so long, and a little, for a machine
+    /// that does not answer. So a short time makes purges quick when a machine has died, and a long one bridges a server that restarts. Every machine should
+    /// have the same; where they differ, the longer one counts.
+    ///
+    /// Default: `"2s"`.
+    pub lease: Given<Period>,
+
+    /// How long a page stays fresh that the origin has confirmed while the machine is in doubt, which is when it has no lease; up to 30s. It is what the
+    /// origin gets to do while the server is gone: each page that is asked for is validated once in this time. While the origin answers, nobody sees a page
+    /// that was purged longer than `lease` and this time ago.
+    ///
+    /// Default: `"5s"`.
+    pub doubt_hold: Given<Period>,
+
+    /// The number of replicas that must have a purge before it is acknowledged; up to 16. Without replicas, or with `0`, a server that fails over may lose a
+    /// purge a moment after it was acknowledged; every machine then validates what it has stored, as soon as it sees the other server.
+    ///
+    /// Default: `0`.
+    pub replicas: Given<Count>,
+
+    /// A tier of stored pages that the machines share, behind their memory and their disks: `"none"`, or `"valkey"`, in the server itself. With it, a page is
+    /// fetched from the origin once for all machines, and a new machine begins with the pages of the others.
+    ///
+    /// Default: `"none"`.
+    pub tier: Given<TierWord>,
+
+    /// The memory of the server that the shared tier may take; 1MiB to 16TiB. Beyond it, nothing is written there until something has expired.
+    ///
+    /// Default: `"256MiB"`.
+    pub tier_memory: Given<ByteSize>,
+
+    /// A PEM file with certificates to trust for a server that is reached over TLS, in place of the system's. A relative path begins beside the file.
+    ///
+    /// Default: none.
+    pub ca_file: Given<String>,
 }
 
 /// `[[route]]` and `[[site.route]]`: a part of a site for which another server answers.

@@ -53,8 +53,24 @@ pub(crate) const GHOST_WEBHOOK_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_WEBHO
 pub(crate) const GHOST_MEMBER_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_MEMBER_SECRET", "ghost.member_secret");
 pub(crate) const WORDPRESS_SECRET: Flag = Flag::new("", "SEAWALL_WORDPRESS_SECRET", "wordpress.secret");
 
+/// The machines of a cluster share one file; what differs between them is in their environment.
+pub(crate) const CLUSTER_URL: Flag = Flag::new("", "SEAWALL_CLUSTER_URL", "cluster.url");
+pub(crate) const CLUSTER_NAME: Flag = Flag::new("", "SEAWALL_CLUSTER_NAME", "cluster.name");
+pub(crate) const CLUSTER_MACHINE: Flag = Flag::new("", "SEAWALL_CLUSTER_MACHINE", "cluster.machine");
+pub(crate) const CLUSTER_SECRET: Flag = Flag::new("", "SEAWALL_CLUSTER_SECRET", "cluster.secret");
+pub(crate) const CLUSTER_SECRET_FILE: Flag = Flag::new("", "SEAWALL_CLUSTER_SECRET_FILE", "cluster.secret_file");
+
 /// Every setting that can be given outside the file by a variable alone.
-pub(crate) const VARIABLES: [Flag; 3] = [GHOST_WEBHOOK_SECRET, GHOST_MEMBER_SECRET, WORDPRESS_SECRET];
+pub(crate) const VARIABLES: [Flag; 8] = [
+    GHOST_WEBHOOK_SECRET,
+    GHOST_MEMBER_SECRET,
+    WORDPRESS_SECRET,
+    CLUSTER_URL,
+    CLUSTER_NAME,
+    CLUSTER_MACHINE,
+    CLUSTER_SECRET,
+    CLUSTER_SECRET_FILE,
+];
 
 /// Every setting that can be given outside the file by a flag, in the order of the help.
 pub(crate) const ALL: [Flag; 22] = [

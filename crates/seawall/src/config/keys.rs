@@ -6,7 +6,7 @@
 use super::{error::Mistake, suggest::closest};
 
 /// The sections in the order of the manual. The first one is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 23] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 24] = [
     (
         "",
         &[
@@ -33,6 +33,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 23] = [
             "purge",
             "refill",
             "alerts",
+            "cluster",
             "route",
             "site",
         ],
@@ -158,6 +159,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 23] = [
             "disk_free",
         ],
     ),
+    ("cluster", &["url", "name", "machine", "secret", "secret_file", "lease", "doubt_hold", "replicas", "tier", "tier_memory", "ca_file"]),
     ("route", &["path", "source", "strip_prefix", "cache", "origin"]),
     (
         "site",
@@ -184,7 +186,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 23] = [
 ];
 
 /// Names of keys in other programs and other spellings, each with the key of ours.
-const OTHER_NAMES: [(&str, &str, &str); 65] = [
+const OTHER_NAMES: [(&str, &str, &str); 70] = [
     ("autoindex", "static", "listing"),
     ("browse", "static", "listing"),
     ("try_files", "static", "fallback"),
@@ -249,6 +251,11 @@ const OTHER_NAMES: [(&str, &str, &str); 65] = [
     ("htpasswd", "auth", "file"),
     ("auth_basic", "auth", "realm"),
     ("auth_basic_user_file", "auth", "file"),
+    ("redis", "cluster", "url"),
+    ("redis_url", "cluster", "url"),
+    ("valkey", "cluster", "url"),
+    ("node", "cluster", "machine"),
+    ("node_name", "cluster", "machine"),
     ("honor_request_directives", "cache", "honour_request_directives"),
 ];
 

@@ -25,7 +25,7 @@ impl Key {
 
 /// Returns the sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 23] = [
+    const NAMES: [(&str, &str); 24] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
@@ -47,6 +47,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Purge", "purge"),
         ("Refill", "refill"),
         ("Alerts", "alerts"),
+        ("Cluster", "cluster"),
         ("Route", "route"),
         ("Site", "site"),
     ];
@@ -92,6 +93,7 @@ your file with `seawall check`: it shows every error with its line and what to d
 | write an access log | [`[log]`](#log-the-access-log) |
 | trace requests | [`[traces]`](#traces-spans-for-an-opentelemetry-collector) |
 | be told when something is wrong | [`[alerts]`](#alerts-what-you-are-told-without-asking) |
+| run several Seawalls as one | [`[cluster]`](#cluster-several-seawalls-that-act-as-one) |
 
 Without `--config` and SOURCE, Seawall reads `./seawall.toml` if it exists. A flag overrides its environment variable, both override the file, and the file
 overrides the default. An empty variable counts as absent. Relative paths in the file begin at the file's folder.
@@ -164,6 +166,7 @@ fn the_manual_and_the_list_of_keys_are_complete() {
         "purge",
         "refill",
         "alerts",
+        "cluster",
         "route",
         "site",
     ];

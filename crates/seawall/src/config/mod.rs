@@ -8,6 +8,7 @@ pub mod acme;
 mod addresses;
 pub mod alerts;
 pub mod auth;
+pub mod cluster;
 pub mod compress;
 pub mod error;
 pub mod file;

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::{
     addresses::{AdminAddress, TrustedProxy},
+    cluster,
     error::{ConfigError, Mistake, Place},
     flags::{self, Flag},
     ghost::{NOT_SHOWN, SecretText, Secrets},
@@ -48,6 +49,7 @@ pub(super) struct Overrides {
     pub(super) drafts: Option<Said<bool>>,
     pub(super) ghost: Secrets,
     pub(super) wordpress_secret: Option<Said<SecretText>>,
+    pub(super) cluster: cluster::Variables,
 }
 
 /// Reads them all, noting every error.
@@ -77,6 +79,13 @@ pub(super) fn gather(typed: &Serve, env: impl Fn(&str) -> Option<String>, errors
         drafts: sayings.flag(&flags::DRAFTS, typed.drafts),
         ghost: Secrets { webhook: sayings.secret(&flags::GHOST_WEBHOOK_SECRET), member: sayings.secret(&flags::GHOST_MEMBER_SECRET) },
         wordpress_secret: sayings.secret(&flags::WORDPRESS_SECRET),
+        cluster: cluster::Variables {
+            url: sayings.secret(&flags::CLUSTER_URL),
+            name: sayings.one(&flags::CLUSTER_NAME, None),
+            machine: sayings.one(&flags::CLUSTER_MACHINE, None),
+            secret: sayings.secret(&flags::CLUSTER_SECRET),
+            secret_file: sayings.text(&flags::CLUSTER_SECRET_FILE, None),
+        },
     }
 }
 

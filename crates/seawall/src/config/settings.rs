@@ -12,6 +12,7 @@ use std::{
 };
 
 use access::Protected;
+use cluster::link::Address;
 pub use edge::Limits;
 use http::{HeaderName, HeaderValue, Uri};
 use insight::alerts::Rules;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub refill: Refill,
     /// The alerts, and how they are sent.
     pub alerts: Alerts,
+    /// The cluster of which this machine is a part, or `None` if it stands alone.
+    pub cluster: Option<Cluster>,
     /// The sites; at least one. Their hosts do not overlap, and only a single site may answer for every host.
     pub sites: Vec<Site>,
     /// Warnings about settings that are possible, but were hardly meant.
@@ -120,6 +123,58 @@ pub struct AlertCommand {
     pub arguments: Vec<String>,
     /// The time after which it is killed.
     pub timeout: Duration,
+}
+
+/// The cluster of which this machine is a part.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// The Valkey or the Redis.
+    pub address: Address,
+    /// The name of the cluster; all keys begin with it.
+    pub name: String,
+    /// The name of this machine.
+    pub machine: String,
+    /// The secret that all machines have.
+    pub secret: String,
+    /// How long a machine may serve what it has stored without a word from the server.
+    pub lease: Duration,
+    /// How long a page is fresh in doubt, from when its origin was asked.
+    pub doubt_hold: Duration,
+    /// The number of replicas that must have a purge before it is acknowledged.
+    pub replicas: u32,
+    /// The tier that the machines share.
+    pub tier: Tier,
+    /// The bytes that the shared tier may take.
+    pub tier_memory: u64,
+    /// Certificates (PEM) that are trusted for connections to the server, in place of the system's.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Shows no secret.
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, name, machine, secret: _, lease, doubt_hold, replicas, tier, tier_memory, ca_file } = self;
+        f.debug_struct("Cluster")
+            .field("address", address)
+            .field("name", name)
+            .field("machine", machine)
+            .field("lease", lease)
+            .field("doubt_hold", doubt_hold)
+            .field("replicas", replicas)
+            .field("tier", tier)
+            .field("tier_memory", tier_memory)
+            .field("ca_file", ca_file)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tier that the machines of a cluster share, behind memory and disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// There is none.
+    None,
+    /// It is in the Valkey or the Redis of the cluster.
+    Valkey,
 }
 
 /// The disk tier.

@@ -604,6 +604,62 @@ fn alerts_name_a_receiver_and_a_program_that_are_there() {
     }
 }
 
+#[test]
+fn a_machine_is_part_of_a_cluster_if_a_server_is_named() {
+    let source = "source = \"http://127.0.0.1:2368\"\n";
+    let place = |keys: &str| {
+        let place = Folder::new(&format!("{source}[cluster]\n{keys}"));
+        fs::write(place.0.path().join("secret"), "hush-0123456789abcdef\n").expect("a file");
+        place
+    };
+    assert_eq!(of_file(source).expect("settings").cluster, None);
+    let cluster = |keys: &str, variables| place(keys).load("", variables).map(|settings| settings.cluster.expect("a cluster"));
+    let plain = cluster("url = \"redis://valkey:6379\"\nsecret_file = \"secret\"\nmachine = \"web1\"", &[]).expect("settings");
+    assert_eq!(
+        (plain.address.to_string().as_str(), plain.name.as_str(), plain.machine.as_str(), plain.secret.as_str()),
+        ("redis://valkey:6379", "seawall", "web1", "hush-0123456789abcdef")
+    );
+    assert_eq!(
+        (plain.lease, plain.doubt_hold, plain.replicas, plain.tier, plain.ca_file),
+        (Duration::from_secs(2), Duration::from_secs(5), 0, settings::Tier::None, None)
+    );
+    const VARIABLES: Variables = &[
+        ("SEAWALL_CLUSTER_URL", "redis+sentinel://:hush@a:26379,b:26379/blog"),
+        ("SEAWALL_CLUSTER_SECRET", "hush-fedcba9876543210"),
+        ("SEAWALL_CLUSTER_NAME", "two"),
+        ("SEAWALL_CLUSTER_MACHINE", "web2"),
+    ];
+    let outside = cluster("url = \"redis://valkey:6379\"\nsecret_file = \"secret\"\nmachine = \"web1\"", VARIABLES).expect("settings");
+    assert_eq!((outside.name.as_str(), outside.machine.as_str(), outside.secret.as_str()), ("two", "web2", "hush-fedcba9876543210"));
+    assert!(!format!("{outside:?}").contains("hush"), "{outside:?}");
+    let list = "url = [\"redis://a:1\", \"redis://b:1\"]\nsecret = \"0123456789abcdef\"";
+    cluster(list, &[]).expect("a primary and its replica");
+    let url = "url = \"rediss://:hush@a\"\n";
+    let secret = "secret = \"hush-0123456789abcdef\"\n";
+    for (keys, problem) in [
+        ("url = \"redis://:hush@a\"".to_owned(), "a cluster needs a secret"),
+        (format!("{url}secret = \"hush\""), "this secret is too short"),
+        (format!("{url}{secret}secret_file = \"secret\""), "there are both secret and secret_file"),
+        (format!("{url}secret_file = \"nowhere\""), "cannot read"),
+        (format!("url = \"a:1\"\n{secret}"), "did you mean \"redis://a:1\"?"),
+        (format!("url = [\"redis+cluster://:hush@a:1\", \"redis://:hush@b\"]\n{secret}"), "a list has plain addresses alone"),
+        (format!("url = 6379\n{secret}"), "an address such as"),
+        (format!("{url}{secret}lease = \"100ms\""), "100ms is too little for lease"),
+        (format!("{url}{secret}lease = \"1m\""), "1m is too much for lease"),
+        (format!("{url}{secret}machine = \"a b\""), "is not a name here"),
+        (format!("{url}{secret}tier = \"redis\""), "did you mean \"valkey\"?"),
+        (format!("{url}{secret}ca_file = \"nowhere.pem\""), "there is no file"),
+        (format!("url = \"redis://a\"\n{secret}ca_file = \"secret\""), "ca_file has no effect without TLS"),
+        ("lease = \"2s\"".to_owned(), "lease has no effect without url"),
+        (format!("{url}{secret}leese = \"2s\""), "did you mean `lease`?"),
+    ] {
+        let errors = place(&keys).load("", &[]).expect_err(&keys).to_string();
+        assert!(errors.contains(problem) && !errors.contains("hush"), "{keys}\n{errors}");
+    }
+    let errors = place("").load("", &[("SEAWALL_CLUSTER_URL", "redis://:hush@a"), ("SEAWALL_CLUSTER_SECRET", "hush")]).expect_err("short");
+    assert!(errors.to_string().contains("this secret is too short") && !errors.to_string().contains("hush"), "{errors}");
+}
+
 /// What the manual says a default is, it is: writing it down changes nothing.
 #[test]
 fn documented_defaults_are_the_defaults() {
@@ -622,11 +678,13 @@ fn documented_defaults_are_the_defaults() {
             let Some(default) = key.default() else { continue };
             let header = match section.name {
                 "route" => "[[route]]\npath = \"/a\"\nsource = \"http://127.0.0.1:1\"".to_owned(),
+                "cluster" => "[cluster]\nurl = \"redis://a\"\nmachine = \"m\"\nsecret = \"0123456789abcdef\"".to_owned(),
                 name => format!("[{name}]"),
             };
             let write = |text: String| fs::write(place.0.path().join("seawall.toml"), text).expect("a file");
             write(format!("{source}\n{header}\n"));
-            let plain = if section.name == "route" { place.load("", environment).expect("settings") } else { plain.clone() };
+            let plain =
+                if matches!(section.name, "route" | "cluster") { place.load("", environment).expect("settings") } else { plain.clone() };
             write(format!("{source}\n{header}\n{} = {default}\n", key.name));
             assert_eq!(place.load("", environment).as_ref(), Ok(&plain), "[{}] {} = {default}", section.name, key.name);
         }

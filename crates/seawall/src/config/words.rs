@@ -420,6 +420,8 @@ read_by_text! {
     super::compress::PathPattern: "a path such as \"/account/*\"",
     super::compress::PassedWord: "\"safe\", \"all\" or \"off\"",
     super::headers::FieldName: "a field's name such as \"X-Powered-By\"",
+    super::cluster::ClusterName: "a name such as \"web1\"",
+    super::cluster::TierWord: "\"none\" or \"valkey\"",
     super::traces::Collector: "an address such as \"http://127.0.0.1:4318\", or \"off\"",
     super::traces::CollectorField: "a field such as \"Authorization: Bearer ...\"",
     OriginAddress: "an address such as \"http://127.0.0.1:2368\"",

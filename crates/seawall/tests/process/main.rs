@@ -6,6 +6,7 @@
 
 mod banner;
 mod blog;
+mod cluster;
 mod recognition;
 mod running;
 mod service;

@@ -9,6 +9,7 @@ mod alerts;
 mod auth;
 mod blog;
 mod codings;
+mod cluster;
 mod collapse;
 mod conditional;
 mod direct;

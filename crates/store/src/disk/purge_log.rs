@@ -66,6 +66,9 @@ pub(crate) struct Logged {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
     All,
+    /// Not a purge: what was fetched before may have been purged without our knowledge. Versions that do not know this line take it for a
+    /// damaged one, and purge everything softly.
+    Doubt,
     Site(u16),
     /// A URL or a tag.
     Exact {
@@ -296,6 +299,7 @@ impl Line {
                 };
                 match what {
                     What::All => format!("{generation:x} {hardness} all"),
+                    What::Doubt => format!("{generation:x} {hardness} doubt"),
                     What::Site(site) => format!("{generation:x} {hardness} site {site:x}"),
                     What::Exact { site, name } => format!("{generation:x} {hardness} exact {site:x} {}", spelled(*name)),
                     What::Invalidated { site, name } => format!("{generation:x} {hardness} invalidated {site:x} {}", spelled(*name)),
@@ -325,6 +329,7 @@ impl Line {
         let site = |words: &mut std::str::Split<'_, char>| u16::from_str_radix(words.next()?, 16).ok();
         let what = match kind {
             "all" => What::All,
+            "doubt" => What::Doubt,
             "site" => What::Site(site(&mut words)?),
             "exact" => What::Exact { site: site(&mut words)?, name: named(words.next()?)? },
             "invalidated" => What::Invalidated { site: site(&mut words)?, name: named(words.next()?)? },

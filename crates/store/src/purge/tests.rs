@@ -99,6 +99,32 @@ fn a_fetch_that_began_before_the_purge_is_covered_whenever_it_ends() {
     }
 }
 
+/// What was fetched before is doubted; a purge says more than a doubt, before it or after it.
+#[test]
+fn a_doubt_covers_everything_that_was_fetched_before_it_and_softens_no_purge() {
+    let table = table(8);
+    let before = table.generation();
+    let fetched = |begun| stored(begun, 1, "h/a", &["t"]);
+    let (early, hard, soft) = (fetched(before), stored(before, 1, "h/hard", &[]), stored(before, 1, "h/soft", &[]));
+    table.purge(&url(1, "h/hard"), Hardness::Hard);
+    let doubted = table.doubt();
+    table.purge(&url(1, "h/soft"), Hardness::Soft);
+    assert!(doubted > before);
+    assert_eq!([&early, &hard, &soft].map(|stored| table.verdict(stored)), [Purged::Doubted, Purged::Hard, Purged::Soft]);
+    assert_eq!(table.verdict(&early), Purged::Doubted, "the remembered answer");
+    assert_eq!(table.verdict(&fetched(before)), Purged::Doubted, "it began before, whenever it ends");
+    assert_eq!(table.verdict(&fetched(doubted)), Purged::No);
+    assert!(table.overtook(table.url(1, b"h/a"), before) && !table.overtook(table.url(1, b"h/a"), doubted), "nobody follows an older fetch");
+    assert!(table.is_purged(early.scope(), before) && !table.is_purged(early.scope(), doubted));
+    assert!(table.covering(&early).is_empty(), "no purge covers it, as far as is known");
+    // The next one covers what was fetched since.
+    let later = fetched(table.generation());
+    table.doubt();
+    assert_eq!(table.verdict(&later), Purged::Doubted);
+    table.purge(&PurgeTarget::All, Hardness::Soft);
+    assert_eq!([&early, &hard].map(|stored| table.verdict(stored)), [Purged::Soft, Purged::Hard]);
+}
+
 #[test]
 fn a_soft_purge_does_not_soften_a_hard_one() {
     use Hardness::{Hard, Soft};

@@ -79,13 +79,13 @@ fn looking_finds_what_asking_finds() {
     store.mark_uncacheable(key, 1_000);
     assert_eq!((store.uncacheable_until(key), store.uncacheable_until(other)), (Some(1_000), None));
 
-    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), None);
+    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a"), Moment::default()), None);
     let Joined::Lead(lead) = store.join(key, b"/a") else { panic!("nobody fetches") };
     let Joined::Follow(follow) = store.join(key, b"/a") else { panic!("somebody fetches") };
-    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), Some(FlightView { followers: 1, arriving: false }));
-    assert_eq!(store.flight(key, b"/b", (SITE, b"h/b")), None);
+    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a"), Moment::default()), Some(FlightView { followers: 1, arriving: false }));
+    assert_eq!(store.flight(key, b"/b", (SITE, b"h/b"), Moment::default()), None);
     store.purge(&PurgeTarget::All, Hardness::Soft);
-    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), None, "nobody follows a fetch that began before a purge");
+    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a"), Moment::default()), None, "nobody follows a fetch that began before a purge");
     drop((lead, follow));
 }
 
@@ -418,7 +418,7 @@ mod invalidation {
     #[test]
     fn one_writer_does_not_split_the_crowds_on_other_pages() {
         let store = store(1 << 20);
-        let join = |url: &str| store.join_for(store.hash(url.as_bytes()), url.as_bytes(), (SITE, url.as_bytes()));
+        let join = |url: &str| store.join_for(store.hash(url.as_bytes()), url.as_bytes(), (SITE, url.as_bytes()), Moment::default());
         let (Joined::Lead(other), Joined::Lead(own)) = (join("h/other"), join(PATH)) else { panic!("nobody else leads") };
         invalidate(&store);
         assert!(matches!(join("h/other"), Joined::Follow(_)));
@@ -428,6 +428,19 @@ mod invalidation {
         store.purge(&PurgeTarget::Tag { site: SITE, tag: "t".to_owned() }, Hardness::Hard);
         assert!(matches!(join("h/other"), Joined::Lead(_)), "a purge may cover it: its tags are not known yet");
         drop(lead);
+    }
+
+    #[test]
+    fn nobody_follows_a_fetch_that_is_older_than_they_accept() {
+        let store = store(1 << 20);
+        let join = |now, since| store.join_for(store.hash(PATH.as_bytes()), PATH.as_bytes(), (SITE, PATH.as_bytes()), Moment { now, since });
+        let Joined::Lead(first) = join(1_000, 0) else { panic!("nobody else leads") };
+        assert!(matches!(join(6_000, 0), Joined::Follow(_)) && matches!(join(6_000, 1_000), Joined::Follow(_)));
+        let view = |since| store.flight(store.hash(PATH.as_bytes()), PATH.as_bytes(), (SITE, PATH.as_bytes()), Moment { now: 6_000, since });
+        assert!(view(1_000).is_some() && view(1_001).is_none());
+        let Joined::Lead(second) = join(6_000, 1_001) else { panic!("the first is too old") };
+        assert!(matches!(join(6_000, 0), Joined::Follow(_)), "the newest is followed");
+        drop((first, second));
     }
 
     /// If two of them had one number, a page judged under the first would never be judged under the second.

@@ -98,6 +98,21 @@ fn a_purge_holds_after_a_restart_and_covers_what_it_covered() {
     }
 }
 
+#[test]
+fn a_doubt_holds_after_a_restart() {
+    let (folder, secret) = (Folder::new(), Secret::new());
+    let (table, _) = folder.start(secret);
+    let before = table.generation();
+    let hard = table.purge(&url(1, "h/a/b"), Hardness::Hard);
+    let doubted = table.doubt();
+    drop(table);
+    drop(folder.start(secret));
+    let (table, history) = folder.start(secret);
+    assert_eq!(history, History::Whole);
+    let verdicts = [before, hard, doubted].map(|begun| table.verdict(&stored(begun)));
+    assert_eq!(verdicts, [Purged::Hard, Purged::Doubted, Purged::No]);
+}
+
 /// Responses stored by a process must look older than every purge of the next one.
 #[test]
 fn generations_rise_from_start_to_start() {

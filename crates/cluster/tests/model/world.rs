@@ -1,0 +1,865 @@
+//! The world of the model: machines, servers, an origin and the network between them, in simulated time, by a random schedule.
+//!
+//! What is judged, whenever anything has happened: a page that a machine would show as fresh right now must not be older than a purge that was
+//! said to hold everywhere; and not older than a purge whose entry the server took a lease and a `doubt_hold` ago.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    time::{Duration, Instant},
+};
+
+use admin_api::Spread;
+use cluster::{
+    link::{Appended, Confirmation, Confirmed, Member, Round, Woken},
+    machine::{Act, Machine, Settings, name_of, passed},
+};
+use fastrand::Rng;
+use policy::purge::{Maker, Order, What};
+
+use crate::{
+    server::{Asked, Kept, Plain, Server},
+    site::{Extra, Link, Page, Site},
+};
+
+/// What is taken out of the machines, so that it can be seen that the model finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// Nothing is.
+    Nothing,
+    /// Machines show what they have without a lease.
+    Leases,
+    /// Entries reach who is there, as pub/sub does: some get lost, and nobody looks whether any are missing.
+    Stream,
+    /// A machine that cannot go on from where it was goes on from the end as if nothing had happened.
+    Doubts,
+    /// Fields are those of names, so that the list of machines is lost with each flush without anybody noticing.
+    Lists,
+}
+
+const MS: u64 = 1000;
+const DEADLINE: u64 = 1000 * MS;
+const DISPATCH_MAX: usize = 400_000;
+
+/// What came of a schedule.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome {
+    pub(crate) purges: u64,
+    pub(crate) everywhere: u64,
+    pub(crate) not_everywhere: u64,
+    pub(crate) shown: u64,
+    pub(crate) leased: u64,
+    pub(crate) in_doubt: u64,
+    pub(crate) faults: u64,
+    /// Pages that were left out of the judgement: shown in doubt by a machine of which the server has lost every trace.
+    pub(crate) unknown: u64,
+    pub(crate) violation: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Round(Asked),
+    Append(Vec<Plain>),
+    Confirm(String, Confirmed),
+    Remove(String, Option<Member>),
+}
+
+#[derive(Debug)]
+enum Reply {
+    Round(Box<Round>),
+    Appended(Appended),
+    Done,
+    Refused,
+}
+
+#[derive(Debug)]
+enum Event {
+    /// The machine's turn.
+    Turn { site: usize, process: u32 },
+    Connected { site: usize, connection: u64 },
+    Arrives { site: usize, server: usize, connection: u64, number: u64, op: Op },
+    Replies { site: usize, connection: u64, number: u64, reply: Reply },
+    TooLate { site: usize, connection: u64, number: u64 },
+    Wakes { site: usize, process: u32, woken: Woken },
+    Fetched { site: usize, process: u32, page: Page, version: u64, begun: u64, asked: Instant },
+    Visit,
+    Fault,
+}
+
+struct Due {
+    at: u64,
+    sequence: u64,
+    event: Event,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.sequence) == (other.at, other.sequence)
+    }
+}
+impl Eq for Due {}
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+/// A purge whose entry was taken by the server.
+struct Taken {
+    version: u64,
+    at: u64,
+}
+
+pub(crate) struct World {
+    rng: Rng,
+    base: Instant,
+    now: u64,
+    sequence: u64,
+    queue: BinaryHeap<Reverse<Due>>,
+    sites: Vec<Site>,
+    servers: Vec<Server>,
+    dumps: Vec<Kept>,
+    /// The version of each page at the origin.
+    origin: Vec<u64>,
+    /// What must at least be shown, as it was said to hold everywhere.
+    everywhere: Vec<u64>,
+    taken: Vec<Vec<Taken>>,
+    replicas: u32,
+    keep: usize,
+    entries_max: usize,
+    broken: Broken,
+    faults_end: u64,
+    end: u64,
+    number: u64,
+    outcome: Outcome,
+    trace: Option<Vec<String>>,
+    last_run: BTreeMap<usize, String>,
+}
+
+/// Runs one schedule.
+pub(crate) fn run(seed: u64, broken: Broken, is_traced: bool) -> (Outcome, Vec<String>) {
+    let mut world = World::new(seed, broken, is_traced);
+    world.go();
+    (world.outcome, world.trace.unwrap_or_default())
+}
+
+impl World {
+    fn new(seed: u64, broken: Broken, is_traced: bool) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let lease = Duration::from_millis([500, 2000, 2000, 5000][rng.usize(..4)]);
+        let hold = Duration::from_millis([0, 500, 5000, 5000][rng.usize(..4)]);
+        let count = 2 + rng.usize(..2);
+        let mut sites: Vec<Site> = (0..count)
+            .map(|number| {
+                // Clocks differ by one per cent at most, and begin anywhere.
+                let (rate, ahead) = (rng.i64(-4900..4900), Duration::from_millis(rng.u64(..10_000_000)));
+                let lease = if rng.u8(..8) == 0 { lease / 2 } else { lease };
+                Site::new(format!("web{number}"), lease, hold, rate, ahead)
+            })
+            .collect();
+        if rng.u8(..8) == 0 {
+            let twin = Site::new("web0".to_owned(), lease, hold, rng.i64(-4900..4900), Duration::ZERO);
+            sites.push(twin);
+        }
+        let pages = 3;
+        let server = Server::new(&mut rng);
+        let faults_end = (10 + rng.u64(..40)) * 1000 * MS;
+        Self {
+            // Early enough that a clock may run behind.
+            base: Instant::now() + Duration::from_secs(1000),
+            now: 0,
+            sequence: 0,
+            queue: BinaryHeap::new(),
+            sites,
+            servers: vec![server],
+            dumps: vec![Kept::default()],
+            origin: vec![1; pages],
+            everywhere: vec![0; pages],
+            taken: (0..pages).map(|_| Vec::new()).collect(),
+            replicas: u32::from(rng.u8(..3) == 0),
+            keep: [4, 16, 1000][rng.usize(..3)],
+            entries_max: [1, 3, 128][rng.usize(..3)],
+            broken,
+            faults_end,
+            end: faults_end + 25_000 * MS,
+            number: 0,
+            outcome: Outcome::default(),
+            trace: is_traced.then(Vec::new),
+            last_run: BTreeMap::new(),
+            rng,
+        }
+    }
+
+    fn note(&mut self, what: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{:>10.3} ms  {}", self.now as f64 / 1000.0, what()));
+        }
+    }
+
+    /// Returns a machine's own time.
+    fn local(&self, site: usize) -> Instant {
+        let site = &self.sites[site];
+        let drifted = self.now.saturating_add_signed(self.now as i64 / 1_000_000 * site.rate + self.now as i64 % 1_000_000 * site.rate / 1_000_000);
+        self.base + site.ahead + Duration::from_micros(drifted)
+    }
+
+    /// Returns when it is that time on a machine's clock, or a little later.
+    fn real(&self, site: usize, at: Instant) -> u64 {
+        let now = self.local(site);
+        let left = at.saturating_duration_since(now).as_micros() as u64;
+        self.now + left + left / 100 + 1
+    }
+
+    fn at(&mut self, at: u64, event: Event) {
+        self.sequence += 1;
+        self.queue.push(Reverse(Due { at, sequence: self.sequence, event }));
+    }
+
+    fn after(&mut self, delay: u64, event: Event) {
+        self.at(self.now + delay, event);
+    }
+
+    fn go(&mut self) {
+        for site in 0..self.sites.len() {
+            self.start(site);
+        }
+        self.after(0, Event::Visit);
+        self.after(2000 * MS, Event::Fault);
+        let mut dispatched = 0;
+        while let Some(Reverse(due)) = self.queue.pop() {
+            if due.at > self.end || self.outcome.violation.is_some() {
+                break;
+            }
+            dispatched += 1;
+            assert!(dispatched < DISPATCH_MAX, "the world turns without end");
+            self.now = due.at;
+            self.dispatch(due.event);
+            self.judge();
+        }
+        if self.outcome.violation.is_none() {
+            self.judge_the_end();
+        }
+    }
+
+    fn start(&mut self, site: usize) {
+        let now = self.local(site);
+        let session = format!("{:016x}", self.rng.u64(..));
+        let position = self.sites[site].disk();
+        self.note(|| format!("web {site} starts as {session} from {position:?}"));
+        let it = &mut self.sites[site];
+        it.process += 1;
+        let settings = Settings {
+            name: it.name.clone(),
+            session,
+            version: "1".to_owned(),
+            lease: it.lease,
+            doubt_hold: it.hold,
+            position,
+        };
+        it.machine = Some(Machine::new(settings, now));
+        self.turn_at(site, self.now);
+    }
+
+    fn turn_at(&mut self, site: usize, at: u64) {
+        if at < self.sites[site].timer {
+            self.sites[site].timer = at;
+            let process = self.sites[site].process;
+            self.at(at, Event::Turn { site, process });
+        }
+    }
+
+    fn dispatch(&mut self, event: Event) {
+        let frozen = |site: usize| self.sites[site].frozen_until;
+        let until = match &event {
+            Event::Turn { site, .. }
+            | Event::Connected { site, .. }
+            | Event::Replies { site, .. }
+            | Event::TooLate { site, .. }
+            | Event::Wakes { site, .. }
+            | Event::Fetched { site, .. } => frozen(*site),
+            Event::Arrives { .. } | Event::Visit | Event::Fault => 0,
+        };
+        if until > self.now {
+            return self.at(until, event);
+        }
+        match event {
+            Event::Turn { site, process } => {
+                if self.sites[site].process == process {
+                    self.sites[site].timer = u64::MAX;
+                    self.turn(site);
+                }
+            }
+            Event::Connected { site, connection } => self.connected(site, connection),
+            Event::Arrives { site, server, connection, number, op } => self.arrives(site, server, connection, number, op),
+            Event::Replies { site, connection, number, reply } => self.replies(site, connection, number, reply),
+            Event::TooLate { site, connection, number } => {
+                let it = &self.sites[site];
+                if it.connection == connection && matches!(it.link, Link::Up { in_flight: Some(on_its_way) } if on_its_way == number) {
+                    self.lose(site, "the server did not answer");
+                }
+            }
+            Event::Wakes { site, process, woken } => {
+                let now = self.local(site);
+                if self.sites[site].process == process
+                    && let Some(machine) = &mut self.sites[site].machine
+                {
+                    let acts = machine.woken(&woken, now);
+                    self.perform(site, acts);
+                    self.turn(site);
+                }
+            }
+            Event::Fetched { site, process, page, version, begun, asked } => {
+                let it = &mut self.sites[site];
+                if it.process == process && it.machine.is_some() {
+                    it.store(page, version, begun, asked);
+                }
+            }
+            Event::Visit => self.visit(),
+            Event::Fault => self.fault(),
+        }
+    }
+
+    /// A visitor asks a machine for a page: what is not fresh is asked of the origin, if that can be reached.
+    fn visit(&mut self) {
+        let next = self.rng.u64(1..60) * MS;
+        self.after(next, Event::Visit);
+        let (site, page) = (self.rng.usize(..self.sites.len()), self.rng.usize(..self.origin.len()));
+        let now = self.local(site);
+        let it = &self.sites[site];
+        if it.machine.is_none() || it.frozen_until > self.now || it.origin_cut {
+            return;
+        }
+        let is_leased = it.is_leased(now) || self.broken == Broken::Leases;
+        if it.shows(page, is_leased, now).is_some() {
+            self.outcome.shown += 1;
+            if is_leased {
+                self.outcome.leased += 1;
+            } else {
+                self.outcome.in_doubt += 1;
+            }
+            return;
+        }
+        // The origin reads what it answers at once; the answer takes its time.
+        let (begun, version, process) = (it.generation(), self.origin[page], it.process);
+        let delay = if self.rng.u8(..10) == 0 { self.rng.u64(..1500) } else { self.rng.u64(..30) } * MS;
+        self.after(delay, Event::Fetched { site, process, page, version, begun, asked: now });
+    }
+
+    fn turn(&mut self, site: usize) {
+        let now = self.local(site);
+        let Some(machine) = &mut self.sites[site].machine else { return };
+        let acts = machine.time(now);
+        self.perform(site, acts);
+        match self.sites[site].link {
+            Link::Down => {
+                self.sites[site].link = Link::Connecting;
+                self.sites[site].connection += 1;
+                let connection = self.sites[site].connection;
+                let delay = self.rng.u64(20..500) * MS;
+                self.after(delay, Event::Connected { site, connection });
+            }
+            Link::Connecting | Link::Up { in_flight: Some(_) } => {}
+            Link::Up { in_flight: None } => self.send_next(site),
+        }
+        let it = &self.sites[site];
+        let Some(machine) = &it.machine else { return };
+        let is_idle = matches!(it.link, Link::Up { in_flight: None });
+        let work = is_idle.then(|| machine.batch_at().map_or(machine.round_at(), |at| at.min(machine.round_at())));
+        if let Some(at) = [work, machine.time_at(now)].into_iter().flatten().min() {
+            let at = self.real(site, at);
+            self.turn_at(site, at);
+        }
+    }
+
+    fn send_next(&mut self, site: usize) {
+        let now = self.local(site);
+        let entries_max = self.entries_max;
+        let it = &mut self.sites[site];
+        let Some(machine) = &mut it.machine else { return };
+        let field = machine.field().to_owned();
+        let op = if let Some(extra) = it.extras.pop_front() {
+            Some(match extra {
+                Extra::Confirm(confirmed) => Op::Confirm(field, confirmed),
+                Extra::Remove(field, member) => Op::Remove(field, Some(member)),
+            })
+        } else if machine.round_at() <= now {
+            let member = machine.ask(now);
+            let position = machine.position().cloned();
+            Some(Op::Round(Asked { field, member, position, entries_max, sent: now }))
+        } else {
+            machine.batch(now).map(|batch| Op::Append(batch.into_iter().map(|unsent| (unsent.made, unsent.order)).collect()))
+        };
+        let Some(op) = op else { return };
+        self.number += 1;
+        let number = self.number;
+        it.link = Link::Up { in_flight: Some(number) };
+        let (connection, server) = (it.connection, it.server);
+        let deadline = self.real(site, now + Duration::from_micros(DEADLINE));
+        self.at(deadline, Event::TooLate { site, connection, number });
+        if self.sites[site].requests_cut {
+            // It may come through later: what was written is sent again until the system gives up.
+            if self.rng.u8(..3) > 0 {
+                return;
+            }
+            let delay = self.rng.u64(500..6000) * MS;
+            return self.after(delay, Event::Arrives { site, server, connection, number, op });
+        }
+        let delay = self.delay();
+        self.after(delay, Event::Arrives { site, server, connection, number, op });
+    }
+
+    /// Returns how long something travels: mostly shortly.
+    fn delay(&mut self) -> u64 {
+        match self.rng.u8(..30) {
+            0 => self.rng.u64(100..2500) * MS,
+            1..4 => self.rng.u64(1..100) * MS,
+            _ => self.rng.u64(100..1000),
+        }
+    }
+
+    fn connected(&mut self, site: usize, connection: u64) {
+        let now = self.local(site);
+        let it = &self.sites[site];
+        if it.connection != connection || it.machine.is_none() {
+            return;
+        }
+        // It asks where the primary is. Some hear of a new one late.
+        let newest = self.servers.len() - 1;
+        let server = if it.server == newest || self.rng.u8(..3) > 0 { newest } else { it.server };
+        let it = &mut self.sites[site];
+        it.server = server;
+        if it.requests_cut || it.replies_cut || !self.servers[server].is_up {
+            it.link = Link::Down;
+            let acts = it.machine.as_mut().map(|machine| machine.failed("the server cannot be reached", now)).unwrap_or_default();
+            self.perform(site, acts);
+            let retry = self.now + 100 * MS;
+            return self.turn_at(site, retry);
+        }
+        it.link = Link::Up { in_flight: None };
+        if let Some(machine) = &mut it.machine {
+            machine.connected(now);
+        }
+        self.turn(site);
+    }
+
+    /// The connection is given up.
+    fn lose(&mut self, site: usize, why: &str) {
+        let now = self.local(site);
+        let it = &mut self.sites[site];
+        it.link = Link::Down;
+        it.connection += 1;
+        it.extras.clear();
+        if let Some(machine) = &mut it.machine {
+            let acts = machine.failed(why, now);
+            self.perform(site, acts);
+            self.turn(site);
+        }
+    }
+
+    /// The server executes something, although its connection may be gone on the other side.
+    fn arrives(&mut self, site: usize, at: usize, connection: u64, number: u64, op: Op) {
+        let now_ms = self.now / MS;
+        let (replicas, keep) = (self.replicas, self.keep);
+        let server = &mut self.servers[at];
+        if !server.is_up {
+            return;
+        }
+        let is_full = self.rng.u8(..200) == 0;
+        let reply = match op {
+            _ if is_full => Reply::Refused,
+            Op::Round(ask) => {
+                let begins = server.kept.born.is_none();
+                let mut round = server.round(&ask, now_ms, replicas, &mut self.rng);
+                if self.broken == Broken::Stream {
+                    self.lossy(&ask, &mut round);
+                } else if self.broken == Broken::Lists {
+                    round.born.clear();
+                }
+                let current = at == self.servers.len() - 1;
+                if begins && current {
+                    self.sites.iter_mut().for_each(|site| site.is_known = false);
+                }
+                let field = self.sites[site].machine.as_ref().map(Machine::field);
+                if current && field == Some(ask.field.as_str()) {
+                    self.sites[site].is_known = true;
+                }
+                self.note(|| format!("server {at}: round of {} from {:?}: continuous {}, {} entries, end {}, replicated {}", ask.field, ask.position.map(|p| p.id.to_string()), round.continuous, round.entries.len(), round.end.id, round.replicated));
+                Reply::Round(Box::new(round))
+            }
+            Op::Append(orders) => match server.append(&orders, keep, now_ms, replicas, &mut self.rng) {
+                Some(mut appended) => {
+                    if self.broken == Broken::Lists {
+                        appended.born.clear();
+                    }
+                    if appended.replicated && at == self.servers.len() - 1 {
+                        for (made, order) in &orders {
+                            self.taken(&made.session, made.number, order);
+                        }
+                    }
+                    self.note(|| format!("server {at}: {} appends {:?}: ids {:?}, members {:?}, replicated {}", site, orders.iter().map(|(made, _)| made.number).collect::<Vec<_>>(), appended.ids.iter().map(ToString::to_string).collect::<Vec<_>>(), appended.members.keys().collect::<Vec<_>>(), appended.replicated));
+                    self.wake_all(at, &Woken { entries: true, confirmations: Vec::new() });
+                    Reply::Appended(appended)
+                }
+                None => Reply::Refused,
+            },
+            Op::Confirm(field, confirmed) => {
+                self.wake_all(at, &Woken { entries: false, confirmations: vec![Confirmation { field, confirmed }] });
+                Reply::Done
+            }
+            Op::Remove(field, member) => {
+                let members = &mut server.kept.members;
+                if member.as_ref().is_none_or(|member| members.get(&field) == Some(member)) && members.remove(&field).is_some() {
+                    self.note(|| format!("server {at}: removed {field}"));
+                    for it in &mut self.sites {
+                        if it.machine.as_ref().is_some_and(|machine| machine.field() == field) {
+                            it.is_known = false;
+                        }
+                    }
+                }
+                Reply::Done
+            }
+        };
+        if self.sites[site].replies_cut {
+            return;
+        }
+        let delay = self.delay();
+        self.after(delay, Event::Replies { site, connection, number, reply });
+    }
+
+    /// What pub/sub would bring: only what came while one was listening, and nobody notices what is missing.
+    fn lossy(&mut self, ask: &Asked, round: &mut Round) {
+        if !round.continuous && ask.position.is_some() {
+            round.continuous = true;
+            round.entries.clear();
+        }
+        let mut kept = Vec::new();
+        for entry in round.entries.drain(..) {
+            if self.rng.u8(..4) > 0 {
+                kept.push(entry);
+            }
+        }
+        // Whoever misses something is at the end all the same.
+        if kept.last().is_none_or(|last| last.id != round.end.id) {
+            kept.push(cluster::stream::Entry { said: cluster::stream::Said::Begun, ..round.end.clone() });
+        }
+        round.entries = kept;
+    }
+
+    /// Notes the purges of this process whose entry is in the stream: from here on, others must hear of them in time.
+    fn taken(&mut self, session: &str, number: u64, order: &Order) {
+        let _ = (session, number);
+        let pages: Vec<Page> = crate::site::covered(order).into_iter().flat_map(|page| page.map_or(0..self.origin.len(), |page| page..page + 1)).collect();
+        // The text of the order has the version that the origin had then.
+        let version = |page: Page| order.what.iter().find_map(|what| match what {
+            What::Tag(tag) => tag.strip_prefix(&format!("version-{page}-")).and_then(|version| version.parse().ok()),
+            _ => None,
+        });
+        for page in pages {
+            if let Some(version) = version(page) {
+                self.taken[page].push(Taken { version, at: self.now });
+            }
+        }
+    }
+
+    fn wake_all(&mut self, at: usize, woken: &Woken) {
+        for site in 0..self.sites.len() {
+            let it = &self.sites[site];
+            let (process, is_here) = (it.process, it.server == at && it.machine.is_some() && !it.replies_cut);
+            // It only makes things quicker, so it may get lost.
+            if is_here && self.rng.u8(..8) > 0 {
+                let delay = self.delay();
+                self.after(delay, Event::Wakes { site, process, woken: woken.clone() });
+            }
+        }
+    }
+
+    fn replies(&mut self, site: usize, connection: u64, number: u64, reply: Reply) {
+        let now = self.local(site);
+        let it = &mut self.sites[site];
+        if it.connection != connection || !matches!(it.link, Link::Up { in_flight: Some(on_its_way) } if on_its_way == number) {
+            return;
+        }
+        it.link = Link::Up { in_flight: None };
+        let Some(machine) = &mut it.machine else { return };
+        let acts = match reply {
+            Reply::Round(round) => machine.round(*round, now),
+            Reply::Appended(appended) => machine.appended(&Appended { replied: now, ..appended }, now),
+            Reply::Done => Vec::new(),
+            Reply::Refused => machine.failed("the server is full", now),
+        };
+        self.perform(site, acts);
+        self.turn(site);
+    }
+
+    fn perform(&mut self, site: usize, acts: Vec<Act>) {
+        let pages = self.origin.len();
+        for act in acts {
+            self.note(|| format!("web {site}: {act:?}"));
+            let it = &mut self.sites[site];
+            match act {
+                Act::Apply(order) => it.apply(&order, pages),
+                Act::Doubt(_) => {
+                    if self.broken != Broken::Doubts {
+                        it.doubt();
+                    }
+                }
+                Act::Lease(until) => it.fence = it.fence.max(Some(until)),
+                Act::GiveUp => it.fence = None,
+                Act::Keep(position) => {
+                    // It is written now and then.
+                    if self.rng.u8(..3) == 0 {
+                        it.keep(&position);
+                    }
+                }
+                Act::Confirm(confirmed) => it.extras.push_back(Extra::Confirm(confirmed)),
+                Act::Remove { field, member } => it.extras.push_back(Extra::Remove(field, member)),
+                Act::Tell(ticket, spread) => {
+                    let wanted = it.tickets.remove(&ticket);
+                    self.told(wanted, &spread);
+                }
+                Act::Warn(_) => {}
+            }
+        }
+    }
+
+    fn told(&mut self, wanted: Option<BTreeMap<Page, u64>>, spread: &Spread) {
+        let Some(wanted) = wanted else { return };
+        if spread.everywhere {
+            self.outcome.everywhere += 1;
+            for (page, version) in wanted {
+                self.everywhere[page] = self.everywhere[page].max(version);
+            }
+        } else {
+            assert!(spread.why.is_some(), "whoever is not told that it holds everywhere is told why");
+            self.outcome.not_everywhere += 1;
+        }
+    }
+
+    /// Something changes at the origin, and a machine is told to purge it.
+    fn purge(&mut self) {
+        let site = self.rng.usize(..self.sites.len());
+        let now = self.local(site);
+        if self.sites[site].machine.is_none() || self.sites[site].frozen_until > self.now {
+            return;
+        }
+        let pages: Vec<Page> = match self.rng.u8(..5) {
+            0 => (0..self.origin.len()).collect(),
+            _ => vec![self.rng.usize(..self.origin.len())],
+        };
+        let mut what = Vec::new();
+        let mut wanted = BTreeMap::new();
+        for page in pages {
+            self.origin[page] += 1;
+            wanted.insert(page, self.origin[page]);
+            what.extend([What::Tag(format!("page-{page}")), What::Tag(format!("version-{page}-{}", self.origin[page]))]);
+        }
+        let by = if self.rng.bool() { Maker::Operator } else { Maker::Write };
+        let order = Order::for_site("blog", what, self.rng.bool(), by);
+        self.outcome.purges += 1;
+        self.note(|| format!("web {site}: is told to purge {wanted:?} by {by:?}"));
+        let count = self.origin.len();
+        let it = &mut self.sites[site];
+        let carried_out = Order { what: wanted.keys().map(|page| What::Tag(format!("page-{page}"))).collect(), ..order.clone() };
+        it.apply(&carried_out, count);
+        let Some(machine) = &mut it.machine else { return };
+        let (ticket, acts) = machine.purge(order, now);
+        it.tickets.insert(ticket, wanted);
+        self.perform(site, acts);
+        self.turn(site);
+    }
+
+    fn fault(&mut self) {
+        let is_over = self.now >= self.faults_end;
+        let pause = if self.rng.u8(..4) == 0 { self.rng.u64(1..20) } else { self.rng.u64(20..1200) } * MS;
+        if is_over {
+            self.note(|| "everything is mended".to_owned());
+            return self.mend();
+        }
+        self.after(pause, Event::Fault);
+        if self.rng.u8(..5) < 3 {
+            return self.purge();
+        }
+        self.outcome.faults += 1;
+        let site = self.rng.usize(..self.sites.len());
+        let newest = self.servers.len() - 1;
+        let kind = self.rng.u8(..24);
+        self.note(|| format!("fault {kind} at web {site}"));
+        let it = &mut self.sites[site];
+        match kind {
+            0 | 1 if it.machine.is_some() => {
+                let keeps_disk = self.rng.u8(..3) > 0;
+                it.crash(keeps_disk);
+            }
+            2 if it.machine.is_some() => self.stop(site),
+            0..=4 if it.machine.is_none() => self.start(site),
+            3 | 4 => {
+                // A restart within moments.
+                let keeps_disk = self.rng.bool();
+                it.crash(keeps_disk);
+                self.start(site);
+            }
+            5 => it.requests_cut = true,
+            6 => it.replies_cut = true,
+            7 => (it.requests_cut, it.replies_cut) = (true, true),
+            8..=11 => self.sites.iter_mut().for_each(|it| (it.requests_cut, it.replies_cut) = (false, false)),
+            12 => it.origin_cut = !it.origin_cut,
+            13 | 14 => it.frozen_until = self.now + self.rng.u64(10..8000) * MS,
+            15 => self.servers[newest].flush(),
+            16 => {
+                let dump = self.dumps[self.rng.usize(..self.dumps.len())].clone();
+                self.restart(newest, dump);
+            }
+            17 => {
+                let kept = self.servers[newest].kept.clone();
+                self.restart(newest, kept);
+            }
+            18 => self.servers[newest].is_up = false,
+            19 => self.servers[newest].is_up = true,
+            20 => self.dumps.push(self.servers[newest].kept.clone()),
+            21 => self.servers[newest].wall = self.rng.i64(-3_600_000..3_600_000),
+            22 => self.fail_over(),
+            _ => self.servers[newest].has_replica = self.rng.bool(),
+        }
+    }
+
+    /// The server starts anew with what is kept. Whoever is connected hears nothing more of it.
+    fn restart(&mut self, server: usize, kept: Kept) {
+        self.servers[server].restart(kept, &mut self.rng);
+        self.members_may_be_lost(server);
+        for site in 0..self.sites.len() {
+            if self.sites[site].server == server && self.sites[site].machine.is_some() && matches!(self.sites[site].link, Link::Up { .. }) && self.sites[site].frozen_until <= self.now {
+                self.lose(site, "the server has gone");
+            }
+        }
+    }
+
+    /// The replica becomes the primary. The old one may go on for a while, for those who have not heard of it.
+    fn fail_over(&mut self) {
+        let newest = self.servers.len() - 1;
+        let goes_on = self.replicas == 1 && self.rng.bool();
+        let old = &mut self.servers[newest];
+        old.has_replica = false;
+        old.is_up &= goes_on;
+        let mut server = Server::new(&mut self.rng);
+        server.kept = self.servers[newest].replica.clone();
+        server.replica = server.kept.clone();
+        server.has_replica = self.rng.u8(..4) > 0;
+        self.servers.push(server);
+        self.members_may_be_lost(newest + 1);
+    }
+
+    /// Machines that the list lacks now are unknown to whoever starts later.
+    fn members_may_be_lost(&mut self, server: usize) {
+        let kept = &self.servers[server].kept;
+        for it in &mut self.sites {
+            it.is_known &= it.machine.as_ref().is_some_and(|machine| kept.members.contains_key(machine.field()));
+        }
+    }
+
+    fn stop(&mut self, site: usize) {
+        let now = self.local(site);
+        let it = &mut self.sites[site];
+        let Some(machine) = &mut it.machine else { return };
+        let field = machine.field().to_owned();
+        let acts = machine.stop(now);
+        let (server, connection) = (it.server, it.connection);
+        self.perform(site, acts);
+        self.number += 1;
+        let number = self.number;
+        let delay = self.delay();
+        if !self.sites[site].requests_cut {
+            self.after(delay, Event::Arrives { site, server, connection, number, op: Op::Remove(field, None) });
+        }
+        self.sites[site].crash(true);
+    }
+
+    /// Ends all faults: after a while, everything must be as at the beginning.
+    fn mend(&mut self) {
+        let newest = self.servers.len() - 1;
+        self.servers[newest].is_up = true;
+        self.servers[newest].has_replica = true;
+        for site in 0..self.sites.len() {
+            let it = &mut self.sites[site];
+            (it.requests_cut, it.replies_cut, it.origin_cut) = (false, false, false);
+            it.frozen_until = it.frozen_until.min(self.now);
+            if it.machine.is_none() {
+                self.start(site);
+            }
+        }
+        // Those on an old server hear at last that there is another one.
+        for server in 0..newest {
+            self.servers[server].is_up = false;
+        }
+    }
+
+    fn violation(&mut self, what: String) {
+        let when = self.now;
+        self.note(|| what.clone());
+        self.outcome.violation.get_or_insert_with(|| format!("at {} ms: {what}", when / MS));
+    }
+
+    fn judge(&mut self) {
+        for site in 0..self.sites.len() {
+            let it = &self.sites[site];
+            if it.machine.is_none() || it.frozen_until > self.now {
+                continue;
+            }
+            let now = self.local(site);
+            let is_leased = it.is_leased(now) || self.broken == Broken::Leases;
+            for page in 0..self.origin.len() {
+                let it = &self.sites[site];
+                let Some(version) = it.shows(page, is_leased, now) else { continue };
+                if version < self.everywhere[page] {
+                    if !is_leased && !it.is_known {
+                        self.outcome.unknown += 1;
+                        continue;
+                    }
+                    let wanted = self.everywhere[page];
+                    return self.violation(format!(
+                        "web {site} shows version {version} of page {page} ({}), although {wanted} was said to hold everywhere",
+                        if is_leased { "leased" } else { "in doubt" }
+                    ));
+                }
+                let longest = (passed(it.lease) + passed(it.hold)).as_micros() as u64;
+                let late = self.taken[page].iter().find(|taken| taken.version > version && self.now > taken.at + longest);
+                if let Some(late) = late {
+                    let what = format!("web {site} shows version {version} of page {page}, although the server took {} {} ms ago", late.version, (self.now - late.at) / MS);
+                    return self.violation(what);
+                }
+            }
+        }
+    }
+
+    /// After all faults have ended, whoever may has a lease, and nothing is pending.
+    fn judge_the_end(&mut self) {
+        let names: Vec<String> = self.sites.iter().map(|site| site.name.clone()).collect();
+        for site in 0..self.sites.len() {
+            let now = self.local(site);
+            let has_twin = names.iter().filter(|name| **name == self.sites[site].name).count() > 1;
+            let it = &self.sites[site];
+            let Some(machine) = &it.machine else { continue };
+            // A round may be on its way for as long as the deadline, so a lease may just have ended.
+            let was_leased = it.fence.is_some_and(|until| now < until + Duration::from_secs(3));
+            if !was_leased && !has_twin {
+                let why = machine.why().to_owned();
+                return self.violation(format!("web {site} has no lease although nothing is broken any more: {why}"));
+            }
+            if machine.pending() > 0 {
+                let pending = machine.pending();
+                return self.violation(format!("web {site} still has {pending} purges that are not known to hold everywhere"));
+            }
+        }
+        let leased: Vec<&str> = (0..self.sites.len()).filter(|site| self.sites[*site].is_leased(self.local(*site))).map(|site| name_of(&self.sites[site].name)).collect();
+        let mut once = leased.clone();
+        once.sort_unstable();
+        once.dedup();
+        if once.len() < leased.len() {
+            self.violation("two machines of one name have a lease at the end".to_owned());
+        }
+    }
+}

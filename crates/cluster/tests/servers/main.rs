@@ -1,0 +1,65 @@
+//! The link and the shelf before real servers: each test runs with Valkey and with Redis, as far as they are installed (`make cluster`).
+
+mod found;
+mod hostile;
+mod rounds;
+mod shelf;
+mod waiting;
+
+use std::time::Duration;
+
+use cluster::{
+    link::{Address, Append, Ask, Engine, EngineOptions, Link, Member, Round, Secret},
+    stream::{EntryId, Made, Position},
+};
+use policy::purge::{Order, What};
+use testkit::Valkey;
+
+/// How long a round trip may take in tests that are not about that: a machine that compiles beside is no failure.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// The options of one cluster at one address.
+fn options(url: &str) -> EngineOptions {
+    EngineOptions {
+        address: Address::read(&[url]).expect("an address"),
+        cluster: "seawall".to_owned(),
+        secret: Secret::new("a secret of the tests").expect("a secret"),
+        replicas: 0,
+        deadline: DEADLINE,
+        authorities: None,
+    }
+}
+
+fn engine(server: &Valkey) -> Engine {
+    Engine::new(options(&server.url())).expect("an engine")
+}
+
+/// A cluster of the same name, whose secret is another one.
+fn engine_of_others(server: &Valkey) -> Engine {
+    let secret = Secret::new("another secret of the tests").expect("a secret");
+    Engine::new(EngineOptions { secret, ..options(&server.url()) }).expect("an engine")
+}
+
+fn member(session: &str, beat: u64) -> Member {
+    Member { session: session.to_owned(), beat, confirmed: EntryId::default(), lease_ms: 2000, version: "0.1.0".to_owned(), leased: true }
+}
+
+/// An order, sealed as the entry of a session.
+fn entry(engine: &Engine, session: &str, number: u64) -> Append {
+    engine.seals().purge(Made { session: session.to_owned(), number }, &order(number)).expect("short")
+}
+
+fn order(number: u64) -> Order {
+    Order::by_operator(What::Tag(format!("post-{number}")), true)
+}
+
+/// A round of machine `a`.
+async fn round(link: &Link, position: Option<&Position>) -> Round {
+    link.round(Ask { name: "a", member: &member("5e55", 1), position, entries_max: 100 }).await.expect("a round")
+}
+
+/// The position at the end of what a round has found.
+fn at_end_of(round: &Round) -> Position {
+    let last = round.entries.last().unwrap_or(&round.end);
+    Position { run: round.run.clone(), id: last.id, made: last.made.clone() }
+}
