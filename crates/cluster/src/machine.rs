@@ -176,6 +176,12 @@ impl Machine {
         &self.field
     }
 
+    /// Returns the session of this machine's process.
+    #[must_use]
+    pub fn session(&self) -> &str {
+        &self.settings.session
+    }
+
     /// Returns when the next round is due.
     #[must_use]
     pub fn round_at(&self) -> Instant {
@@ -246,7 +252,9 @@ impl Machine {
     fn begin_anew(&mut self, round: &Round, acts: &mut Vec<Act>) -> bool {
         let why = match &self.position {
             None => "it is not known which purges were carried out on what is stored".to_owned(),
-            Some(position) if position.run != round.run => "the server was started anew or is another one, and may have lost purges".to_owned(),
+            Some(position) if position.run != round.run => {
+                "the server was started anew or is another one, and may have lost purges".to_owned()
+            }
             Some(position) => format!("the stream of purges has no entry {} any more, so purges may be missing", position.id),
         };
         if self.position.is_some() {
@@ -272,7 +280,10 @@ impl Machine {
                 if self.refusal_told.is_none_or(|told| now >= told + REFUSALS_EVERY) {
                     self.refusal_told = Some(now);
                     let count = self.counts.refused;
-                    acts.push(Act::Warn(format!("entry {} of the stream of purges was left out ({count} since the start): {why}", entry.id)));
+                    acts.push(Act::Warn(format!(
+                        "entry {} of the stream of purges was left out ({count} since the start): {why}",
+                        entry.id
+                    )));
                 }
             }
             Said::Purge(_) if self.is_own(entry) || !self.seen.is_new(entry.made.as_ref()) => {}
@@ -336,7 +347,9 @@ impl Machine {
             } else if is_leased {
                 // It came later, or woke up later: it is the one without a lease.
             } else if !other.has_risen {
-                why.get_or_insert_with(|| format!("the process before this one, also named {}, may still have its lease", self.settings.name));
+                why.get_or_insert_with(|| {
+                    format!("the process before this one, also named {}, may still have its lease", self.settings.name)
+                });
             } else if other.member.leased || other.member.session < self.settings.session {
                 self.name_is_taken = true;
                 why = Some(format!("another machine is named {}, too: give each its own name", self.settings.name));

@@ -27,10 +27,10 @@ use tokio::{
 
 use crate::{
     Local, Options,
-    link::{Append, Ask, ENTRIES_AT_ONCE_MAX, Engine, Link, LinkError},
+    link::{Append, Ask, Confirmation, ENTRIES_AT_ONCE_MAX, Engine, Link, LinkError},
     machine::{Act, Machine, Settings, Ticket, Unsent},
     shelf::Shelf,
-    stream::Position,
+    stream::{EntryId, Position},
 };
 
 /// The first pause before connecting again, and the longest one.
@@ -154,7 +154,9 @@ impl Running {
             self.shared.clock.notify_one();
             self.shared.rounded.notify_one();
             if self.ended.lock().recv_timeout(STOP_MAX).is_err() {
-                tracing::warn!("the cluster was left without a word, because its server does not answer; purges may take a lease longer once");
+                tracing::warn!(
+                    "the cluster was left without a word, because its server does not answer; purges may take a lease longer once"
+                );
             }
         }
     }
@@ -348,7 +350,7 @@ impl Shared {
             let on_the_link = match act {
                 Act::Confirm(confirmed) => {
                     let field = self.machine.lock().field().to_owned();
-                    link.confirm(&field, &confirmed).await
+                    link.confirm(&Confirmation { field, confirmed }).await
                 }
                 Act::Remove { field, member } => link.remove_member_if_unchanged(&field, &member).await.map(drop),
                 act => {
@@ -405,7 +407,7 @@ impl Shared {
         loop {
             if let Ok(mut waiter) = engine.waiter().await {
                 loop {
-                    let seen = self.machine.lock().position().map(|position| position.id);
+                    let seen = self.machine.lock().position().map_or_else(EntryId::default, |position| position.id);
                     let Ok(woken) = waiter.wait(seen, WAIT_MAX).await else { break };
                     pause = PAUSE_MIN;
                     let acts = self.machine.lock().woken(&woken, Instant::now());
@@ -435,8 +437,11 @@ impl Shared {
             }
         };
         let _ = timeout(STOP_STEP_MAX, leaving).await;
-        let field = self.machine.lock().field().to_owned();
-        if timeout(STOP_STEP_MAX, link.remove_member(&field)).await.is_ok_and(|removed| removed.is_ok()) {
+        let (field, session) = {
+            let machine = self.machine.lock();
+            (machine.field().to_owned(), machine.session().to_owned())
+        };
+        if timeout(STOP_STEP_MAX, link.remove_member_of(&field, &session)).await.is_ok_and(|removed| removed.is_ok()) {
             tracing::info!("this machine has left the cluster {}", self.cluster);
         }
     }

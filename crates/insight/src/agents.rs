@@ -195,7 +195,9 @@ pub(crate) fn family(agent: &str) -> String {
     if let Some(name) = known(BROWSERS) {
         return name.to_owned();
     }
-    words().next().map_or_else(|| NAMELESS.to_owned(), name_of)
+    // Behind "compatible" stands who it is, and before it whom it takes after.
+    let own = words().skip_while(|word| !word.eq_ignore_ascii_case("compatible")).nth(1);
+    own.or_else(|| words().next()).map_or_else(|| NAMELESS.to_owned(), name_of)
 }
 
 /// Returns a product's name without its version (RFC 9110 §10.1.5).
@@ -223,6 +225,8 @@ mod tests {
             ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot"),
             ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot) Chrome/1", "GPTBot"),
             ("Mozilla/5.0 (compatible; Nosuchbot/3.1; +https://nosuch.example/)", "Nosuchbot"),
+            ("Mozilla/5.0 (compatible; link-checker/1.0)", "link-checker"),
+            ("Mozilla/5.0 (compatible)", "Mozilla"),
             ("curl/8.5.0", "curl"),
             ("WordPress/6.7; https://a.example", "WordPress"),
             ("MyOwnThing/1.2 (x)", "MyOwnThing"),

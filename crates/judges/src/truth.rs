@@ -47,6 +47,9 @@ impl Speaks {
     }
 }
 
+/// The bytes that the socket of HTTP/3 may buffer in either direction.
+const SOCKET_BUFFER: usize = 8 << 20;
+
 /// A server whose answers come after a delay.
 #[derive(Debug)]
 pub struct Truth {
@@ -200,6 +203,10 @@ async fn http2<S: AsyncRead + AsyncWrite + Unpin>(stream: S, kept: Arc<Kept>, al
 
 fn over_quic(port: u16, kept: Arc<Kept>) -> (SocketAddr, Serving) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
+    // All who were held up send and acknowledge in one moment. The system cuts what is more than it allows.
+    let buffering = socket2::SockRef::from(&socket);
+    let _ = buffering.set_recv_buffer_size(SOCKET_BUFFER);
+    let _ = buffering.set_send_buffer_size(SOCKET_BUFFER);
     let address = socket.local_addr().expect("a bound socket has an address");
     let serving = Serving::start(move |alarm| async move {
         let tls = quinn::crypto::rustls::QuicServerConfig::try_from(secure::config(&[b"h3"])).expect("TLS 1.3 is on");

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 
 use ratatui::text::Span;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 /// The marks that may stand above and below a letter. Languages need two; piles of them grow over other lines.
 const MARKS_MAX: u32 = 2;
@@ -40,7 +42,8 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// Writes JSON so that a terminal shows all of it, without changing what it says: such letters stand only within texts, where they have another form.
-pub(crate) fn visible_json(json: &str) -> String {
+#[must_use]
+pub fn visible_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for letter in json.chars() {
         // The line's end and the space are JSON's own.
@@ -54,6 +57,25 @@ pub(crate) fn visible_json(json: &str) -> String {
         }
     }
     shown
+}
+
+/// Returns an answer of the admin API all texts of which a terminal shows and does not obey: an origin's fields are among them.
+pub(crate) fn visible_answer<T: Serialize + DeserializeOwned>(answer: &T) -> T {
+    fn show(value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(shown) = visible(text) {
+                    *text = shown;
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(show),
+            Value::Object(values) => values.values_mut().for_each(show),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut value = serde_json::to_value(answer).expect("it came as JSON");
+    show(&mut value);
+    serde_json::from_value(value).expect("texts are still texts")
 }
 
 /// Writes text as one word of a shell's command, so that a command with it can be copied.
@@ -151,6 +173,15 @@ mod tests {
         assert!(shown.chars().all(|letter| letter == '\n' || !acts(letter)), "{shown}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("JSON")["a"][0], text);
         assert!(shown.contains("é…"), "{shown}");
+    }
+
+    /// An origin's field with an escape in it could move the cursor of whoever asks why a page is not stored.
+    #[test]
+    fn every_text_of_an_answer_is_shown_and_not_obeyed() {
+        let answer = serde_json::json!({ "etag": "\"\u{1b}]0;x\u{7}\"", "vary": [["x", "\u{202e}a"]], "age": 3, "none": null });
+        let shown = visible_answer(&answer);
+        let expected = serde_json::json!({ "etag": "\"\\u{1b}]0;x\\u{7}\"", "vary": [["x", "\\u{202e}a"]], "age": 3, "none": null });
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub mod alerts;
 pub mod certificates;
 pub mod cluster;
 pub mod explain;
-mod foreign;
+pub mod foreign;
 pub mod log;
 pub mod purge;
 pub mod reload;

@@ -8,6 +8,7 @@ use semantics::{Timestamp, date::format_http_date};
 use crate::{
     admin_client::{AdminClient, AdminError},
     cluster,
+    foreign::visible_answer,
     terminal::{Style, styled},
     units::{bytes, count, span},
 };
@@ -27,7 +28,9 @@ pub fn json(client: &AdminClient) -> Result<serde_json::Value, AdminError> {
 /// # Errors
 /// As [`json`].
 pub fn text(client: &AdminClient, colour: bool) -> Result<String, AdminError> {
-    Ok(page(&client.get("/status")?, &client.get::<Vec<CertificateState>>("/certificates")?, colour))
+    let status = visible_answer::<Status>(&client.get("/status")?);
+    let certificates = visible_answer::<Vec<CertificateState>>(&client.get("/certificates")?);
+    Ok(page(&status, &certificates, colour))
 }
 
 fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> String {

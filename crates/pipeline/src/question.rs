@@ -247,6 +247,11 @@ pub(crate) struct HashedKey<'a> {
 }
 
 impl Question {
+    /// Returns the path, without the query: its values can be somebody's own, and a log keeps them for long.
+    pub(crate) fn path_to_log(&self) -> &str {
+        self.target.split_once('?').map_or(&*self.target, |(path, _)| path)
+    }
+
     pub(crate) fn hashed_key(&self) -> HashedKey<'_> {
         HashedKey { hash: self.hash, key: &self.key }
     }

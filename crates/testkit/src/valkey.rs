@@ -1,7 +1,7 @@
 //! Valkey and Redis: real servers, each on a free port and in a folder of its own.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufReader, Write as _},
     net::{Ipv4Addr, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},

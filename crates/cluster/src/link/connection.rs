@@ -169,7 +169,7 @@ impl Connection {
     }
 
     /// Takes the replies to commands whose first is `MULTI` and whose `EXEC` is the one at `exec`, and returns what the commands between them came to.
-    pub(super) fn executed(&self, replies: &mut [Value], exec: usize) -> Result<Vec<Value>, LinkError> {
+    pub(super) fn executed(&self, commands: &Pipeline, replies: &mut [Value], exec: usize) -> Result<Vec<Value>, LinkError> {
         // What the server says to a command that it does not accept says more than what it says to EXEC.
         replies.iter().take(exec).try_for_each(|reply| self.fine(reply))?;
         let whole = replies.get_mut(exec).map(std::mem::take).unwrap_or_default();
@@ -178,7 +178,9 @@ impl Connection {
         if results.len() + 1 != exec {
             return Err(self.garbled("one result for each command of a transaction"));
         }
-        results.iter().try_for_each(|result| self.fine(result))?;
+        for (command, result) in commands.cmd_iter().skip(1).zip(&results) {
+            self.fine(result).map_err(|error| at_key(command, error))?;
+        }
         Ok(results)
     }
 
@@ -216,6 +218,16 @@ impl Connection {
             redis::ErrorKind::Parse => LinkError::Garbled { server, why: "it is not the protocol of Valkey and Redis".to_owned() },
             _ => LinkError::Unreachable { server, why: "the connection was lost".to_owned() },
         }
+    }
+}
+
+/// Adds the key to what the server says of a key of another kind. The key is the first argument of a command.
+fn at_key(command: &redis::Cmd, error: LinkError) -> LinkError {
+    match (error, command.args_iter().nth(1)) {
+        (LinkError::Refused { server, why }, Some(redis::Arg::Simple(key))) if why.starts_with("WRONGTYPE") => {
+            LinkError::Refused { server, why: format!("{why}: {}", String::from_utf8_lossy(key)) }
+        }
+        (error, _) => error,
     }
 }
 

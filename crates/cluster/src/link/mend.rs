@@ -9,11 +9,21 @@ const FIELD_BYTES_MAX: usize = 4096;
 /// The most fields of the hash of machines.
 const FIELDS_MAX: usize = 1024;
 
+/// Returns what a step came to. If a reply to it was too long, it removes from the server what is longer than anything of ours, for the next
+/// connection. The error stays: this connection is of no use any more.
+pub(super) async fn mended<T>(engine: &Engine, step: impl Future<Output = Result<T, LinkError>>) -> Result<T, LinkError> {
+    let result = step.await;
+    if let Err(LinkError::TooLong { .. }) = result {
+        remove_what_is_too_long(engine).await;
+    }
+    result
+}
+
 /// Removes from the three keys that are read whole what is longer than anything that Seawall writes: entries and confirmations one by one, the hash of
 /// machines as a whole. Machines that are forgotten by that are written again within a round, and the word of whoever made the hash changes.
 ///
 /// It takes a connection of its own and says in the log what it did.
-pub(super) async fn remove_what_is_too_long(engine: &Engine) {
+async fn remove_what_is_too_long(engine: &Engine) {
     match remove(engine).await {
         Ok(0) => tracing::warn!(server = %engine.address(), "a reply was too long, and nothing in the cluster's keys is"),
         Ok(removed) => {

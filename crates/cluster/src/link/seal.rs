@@ -14,8 +14,8 @@ use bytes::Bytes;
 use policy::purge::Order;
 use serde::{Deserialize, Serialize};
 
-use super::{Append, ENTRY_BYTES_MAX, LEASE_MAX, Member};
-use crate::stream::{EntryId, Made, Said, VERSION};
+use super::{Append, Confirmation, ENTRY_BYTES_MAX, LEASE_MAX, Member};
+use crate::stream::{Made, Said, VERSION};
 
 /// The secret of a cluster. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -151,8 +151,9 @@ impl Seals {
         let unknown = || Member {
             session: session.to_owned(),
             beat,
-            confirmed: EntryId::default(),
+            confirmed: None,
             lease_ms: u64::try_from(LEASE_MAX.as_millis()).unwrap_or(u64::MAX),
+            hold_ms: u64::try_from(LEASE_MAX.as_millis()).unwrap_or(u64::MAX),
             version: "unknown".to_owned(),
             leased: true,
         };
@@ -162,21 +163,19 @@ impl Seals {
 
     /// Seals a confirmation.
     #[must_use]
-    pub fn confirmation(&self, name: &str, session: &str, id: EntryId) -> Vec<u8> {
-        debug_assert!(is_word(session), "a session is one word");
-        let said = format!("{session} {id} {name}");
+    pub fn confirmation(&self, confirmation: &Confirmation) -> Vec<u8> {
+        let said = serde_json::to_string(confirmation).expect("a confirmation is numbers and texts");
         format!("{VERSION} {} {said}", hex(self.mac("confirmation", &[said.as_bytes()]).as_ref())).into_bytes()
     }
 
-    /// Reads a confirmation: a machine's name, its session, and the last entry that it has applied; `None` without the seal.
+    /// Reads a confirmation; `None` without the seal.
     #[must_use]
-    pub fn read_confirmation(&self, sealed: &[u8]) -> Option<(String, String, EntryId)> {
+    pub fn read_confirmation(&self, sealed: &[u8]) -> Option<Confirmation> {
         let (_, mac, said) = words(std::str::from_utf8(sealed).ok()?)?;
         if !self.bears("confirmation", &[said.as_bytes()], mac) {
             return None;
         }
-        let (session, id, name) = words(said)?;
-        Some((name.to_owned(), session.to_owned(), id.parse().ok()?))
+        serde_json::from_str(said).ok()
     }
 
     /// Encrypts and seals a value that is kept under a name. Returns the seal's number, too, by which this writing is known: it is random.
@@ -272,6 +271,10 @@ mod tests {
     use policy::purge::What;
 
     use super::*;
+    use crate::{
+        link::Confirmed,
+        stream::{EntryId, Run},
+    };
 
     fn seals(cluster: &str, secret: &str) -> Seals {
         Seals::new(cluster, &Secret::new(secret).expect("a secret"))
@@ -290,8 +293,12 @@ mod tests {
     }
 
     fn member() -> Member {
-        let confirmed = EntryId { millis: 3, sequence: 4 };
-        Member { session: "5e55".to_owned(), beat: 9, confirmed, lease_ms: 2000, version: "0.1.0".to_owned(), leased: true }
+        let confirmed = Some(confirmed());
+        Member { session: "5e55".to_owned(), beat: 9, confirmed, lease_ms: 2000, hold_ms: 5000, version: "0.1.0".to_owned(), leased: true }
+    }
+
+    fn confirmed() -> Confirmed {
+        Confirmed { run: Run("r/h".to_owned()), born: "b".to_owned(), id: EntryId { millis: 3, sequence: 4 } }
     }
 
     #[test]
@@ -355,15 +362,15 @@ mod tests {
         let said = r#"{"session":"5e55","rank":3}"#;
         let mac = own().mac("member", &[b"a", b"5e55", b"9", said.as_bytes()]);
         let read = own().read_member("a", format!("5e55 9 {} {said}", hex(mac.as_ref())).as_bytes()).expect("under the seal");
-        assert_eq!((read.confirmed, read.lease_ms, read.leased), (EntryId::default(), 30_000, true));
+        assert_eq!((read.confirmed, read.lease_ms, read.hold_ms, read.leased), (None, 30_000, 30_000, true));
         assert_eq!((read.session.as_str(), read.beat), ("5e55", 9));
     }
 
     #[test]
     fn a_confirmation_is_no_entry_and_an_entry_is_no_confirmation() {
-        let id = EntryId { millis: 3, sequence: 4 };
-        let sealed = own().confirmation("a machine", "5e55", id);
-        assert_eq!(own().read_confirmation(&sealed), Some(("a machine".to_owned(), "5e55".to_owned(), id)));
+        let confirmation = Confirmation { field: "a machine/5e55".to_owned(), confirmed: confirmed() };
+        let sealed = own().confirmation(&confirmation);
+        assert_eq!(own().read_confirmation(&sealed), Some(confirmation));
         assert!(matches!(own().read_entry(&sealed), (None, Said::Unreadable { sealed: false, .. })));
         assert_eq!(own().read_confirmation(&own().begun(made()).sealed), None);
         assert_eq!(seals("seawall", "another secret of 16").read_confirmation(&sealed), None);

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use redis::{Pipeline, Value, cmd};
 
 use super::{
-    Append, Appended, Ask, CONFIRMATION, ENTRIES_AT_ONCE_MAX, ENTRY, ENTRY_BYTES_MAX, LinkError, Member, Round, Stranger,
+    Append, Appended, Ask, CONFIRMATION, Confirmation, ENTRIES_AT_ONCE_MAX, ENTRY, ENTRY_BYTES_MAX, LinkError, Member, Round, Stranger,
     connection::Connection,
     engine::{Engine, Server},
-    mend, reply,
+    mend::mended,
+    reply,
     seal::random_word,
 };
 use crate::stream::{ENTRIES_MAX, Entry, EntryId, Made, Run};
@@ -59,13 +60,24 @@ impl Link {
     /// # Errors
     /// When that did not happen, or is not known to have happened.
     pub async fn round(&self, ask: Ask<'_>) -> Result<Round, LinkError> {
-        if let Some(round) = self.mended(self.try_round(&ask).await).await? {
+        if let Some(round) = mended(&self.engine, self.try_round(&ask)).await? {
             return Ok(round);
         }
-        // Two machines may begin it at the same time: a second beginning is an entry without effect.
+        self.begin().await?;
+        mended(&self.engine, self.try_round(&ask)).await?.ok_or_else(|| self.connection.garbled("the stream that was just begun"))
+    }
+
+    /// Begins the stream, and the list of machines with it: what was confirmed of another stream says nothing of this one. Two machines may begin it
+    /// at the same time: a second beginning is an entry without effect, and machines that it forgets are written again within a round.
+    async fn begin(&self) -> Result<(), LinkError> {
         let begun = self.engine.seals().begun(Made { session: random_word(), number: 0 });
-        self.connection.one(self.add(&begun), self.engine.deadline()).await?;
-        self.mended(self.try_round(&ask).await).await?.ok_or_else(|| self.connection.garbled("the stream that was just begun"))
+        let mut commands = Pipeline::new();
+        commands.cmd("MULTI");
+        commands.cmd("DEL").arg(&self.engine.keys().machines);
+        commands.add_command(self.add(&begun, true));
+        commands.cmd("EXEC");
+        let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
+        self.connection.executed(&commands, &mut replies, 3).map(drop)
     }
 
     /// Makes a round, or returns `None` if there is no stream.
@@ -74,8 +86,8 @@ impl Link {
         let mut commands = Pipeline::new();
         commands.cmd("MULTI");
         commands.cmd("HSETNX").arg(&keys.machines).arg(BORN).arg(random_word());
-        let member = self.engine.seals().member(ask.name, ask.member);
-        commands.cmd("HSET").arg(&keys.machines).arg(format!("{MACHINE}{}", ask.name)).arg(member);
+        let member = self.engine.seals().member(ask.field, ask.member);
+        commands.cmd("HSET").arg(&keys.machines).arg(format!("{MACHINE}{}", ask.field)).arg(member);
         commands.cmd("PEXPIRE").arg(&keys.machines).arg(millis(MACHINES_LIFETIME));
         commands.cmd("XREVRANGE").arg(&keys.purges).arg("+").arg("-").arg("COUNT").arg(1);
         let count = ask.entries_max.clamp(1, ENTRIES_AT_ONCE_MAX);
@@ -88,7 +100,7 @@ impl Link {
         let sent = Instant::now();
         let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
         let replicated = self.replicated(replies.get(exec + 1))?;
-        let mut results = self.connection.executed(&mut replies, exec)?;
+        let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
         let mut streams = results.drain(3..).map(|result| self.entries(result));
         let Some(end) = streams.next().transpose()?.and_then(|mut last| last.pop()) else { return Ok(None) };
@@ -103,24 +115,34 @@ impl Link {
     /// Appends entries in one step, at most [`ENTRIES_AT_ONCE_MAX`].
     ///
     /// # Errors
-    /// When that is not known to have happened. It may have happened.
+    /// When that is not known to have happened; it may have happened. Also when there is no stream: the next round begins it.
     pub async fn append(&self, entries: &[Append]) -> Result<Appended, LinkError> {
         let longest = entries.iter().map(|entry| entry.sealed.len()).max().unwrap_or(0);
         if entries.len() > ENTRIES_AT_ONCE_MAX || longest > ENTRY_BYTES_MAX {
             let (what, bytes_max) = ("what is appended".to_owned(), ENTRY_BYTES_MAX * ENTRIES_AT_ONCE_MAX);
             return Err(LinkError::TooLong { server: self.connection.server().to_owned(), what, bytes_max });
         }
+        mended(&self.engine, self.try_append(entries)).await
+    }
+
+    async fn try_append(&self, entries: &[Append]) -> Result<Appended, LinkError> {
         let mut commands = Pipeline::new();
         commands.cmd("MULTI");
         for entry in entries {
-            commands.add_command(self.add(entry));
+            commands.add_command(self.add(entry, false));
         }
         let exec = self.finish(&mut commands);
         let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
         let replied = Instant::now();
         let replicated = self.replicated(replies.get(exec + 1))?;
-        let mut results = self.connection.executed(&mut replies, exec)?;
+        let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;
+        if results.iter().any(|id| matches!(id, Value::Nil)) {
+            return Err(LinkError::Refused {
+                server: self.connection.server().to_owned(),
+                why: "it has lost the stream of purges".to_owned(),
+            });
+        }
         let ids = results.into_iter().map(reply::id).collect::<Option<Vec<_>>>().ok_or_else(|| self.connection.garbled("an id"))?;
         Ok(Appended { replied, run, ids, members, strangers, born, replicated })
     }
@@ -129,9 +151,9 @@ impl Link {
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn confirm(&self, name: &str, session: &str, id: EntryId) -> Result<(), LinkError> {
+    pub async fn confirm(&self, confirmation: &Confirmation) -> Result<(), LinkError> {
         let key = &self.engine.keys().confirmed;
-        let sealed = self.engine.seals().confirmation(name, session, id);
+        let sealed = self.engine.seals().confirmation(confirmation);
         let mut commands = Pipeline::new();
         commands.cmd("XADD").arg(key).arg("MAXLEN").arg("~").arg(CONFIRMED_MAX).arg("*").arg(CONFIRMATION).arg(sealed);
         commands.cmd("PEXPIRE").arg(key).arg(millis(CONFIRMED_LIFETIME));
@@ -143,17 +165,17 @@ impl Link {
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn remove_member_if_unchanged(&self, name: &str, member: &Member) -> Result<bool, LinkError> {
+    pub async fn remove_member_if_unchanged(&self, field: &str, member: &Member) -> Result<bool, LinkError> {
         let beginning = format!("{} {} ", member.session, member.beat);
-        self.remove(format!("{MACHINE}{name}").as_bytes(), beginning.as_bytes(), false).await
+        self.remove(format!("{MACHINE}{field}").as_bytes(), beginning.as_bytes(), false).await
     }
 
     /// Removes a machine from the members if it is still of the same session, whatever its beat: its own clean stop. Returns whether it did.
     ///
     /// # Errors
     /// When that is not known to have happened.
-    pub async fn remove_member_of(&self, name: &str, session: &str) -> Result<bool, LinkError> {
-        self.remove(format!("{MACHINE}{name}").as_bytes(), format!("{session} ").as_bytes(), false).await
+    pub async fn remove_member_of(&self, field: &str, session: &str) -> Result<bool, LinkError> {
+        self.remove(format!("{MACHINE}{field}").as_bytes(), format!("{session} ").as_bytes(), false).await
     }
 
     /// Removes a field that does not bear the seal, if it is still the same. Returns whether it did.
@@ -172,10 +194,14 @@ impl Link {
         reply::number(&reply).map(|removed| removed > 0).ok_or_else(|| self.connection.garbled("a number"))
     }
 
-    /// Returns the command that appends an entry.
-    fn add(&self, entry: &Append) -> redis::Cmd {
+    /// Returns the command that appends an entry, and begins the stream only if it may.
+    fn add(&self, entry: &Append, begins: bool) -> redis::Cmd {
         let mut command = cmd("XADD");
-        command.arg(&self.engine.keys().purges).arg("MAXLEN").arg("=").arg(ENTRIES_MAX).arg("*").arg(ENTRY).arg(&entry.sealed[..]);
+        command.arg(&self.engine.keys().purges);
+        if !begins {
+            command.arg("NOMKSTREAM");
+        }
+        command.arg("MAXLEN").arg("=").arg(ENTRIES_MAX).arg("*").arg(ENTRY).arg(&entry.sealed[..]);
         command
     }
 
@@ -237,15 +263,6 @@ impl Link {
             Entry { id, made, said }
         };
         Ok(entries.into_iter().map(read).collect())
-    }
-
-    /// After a reply that was too long, removes from the server what is longer than anything of ours, for the next link. The error stays: this link is
-    /// of no use any more.
-    async fn mended<T>(&self, result: Result<T, LinkError>) -> Result<T, LinkError> {
-        if let Err(LinkError::TooLong { .. }) = result {
-            mend::remove_what_is_too_long(&self.engine).await;
-        }
-        result
     }
 }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use redis::cmd;
 
-use super::{CONFIRMATION, LinkError, Woken, connection::Connection, engine::Engine, reply};
+use super::{CONFIRMATION, LinkError, Woken, connection::Connection, engine::Engine, mend::mended, reply};
 use crate::stream::EntryId;
 
 /// The most entries and the most confirmations that one waking brings.
@@ -27,7 +27,7 @@ impl Waiter {
         let deadline = engine.deadline();
         let mut last = cmd("XREVRANGE");
         last.arg(&engine.keys().confirmed).arg("+").arg("-").arg("COUNT").arg(1);
-        let last = reply::entries(connection.one(last, deadline).await?, CONFIRMATION);
+        let last = reply::entries(mended(&engine, connection.one(last, deadline)).await?, CONFIRMATION);
         let last = last.ok_or_else(|| connection.garbled("a list of confirmations"))?;
         let confirmed = last.last().map_or_else(EntryId::default, |(id, _)| *id);
         Ok(Self { engine, connection, told: EntryId::default(), confirmed })
@@ -46,7 +46,7 @@ impl Waiter {
         let mut wait = cmd("XREAD");
         wait.arg("COUNT").arg(AT_ONCE_MAX).arg("BLOCK").arg(millis).arg("STREAMS").arg(&keys.purges).arg(&keys.confirmed);
         wait.arg(seen.max(self.told).to_string()).arg(self.confirmed.to_string());
-        let reply = self.connection.one(wait, patience + self.engine.deadline()).await?;
+        let reply = mended(&self.engine, self.connection.one(wait, patience + self.engine.deadline())).await?;
         let garbled = || self.connection.garbled("a list of streams");
         let mut woken = Woken::default();
         for stream in reply::list(reply).ok_or_else(garbled)? {

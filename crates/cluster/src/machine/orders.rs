@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// The most orders that wait to be appended. More become one purge of everything of the sites concerned.
-pub const UNSENT_MAX: usize = 65_536;
+pub(super) const UNSENT_MAX: usize = 65_536;
 /// The most bytes that they have as JSON; likewise.
-pub const UNSENT_BYTES_MAX: usize = 32 * 1024 * 1024;
+pub(super) const UNSENT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The most orders that are appended in one step.
 pub(super) const BATCH_MAX: usize = 128;
 /// The most makers that wait to hear how far their purge went. The next ones hear at once that it is not known.
@@ -374,7 +374,10 @@ impl Judged {
             Some("the server has lost its list of machines, and one of them may not have heard of it yet".to_owned())
         } else {
             let seconds = self.hold.as_secs_f64();
-            Some(format!("{} is cut off or gone; it validates what it has stored, but shows for {seconds} s what it validated before", list(&expired)))
+            Some(format!(
+                "{} is cut off or gone; it validates what it has stored, but shows for {seconds} s what it validated before",
+                list(&expired)
+            ))
         };
         Spread {
             everywhere,

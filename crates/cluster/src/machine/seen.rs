@@ -38,7 +38,9 @@ impl Seen {
         let Some(numbers) = self.sessions.get_mut(&made.session) else { return true };
         numbers.used = self.clock;
         // Numbers mostly rise, so that what was met lies at the end.
-        if numbers.latest.back().is_some_and(|last| *last >= made.number) && numbers.latest.iter().rev().any(|number| *number == made.number) {
+        if numbers.latest.back().is_some_and(|last| *last >= made.number)
+            && numbers.latest.iter().rev().any(|number| *number == made.number)
+        {
             return false;
         }
         if numbers.latest.len() >= NUMBERS_MAX {

@@ -54,22 +54,24 @@ fn nothing_that_was_purged_everywhere_is_shown_and_otherwise_never_for_longer_th
 
 /// Returns how many of so many schedules show what they must not.
 fn found(broken: Broken) -> usize {
-    (0..300).filter(|seed| run(*seed, broken, false).0.violation.is_some()).count()
+    let found = (0..100).filter(|seed| run(*seed, broken, false).0.violation.is_some()).count();
+    println!("{broken:?}: {found} of 100 schedules");
+    found
 }
 
 #[test]
 fn the_model_finds_leases_that_are_switched_off() {
-    assert!(found(Broken::Leases) > 30);
+    assert!(found(Broken::Leases) > 10);
 }
 
 #[test]
 fn the_model_finds_entries_that_get_lost_as_with_pub_sub() {
-    assert!(found(Broken::Stream) > 30);
+    assert!(found(Broken::Stream) > 10);
 }
 
 #[test]
 fn the_model_finds_a_machine_that_goes_on_although_purges_may_be_missing() {
-    assert!(found(Broken::Doubts) > 30);
+    assert!(found(Broken::Doubts) > 10);
 }
 
 #[test]

@@ -64,16 +64,22 @@ impl Server {
         if self.kept.stream.is_none() {
             self.kept.last = EntryId::default();
             let id = self.id(now_ms);
-            self.kept.stream = Some(VecDeque::from([Entry { id, made: Some(Made { session: format!("begun-{}", rng.u64(..)), number: 0 }), said: Said::Begun }]));
+            self.kept.stream = Some(VecDeque::from([Entry {
+                id,
+                made: Some(Made { session: format!("begun-{}", rng.u64(..)), number: 0 }),
+                said: Said::Begun,
+            }]));
             self.kept.members.clear();
             self.kept.born = None;
         }
         let born = self.kept.born.get_or_insert_with(|| format!("{:016x}", rng.u64(..))).clone();
         self.kept.members.insert(ask.field.clone(), ask.member.clone());
         let stream = self.kept.stream.as_ref().expect("it was begun");
-        let at = ask.position.as_ref().filter(|position| position.run == self.run).and_then(|position| {
-            stream.iter().position(|entry| entry.id == position.id && entry.made == position.made)
-        });
+        let at = ask
+            .position
+            .as_ref()
+            .filter(|position| position.run == self.run)
+            .and_then(|position| stream.iter().position(|entry| entry.id == position.id && entry.made == position.made));
         let entries = at.map(|at| stream.iter().skip(at + 1).take(ask.entries_max).cloned().collect()).unwrap_or_default();
         let end = stream.back().expect("a stream that was begun has an entry").clone();
         let members = self.kept.members.clone();
@@ -135,4 +141,3 @@ pub(crate) struct Asked {
 fn run(rng: &mut Rng) -> Run {
     Run(format!("{:016x}", rng.u64(..)))
 }
-

@@ -73,13 +73,15 @@ pub(crate) struct Site {
     doubted: u64,
 }
 
-/// Returns the number of the page that an order covers; `None` is all.
-pub(crate) fn covered(order: &Order) -> Vec<Option<Page>> {
-    let page = |what: &What| match what {
-        What::Tag(tag) => tag.strip_prefix("page-").and_then(|number| number.parse().ok()),
-        _ => None,
+/// Returns the pages that an order covers.
+pub(crate) fn covered(order: &Order, pages: usize) -> Vec<Page> {
+    let covers = |page: &Page| {
+        order.what.iter().any(|what| match what {
+            What::Tag(tag) => *tag == format!("page-{page}"),
+            _ => true,
+        })
     };
-    order.what.iter().map(page).collect()
+    (0..pages).filter(covers).collect()
 }
 
 impl Site {
@@ -139,11 +141,8 @@ impl Site {
     /// Carries an order out.
     pub(crate) fn apply(&mut self, order: &Order, pages: usize) {
         self.generation += 1;
-        for covered in covered(order) {
-            match covered {
-                Some(page) => _ = self.marks.insert(page, self.generation),
-                None => (0..pages).for_each(|page| _ = self.marks.insert(page, self.generation)),
-            }
+        for page in covered(order, pages) {
+            self.marks.insert(page, self.generation);
         }
     }
 

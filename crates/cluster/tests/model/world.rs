@@ -75,13 +75,45 @@ enum Reply {
 #[derive(Debug)]
 enum Event {
     /// The machine's turn.
-    Turn { site: usize, process: u32 },
-    Connected { site: usize, connection: u64 },
-    Arrives { site: usize, server: usize, connection: u64, number: u64, op: Op },
-    Replies { site: usize, connection: u64, number: u64, reply: Reply },
-    TooLate { site: usize, connection: u64, number: u64 },
-    Wakes { site: usize, process: u32, woken: Woken },
-    Fetched { site: usize, process: u32, page: Page, version: u64, begun: u64, asked: Instant },
+    Turn {
+        site: usize,
+        process: u32,
+    },
+    Connected {
+        site: usize,
+        connection: u64,
+    },
+    Arrives {
+        site: usize,
+        server: usize,
+        connection: u64,
+        number: u64,
+        op: Op,
+    },
+    Replies {
+        site: usize,
+        connection: u64,
+        number: u64,
+        reply: Reply,
+    },
+    TooLate {
+        site: usize,
+        connection: u64,
+        number: u64,
+    },
+    Wakes {
+        site: usize,
+        process: u32,
+        woken: Woken,
+    },
+    Fetched {
+        site: usize,
+        process: u32,
+        page: Page,
+        version: u64,
+        begun: u64,
+        asked: Instant,
+    },
     Visit,
     Fault,
 }
@@ -126,9 +158,14 @@ pub(crate) struct World {
     dumps: Vec<Kept>,
     /// The version of each page at the origin.
     origin: Vec<u64>,
-    /// What must at least be shown, as it was said to hold everywhere.
+    /// What must at least be shown by whoever has a lease, as it was said to hold everywhere.
     everywhere: Vec<u64>,
+    /// What must at least be shown in doubt, by machine: of one that the server has never heard of, or of which it has lost every trace, nobody
+    /// can know whether it has fetched something just before.
+    everywhere_known: Vec<Vec<u64>>,
     taken: Vec<Vec<Taken>>,
+    /// Which machines the server knew of when it took a purge, by the purger, its process, and the number of the purge.
+    known: BTreeMap<(usize, u32, u64), Vec<bool>>,
     replicas: u32,
     keep: usize,
     entries_max: usize,
@@ -138,7 +175,6 @@ pub(crate) struct World {
     number: u64,
     outcome: Outcome,
     trace: Option<Vec<String>>,
-    last_run: BTreeMap<usize, String>,
 }
 
 /// Runs one schedule.
@@ -175,12 +211,14 @@ impl World {
             now: 0,
             sequence: 0,
             queue: BinaryHeap::new(),
-            sites,
             servers: vec![server],
             dumps: vec![Kept::default()],
             origin: vec![1; pages],
             everywhere: vec![0; pages],
+            everywhere_known: vec![vec![0; pages]; sites.len()],
+            sites,
             taken: (0..pages).map(|_| Vec::new()).collect(),
+            known: BTreeMap::new(),
             replicas: u32::from(rng.u8(..3) == 0),
             keep: [4, 16, 1000][rng.usize(..3)],
             entries_max: [1, 3, 128][rng.usize(..3)],
@@ -190,7 +228,6 @@ impl World {
             number: 0,
             outcome: Outcome::default(),
             trace: is_traced.then(Vec::new),
-            last_run: BTreeMap::new(),
             rng,
         }
     }
@@ -204,7 +241,8 @@ impl World {
     /// Returns a machine's own time.
     fn local(&self, site: usize) -> Instant {
         let site = &self.sites[site];
-        let drifted = self.now.saturating_add_signed(self.now as i64 / 1_000_000 * site.rate + self.now as i64 % 1_000_000 * site.rate / 1_000_000);
+        let drifted =
+            self.now.saturating_add_signed(self.now as i64 / 1_000_000 * site.rate + self.now as i64 % 1_000_000 * site.rate / 1_000_000);
         self.base + site.ahead + Duration::from_micros(drifted)
     }
 
@@ -253,14 +291,7 @@ impl World {
         self.note(|| format!("web {site} starts as {session} from {position:?}"));
         let it = &mut self.sites[site];
         it.process += 1;
-        let settings = Settings {
-            name: it.name.clone(),
-            session,
-            version: "1".to_owned(),
-            lease: it.lease,
-            doubt_hold: it.hold,
-            position,
-        };
+        let settings = Settings { name: it.name.clone(), session, version: "1".to_owned(), lease: it.lease, doubt_hold: it.hold, position };
         it.machine = Some(Machine::new(settings, now));
         self.turn_at(site, self.now);
     }
@@ -488,7 +519,17 @@ impl World {
                 if current && field == Some(ask.field.as_str()) {
                     self.sites[site].is_known = true;
                 }
-                self.note(|| format!("server {at}: round of {} from {:?}: continuous {}, {} entries, end {}, replicated {}", ask.field, ask.position.map(|p| p.id.to_string()), round.continuous, round.entries.len(), round.end.id, round.replicated));
+                self.note(|| {
+                    format!(
+                        "server {at}: round of {} from {:?}: continuous {}, {} entries, end {}, replicated {}",
+                        ask.field,
+                        ask.position.map(|p| p.id.to_string()),
+                        round.continuous,
+                        round.entries.len(),
+                        round.end.id,
+                        round.replicated
+                    )
+                });
                 Reply::Round(Box::new(round))
             }
             Op::Append(orders) => match server.append(&orders, keep, now_ms, replicas, &mut self.rng) {
@@ -496,12 +537,27 @@ impl World {
                     if self.broken == Broken::Lists {
                         appended.born.clear();
                     }
+                    let known: Vec<bool> = self.sites.iter().map(|site| site.is_known).collect();
+                    let process = self.sites[site].process;
+                    for (made, _) in &orders {
+                        let before = self.known.entry((site, process, made.number)).or_insert_with(|| known.clone());
+                        before.iter_mut().zip(&known).for_each(|(before, known)| *before &= known);
+                    }
                     if appended.replicated && at == self.servers.len() - 1 {
                         for (made, order) in &orders {
                             self.taken(&made.session, made.number, order);
                         }
                     }
-                    self.note(|| format!("server {at}: {} appends {:?}: ids {:?}, members {:?}, replicated {}", site, orders.iter().map(|(made, _)| made.number).collect::<Vec<_>>(), appended.ids.iter().map(ToString::to_string).collect::<Vec<_>>(), appended.members.keys().collect::<Vec<_>>(), appended.replicated));
+                    self.note(|| {
+                        format!(
+                            "server {at}: {} appends {:?}: ids {:?}, members {:?}, replicated {}",
+                            site,
+                            orders.iter().map(|(made, _)| made.number).collect::<Vec<_>>(),
+                            appended.ids.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                            appended.members.keys().collect::<Vec<_>>(),
+                            appended.replicated
+                        )
+                    });
                     self.wake_all(at, &Woken { entries: true, confirmations: Vec::new() });
                     Reply::Appended(appended)
                 }
@@ -553,12 +609,14 @@ impl World {
     /// Notes the purges of this process whose entry is in the stream: from here on, others must hear of them in time.
     fn taken(&mut self, session: &str, number: u64, order: &Order) {
         let _ = (session, number);
-        let pages: Vec<Page> = crate::site::covered(order).into_iter().flat_map(|page| page.map_or(0..self.origin.len(), |page| page..page + 1)).collect();
+        let pages = crate::site::covered(order, self.origin.len());
         // The text of the order has the version that the origin had then.
-        let version = |page: Page| order.what.iter().find_map(|what| match what {
-            What::Tag(tag) => tag.strip_prefix(&format!("version-{page}-")).and_then(|version| version.parse().ok()),
-            _ => None,
-        });
+        let version = |page: Page| {
+            order.what.iter().find_map(|what| match what {
+                What::Tag(tag) => tag.strip_prefix(&format!("version-{page}-")).and_then(|version| version.parse().ok()),
+                _ => None,
+            })
+        };
         for page in pages {
             if let Some(version) = version(page) {
                 self.taken[page].push(Taken { version, at: self.now });
@@ -619,20 +677,26 @@ impl World {
                 Act::Confirm(confirmed) => it.extras.push_back(Extra::Confirm(confirmed)),
                 Act::Remove { field, member } => it.extras.push_back(Extra::Remove(field, member)),
                 Act::Tell(ticket, spread) => {
-                    let wanted = it.tickets.remove(&ticket);
-                    self.told(wanted, &spread);
+                    // Each purge is one order here, so both have the same number.
+                    let (wanted, number) = (it.tickets.remove(&ticket), (site, it.process, ticket.0));
+                    self.told(wanted, number, &spread);
                 }
                 Act::Warn(_) => {}
             }
         }
     }
 
-    fn told(&mut self, wanted: Option<BTreeMap<Page, u64>>, spread: &Spread) {
+    fn told(&mut self, wanted: Option<BTreeMap<Page, u64>>, number: (usize, u32, u64), spread: &Spread) {
         let Some(wanted) = wanted else { return };
+        let known = self.known.get(&number).map_or(&[][..], Vec::as_slice);
         if spread.everywhere {
             self.outcome.everywhere += 1;
             for (page, version) in wanted {
                 self.everywhere[page] = self.everywhere[page].max(version);
+                let known = self.everywhere_known.iter_mut().zip(known).filter(|(_, is_known)| **is_known);
+                for (known, _) in known {
+                    known[page] = known[page].max(version);
+                }
             }
         } else {
             assert!(spread.why.is_some(), "whoever is not told that it holds everywhere is told why");
@@ -664,8 +728,7 @@ impl World {
         self.note(|| format!("web {site}: is told to purge {wanted:?} by {by:?}"));
         let count = self.origin.len();
         let it = &mut self.sites[site];
-        let carried_out = Order { what: wanted.keys().map(|page| What::Tag(format!("page-{page}"))).collect(), ..order.clone() };
-        it.apply(&carried_out, count);
+        it.apply(&order, count);
         let Some(machine) = &mut it.machine else { return };
         let (ticket, acts) = machine.purge(order, now);
         it.tickets.insert(ticket, wanted);
@@ -732,7 +795,11 @@ impl World {
         self.servers[server].restart(kept, &mut self.rng);
         self.members_may_be_lost(server);
         for site in 0..self.sites.len() {
-            if self.sites[site].server == server && self.sites[site].machine.is_some() && matches!(self.sites[site].link, Link::Up { .. }) && self.sites[site].frozen_until <= self.now {
+            if self.sites[site].server == server
+                && self.sites[site].machine.is_some()
+                && matches!(self.sites[site].link, Link::Up { .. })
+                && self.sites[site].frozen_until <= self.now
+            {
                 self.lose(site, "the server has gone");
             }
         }
@@ -815,7 +882,7 @@ impl World {
                 let it = &self.sites[site];
                 let Some(version) = it.shows(page, is_leased, now) else { continue };
                 if version < self.everywhere[page] {
-                    if !is_leased && !it.is_known {
+                    if !is_leased && version >= self.everywhere_known[site][page] {
                         self.outcome.unknown += 1;
                         continue;
                     }
@@ -828,7 +895,11 @@ impl World {
                 let longest = (passed(it.lease) + passed(it.hold)).as_micros() as u64;
                 let late = self.taken[page].iter().find(|taken| taken.version > version && self.now > taken.at + longest);
                 if let Some(late) = late {
-                    let what = format!("web {site} shows version {version} of page {page}, although the server took {} {} ms ago", late.version, (self.now - late.at) / MS);
+                    let what = format!(
+                        "web {site} shows version {version} of page {page}, although the server took {} {} ms ago",
+                        late.version,
+                        (self.now - late.at) / MS
+                    );
                     return self.violation(what);
                 }
             }
@@ -854,7 +925,10 @@ impl World {
                 return self.violation(format!("web {site} still has {pending} purges that are not known to hold everywhere"));
             }
         }
-        let leased: Vec<&str> = (0..self.sites.len()).filter(|site| self.sites[*site].is_leased(self.local(*site))).map(|site| name_of(&self.sites[site].name)).collect();
+        let leased: Vec<&str> = (0..self.sites.len())
+            .filter(|site| self.sites[*site].is_leased(self.local(*site)))
+            .map(|site| name_of(&self.sites[site].name))
+            .collect();
         let mut once = leased.clone();
         once.sort_unstable();
         once.dedup();

@@ -1,1 +1,245 @@
+//! How the primary is found, and who is let in.
 
+use std::time::Duration;
+
+use cluster::{
+    link::{Address, Ask, Engine, EngineOptions, LinkError},
+    stream::EntryId,
+};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use testkit::{Software, Valkey, free_port};
+use tokio::runtime::Handle;
+
+use super::{DEADLINE, at_end_of, confirmation, engine, entry, member, options, round, rounds::until};
+
+fn engine_at(urls: &[String]) -> Engine {
+    Engine::new(EngineOptions { address: Address::read(urls).expect("an address"), ..options("redis://unused") }).expect("an engine")
+}
+
+#[tokio::test]
+async fn nobody_listens_and_that_is_said() {
+    let port = free_port();
+    let error = engine_at(&[format!("redis://user:s3cret@127.0.0.1:{port}")]).connect().await.expect_err("nobody listens");
+    assert!(matches!(error, LinkError::Unreachable { .. }) && error.ends_link());
+    let said = error.to_string();
+    assert!(said.contains(&format!("redis://127.0.0.1:{port}")) && said.contains("refused") && !said.contains("s3cret"), "{said}");
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_told_from_a_missing_one_and_neither_is_shown() {
+    for software in Software::installed() {
+        let server = Valkey::start_with(software, &["--requirepass", "right"]);
+        for (login, fine) in [("", false), (":wr0ng@", false), ("nobody:wr0ng@", false), (":right@", true), ("default:right@", true)] {
+            let connected = engine_at(&[format!("redis://{login}127.0.0.1:{}", server.port())]).connect().await;
+            match connected {
+                Ok(_) => assert!(fine, "{login}"),
+                Err(error) => {
+                    assert!(!fine && matches!(error, LinkError::Denied { .. }), "{login}: {error:?}");
+                    assert!(!error.to_string().contains("wr0ng"), "{error}");
+                }
+            }
+        }
+    }
+}
+
+/// A password that the server does not have is no reason to go on without one: it may be another server.
+#[tokio::test]
+async fn a_server_without_a_password_does_not_let_in_whoever_has_one() {
+    for software in Software::installed() {
+        let server = Valkey::start(software);
+        let error = engine_at(&[format!("redis://:s3cret@127.0.0.1:{}", server.port())]).connect().await.expect_err("it has none");
+        assert!(matches!(error, LinkError::Denied { .. }), "{error:?}");
+    }
+}
+
+/// What doc/cluster.md tells people to allow.
+#[tokio::test]
+async fn a_user_with_our_keys_and_commands_alone_is_enough() {
+    for software in Software::installed() {
+        let server = Valkey::start(software);
+        let user = "ACL SETUSER seawall on >s3cret ~seawall:* -@all +auth +select +ping +info +wait +multi +exec +exists +type \
+            +hset +hsetnx +hget +hdel +hlen +hkeys +hstrlen +hgetall +pexpire +del +xadd +xdel +xrange +xrevrange +xread +set +get +getrange +incr +eval";
+        assert_eq!(server.ask(&user.split_whitespace().collect::<Vec<_>>()), "OK");
+        let url = format!("redis://seawall:s3cret@127.0.0.1:{}", server.port());
+        let engine = Engine::new(EngineOptions { replicas: 1, ..options(&url) }).expect("an engine");
+        let link = engine.connect().await.expect("a link");
+        let begun = round(&link, None).await;
+        link.append(&[entry(&engine, "b0b", 1)]).await.expect("appended");
+        link.confirm(&confirmation("a/5e55", EntryId::default())).await.expect("confirmed");
+        assert_eq!(round(&link, Some(&at_end_of(&begun))).await.entries.len(), 1);
+        assert!(engine.waiter().await.expect("a waiter").wait(EntryId::default(), DEADLINE).await.expect("woken").entries);
+        assert!(link.remove_member_of("a", "5e55").await.expect("removed"));
+        let shelf = engine.shelf(Handle::current());
+        let lock = shelf.lock("l", DEADLINE).await.expect("an answer").expect("nobody has it");
+        shelf.put_holding(&lock, "v", b"1", DEADLINE).await.expect("put").expect("it is held");
+        assert!(shelf.get("v").await.expect("an answer").is_some());
+        assert!(shelf.remove("v").await.expect("removed"));
+        assert!(lock.renew(DEADLINE).await.expect("an answer") && lock.release().await.expect("an answer"));
+        engine.examine().await.expect("looked at");
+
+        server.ask(&["ACL", "SETUSER", "seawall", "-xadd"]);
+        let error = link.append(&[entry(&engine, "b0b", 2)]).await.expect_err("not allowed any more");
+        assert!(matches!(error, LinkError::Denied { .. }) && error.to_string().contains("xadd"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn databases_are_apart() {
+    for software in Software::installed() {
+        let server = Valkey::start(software);
+        let [one, two] = [1, 2].map(|database| engine_at(&[format!("{}/{database}", server.url())]));
+        one.shelf(Handle::current()).put("v", b"1", DEADLINE).await.expect("put");
+        assert_eq!(two.shelf(Handle::current()).get("v").await, Ok(None));
+        assert!(engine_at(&[format!("{}/99", server.url())]).connect().await.is_err(), "there are 16");
+    }
+}
+
+#[tokio::test]
+async fn a_replica_is_no_primary_and_of_several_servers_the_primary_is_found() {
+    for software in Software::installed() {
+        let primary = Valkey::start(software);
+        let replica = Valkey::start_with(software, &["--replicaof", "127.0.0.1", &primary.port().to_string()]);
+        let error = engine(&replica).connect().await.expect_err("a replica");
+        assert!(matches!(error, LinkError::NotPrimary { .. }), "{error:?}");
+        assert!(error.to_string().contains(&format!("a replica of 127.0.0.1:{}", primary.port())), "{error}");
+        let away = format!("redis://127.0.0.1:{}", free_port());
+        let link = engine_at(&[away.clone(), replica.url(), primary.url()]).connect().await.expect("one is the primary");
+        assert_eq!(link.server().address, primary.url());
+        let error = engine_at(&[away, replica.url()]).connect().await.expect_err("there is none");
+        assert!(matches!(error, LinkError::NotPrimary { .. }), "what is known of a replica says more: {error:?}");
+    }
+}
+
+/// A primary that becomes a replica takes no writes any more.
+#[tokio::test]
+async fn a_primary_that_is_one_no_more_ends_the_link() {
+    for software in Software::installed() {
+        let (server, other) = (Valkey::start(software), Valkey::start(software));
+        let link = engine(&server).connect().await.expect("a link");
+        round(&link, None).await;
+        server.ask(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
+        let ask = Ask { field: "a", member: &member("5e55", 2), position: None, entries_max: 1 };
+        let error = link.round(ask).await.expect_err("it takes no writes");
+        assert!(error.ends_link() && matches!(error, LinkError::NotPrimary { .. } | LinkError::Unreachable { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn sentinels_name_the_primary_and_after_a_failover_the_next_one() {
+    let software = Software::any();
+    let mut primary = Valkey::start(software);
+    let replica = Valkey::start_with(software, &["--replicaof", "127.0.0.1", &primary.port().to_string()]);
+    until(|| replica.ask(&["INFO", "replication"]).contains("master_link_status:up"));
+    let sentinel = Valkey::start_sentinel(software, "main", primary.port());
+    let away = free_port();
+    let engine = engine_at(&[format!("redis+sentinel://127.0.0.1:{away},127.0.0.1:{}/main", sentinel.port())]);
+    assert_eq!(engine.connect().await.expect("a link").server().address, primary.url());
+    let unknown = engine_at(&[format!("redis+sentinel://127.0.0.1:{}/other", sentinel.port())]);
+    let error = unknown.connect().await.expect_err("no such name");
+    assert!(error.to_string().contains("knows no primary named other"), "{error}");
+
+    // It learns of replicas from the primary, every ten seconds.
+    until(|| sentinel.ask(&["SENTINEL", "REPLICAS", "main"]).contains(&replica.port().to_string()));
+    primary.kill();
+    let begun = std::time::Instant::now();
+    let link = loop {
+        match engine.connect().await {
+            Ok(link) => break link,
+            Err(error) => assert!(begun.elapsed() < Duration::from_secs(30), "{error}"),
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(link.server().address, replica.url());
+    round(&link, None).await;
+}
+
+#[tokio::test]
+async fn a_cluster_leads_to_the_server_that_has_our_keys() {
+    for software in Software::installed() {
+        let node = || {
+            let bus = free_port().to_string();
+            Valkey::start_with(software, &["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-announce-bus-port", &bus])
+        };
+        let nodes = [node(), node()];
+        assert_eq!(nodes[0].ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "8191"]), "OK");
+        assert_eq!(nodes[1].ask(&["CLUSTER", "ADDSLOTSRANGE", "8192", "16383"]), "OK");
+        let bus = nodes[1].ask(&["CONFIG", "GET", "cluster-port"]);
+        let bus = bus.lines().last().expect("a port");
+        nodes[0].ask(&["CLUSTER", "MEET", "127.0.0.1", &nodes[1].port().to_string(), bus]);
+        until(|| nodes.iter().all(|node| node.ask(&["CLUSTER", "INFO"]).contains("cluster_state:ok")));
+        let slot: u32 = nodes[0].ask(&["CLUSTER", "KEYSLOT", "seawall:{seawall}:machines"]).parse().expect("a slot");
+        let (owner, other) = if slot < 8192 { (&nodes[0], &nodes[1]) } else { (&nodes[1], &nodes[0]) };
+        for seed in &nodes {
+            let engine = engine_at(&[format!("redis+cluster://127.0.0.1:{}", seed.port())]);
+            let link = engine.connect().await.expect("a link");
+            assert_eq!(link.server().address, owner.url());
+            round(&link, None).await;
+            link.append(&[entry(&engine, "b0b", 1)]).await.expect("appended");
+            let shelf = engine.shelf(Handle::current());
+            shelf.put("v", b"1", DEADLINE).await.expect("put");
+            let lock = shelf.lock("l", DEADLINE).await.expect("an answer").expect("nobody has it");
+            shelf.put_holding(&lock, "v", b"2", DEADLINE).await.expect("put").expect("all keys are at one place");
+            lock.release().await.expect("released");
+        }
+        // A link that is at the wrong server says so.
+        let link = engine(other).connect().await.expect("it is a primary");
+        let ask = Ask { field: "a", member: &member("5e55", 1), position: None, entries_max: 1 };
+        assert!(matches!(link.round(ask).await, Err(LinkError::NotPrimary { .. })));
+    }
+}
+
+#[tokio::test]
+async fn tls_trusts_whom_it_is_told_to_and_checks_the_name() {
+    let key = || KeyPair::generate().expect("a key");
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, key()).expect("an authority");
+    let identity = |name: &str| {
+        let key = key();
+        let params = CertificateParams::new([name.to_owned()]).expect("a name");
+        (params.signed_by(&key, &authority).expect("a certificate").pem(), key.serialize_pem())
+    };
+    for software in Software::installed() {
+        let (certificate, key) = identity("127.0.0.1");
+        let server = Valkey::start_with_tls(software, &certificate, &key);
+        let trusting = |url: &str, authorities: Option<String>| {
+            let authorities = authorities.map(String::into_bytes);
+            Engine::new(EngineOptions { authorities, ..options(url) }).expect("an engine")
+        };
+        let engine = trusting(&server.url(), Some(authority.pem()));
+        let link = engine.connect().await.expect("a link");
+        assert!(link.server().address.starts_with("rediss://"), "{:?}", link.server());
+        round(&link, None).await;
+        let error = trusting(&server.url(), None).connect().await.expect_err("nobody knows this authority");
+        assert!(error.to_string().contains("TLS failed"), "{error}");
+        let plain = format!("redis://127.0.0.1:{}", server.port());
+        assert!(trusting(&plain, None).connect().await.is_err(), "it speaks TLS alone");
+
+        let (certificate, key) = identity("other.example");
+        let server = Valkey::start_with_tls(software, &certificate, &key);
+        let error = trusting(&server.url(), Some(authority.pem())).connect().await.expect_err("another name");
+        assert!(error.to_string().contains("TLS failed"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_look_at_the_server_says_what_would_hurt() {
+    for software in Software::installed() {
+        let server = Valkey::start(software);
+        let examined = engine(&server).examine().await.expect("looked at");
+        assert!(examined.latency < DEADLINE);
+        let slow = |warning: &&String| !warning.starts_with("A round trip takes");
+        assert_eq!(examined.warnings.iter().filter(slow).count(), 0, "{:?}", examined.warnings);
+        assert_eq!(server.ask(&["DBSIZE"]), "0", "it writes nothing");
+
+        server.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+        let replica = Valkey::start_with(software, &["--replicaof", "127.0.0.1", &server.port().to_string()]);
+        until(|| replica.ask(&["INFO", "replication"]).contains("master_link_status:up"));
+        let warned = engine(&server).examine().await.expect("looked at").warnings;
+        assert!(warned.iter().any(|warning| warning.contains("allkeys-lru")), "{warned:?}");
+        assert!(warned.iter().any(|warning| warning.contains("min-replicas-to-write")), "{warned:?}");
+        server.ask(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+        let warned = engine(&server).examine().await.expect("looked at").warnings;
+        assert!(!warned.iter().any(|warning| warning.contains("min-replicas-to-write")), "{warned:?}");
+    }
+}

@@ -9,8 +9,8 @@ mod waiting;
 use std::time::Duration;
 
 use cluster::{
-    link::{Address, Append, Ask, Engine, EngineOptions, Link, Member, Round, Secret},
-    stream::{EntryId, Made, Position},
+    link::{Address, Append, Ask, Confirmation, Confirmed, Engine, EngineOptions, Link, Member, Round, Secret},
+    stream::{EntryId, Made, Position, Run},
 };
 use policy::purge::{Order, What};
 use testkit::Valkey;
@@ -41,7 +41,13 @@ fn engine_of_others(server: &Valkey) -> Engine {
 }
 
 fn member(session: &str, beat: u64) -> Member {
-    Member { session: session.to_owned(), beat, confirmed: EntryId::default(), lease_ms: 2000, version: "0.1.0".to_owned(), leased: true }
+    Member { session: session.to_owned(), beat, confirmed: None, lease_ms: 2000, hold_ms: 5000, version: "0.1.0".to_owned(), leased: true }
+}
+
+/// A confirmation of a machine.
+fn confirmation(field: &str, id: EntryId) -> Confirmation {
+    let confirmed = Confirmed { run: Run("r/h".to_owned()), born: "b".to_owned(), id };
+    Confirmation { field: field.to_owned(), confirmed }
 }
 
 /// An order, sealed as the entry of a session.
@@ -55,7 +61,7 @@ fn order(number: u64) -> Order {
 
 /// A round of machine `a`.
 async fn round(link: &Link, position: Option<&Position>) -> Round {
-    link.round(Ask { name: "a", member: &member("5e55", 1), position, entries_max: 100 }).await.expect("a round")
+    link.round(Ask { field: "a", member: &member("5e55", 1), position, entries_max: 100 }).await.expect("a round")
 }
 
 /// The position at the end of what a round has found.

@@ -8,7 +8,7 @@ use cluster::{
 };
 use testkit::{Software, Valkey};
 
-use super::{at_end_of, engine, entry, member, options, order, round};
+use super::{at_end_of, confirmation, engine, entry, member, options, order, round};
 
 #[tokio::test]
 async fn the_first_round_begins_the_stream_and_registers_the_machine() {
@@ -86,7 +86,7 @@ async fn a_round_brings_no_more_entries_than_were_asked_for() {
         let member = member("5e55", 2);
         let position = at_end_of(&begun);
         for (asked, got) in [(3, 3), (usize::MAX, ENTRIES_AT_ONCE_MAX), (0, 1)] {
-            let ask = Ask { name: "a", member: &member, position: Some(&position), entries_max: asked };
+            let ask = Ask { field: "a", member: &member, position: Some(&position), entries_max: asked };
             let found = link.round(ask).await.expect("a round");
             assert_eq!(found.entries.len(), got, "{asked} were asked for");
             assert!(found.end.id > found.entries.last().expect("one").id, "the end is told, too");
@@ -118,7 +118,7 @@ async fn a_restarted_server_breaks_the_continuity_although_it_has_kept_everythin
         server.ask(&["SAVE"]);
         server.start_again();
         assert!(
-            link.round(Ask { name: "a", member: &member("5e55", 2), position: None, entries_max: 1 }).await.expect_err("cut").ends_link()
+            link.round(Ask { field: "a", member: &member("5e55", 2), position: None, entries_max: 1 }).await.expect_err("cut").ends_link()
         );
         let link = engine.connect().await.expect("a link");
         let after = round(&link, Some(&at_end_of(&before))).await;
@@ -163,6 +163,37 @@ async fn a_flushed_server_breaks_the_continuity_and_forgets_who_made_the_hash() 
     }
 }
 
+/// Whoever reads on after its position must find that the stream is another one.
+#[tokio::test]
+async fn appending_does_not_begin_a_stream_that_was_lost() {
+    for software in Software::installed() {
+        let server = Valkey::start(software);
+        let engine = engine(&server);
+        let link = engine.connect().await.expect("a link");
+        round(&link, None).await;
+        server.ask(&["DEL", "seawall:{seawall}:purges"]);
+        let error = link.append(&[entry(&engine, "b0b", 1)]).await.expect_err("there is none");
+        assert!(matches!(&error, LinkError::Refused { .. }) && !error.ends_link(), "{error}");
+        assert_eq!(server.ask(&["EXISTS", "seawall:{seawall}:purges"]), "0");
+    }
+}
+
+/// What machines have confirmed of the stream before says nothing of this one.
+#[tokio::test]
+async fn with_a_new_stream_begins_a_new_list_of_machines() {
+    for software in Software::installed() {
+        let server = Valkey::start(software);
+        let link = engine(&server).connect().await.expect("a link");
+        let before = round(&link, None).await;
+        let other = member("b0b", 1);
+        link.round(Ask { field: "b", member: &other, position: None, entries_max: 1 }).await.expect("a round");
+        server.ask(&["DEL", "seawall:{seawall}:purges"]);
+        let after = round(&link, None).await;
+        assert_ne!(after.born, before.born);
+        assert_eq!(after.members.keys().collect::<Vec<_>>(), ["a"], "the other one comes back with its next round");
+    }
+}
+
 /// Ids could come again, as they are of the server's clock.
 #[tokio::test]
 async fn an_entry_of_the_same_id_by_another_maker_breaks_the_continuity() {
@@ -203,7 +234,7 @@ async fn all_keys_but_the_stream_expire() {
         let server = Valkey::start(software);
         let link = engine(&server).connect().await.expect("a link");
         round(&link, None).await;
-        link.confirm("a", "5e55", EntryId::default()).await.expect("confirmed");
+        link.confirm(&confirmation("a/5e55", EntryId::default())).await.expect("confirmed");
         let keys = server.ask(&["KEYS", "*"]);
         let mut keys: Vec<_> = keys.lines().collect();
         keys.sort_unstable();
@@ -222,7 +253,7 @@ async fn a_machine_is_removed_only_if_nothing_was_heard_of_it_since() {
         let link = engine(&server).connect().await.expect("a link");
         let say = async |beat| {
             let member = member("5e55", beat);
-            link.round(Ask { name: "a", member: &member, position: None, entries_max: 1 }).await.expect("a round");
+            link.round(Ask { field: "a", member: &member, position: None, entries_max: 1 }).await.expect("a round");
         };
         say(1).await;
         say(10).await;

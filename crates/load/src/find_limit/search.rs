@@ -149,7 +149,7 @@ impl Search {
         let Some(seen) = last else { return self.step(Phase::Approach, self.rate, Duration::ZERO) };
         let behind = (matches!(self.phase, Phase::Narrow | Phase::Check | Phase::Again) && seen.is_behind(self.rate, self.spacing))
             .then(|| seen.behind());
-        let excess = self.bounds.excess(seen).or(behind);
+        let excess = self.bounds_of_step(seen).excess(seen).or(behind);
         self.tried.push(Tried { rate: self.rate, seconds: self.length(self.phase).as_secs_f64(), seen: seen.clone(), excess });
         match excess {
             // At a low rate, a step is too short for what waits to be slow. One that is to overthrow what was found before must be answered at once.
@@ -265,6 +265,14 @@ impl Search {
         }
         let waiting = (self.rate - seen.well).max(0.0) * seen.seconds;
         Duration::from_secs_f64((waiting / seen.well).min(DRAIN_MAX.as_secs_f64()))
+    }
+
+    /// Returns the bounds for a step. Where some requests may fail, one more may in a short step: of 600 requests one is more than a share of 0.001, and
+    /// says nothing of the rate. A server that has just been asked for too much has no reserve for the first request of the next step.
+    fn bounds_of_step(&self, seen: &Seen) -> Bounds {
+        let is_short = self.phase != Phase::Hold && self.bounds.errors > 0.0 && seen.requests > 0;
+        let chance = if is_short { 1.0 / seen.requests as f64 } else { 0.0 };
+        Bounds { errors: self.bounds.errors + chance, ..self.bounds }
     }
 
     /// All rates that were tried so far.
@@ -563,6 +571,23 @@ mod tests {
             }
         }
         assert_eq!(rates, [(100.0, false), (100.0, false), (160.0, false), (200.0, false), (200.0, true), (200.0, true)]);
+    }
+
+    /// One request of 582 is more than one in a thousand, and no sign of a limit.
+    #[test]
+    fn one_failure_in_a_short_step_is_chance() {
+        for (errors, expected) in [(0.001, 160.0), (0.0, 100.0)] {
+            let mut search = Search::new(Bounds { errors, ..Bounds::default() }, Range { from: 100.0, ..Range::default() }, Spacing::Even);
+            assert!(matches!(search.next(None), Next::Step(Step { rate: 100.0, .. })));
+            let Next::Step(next) = search.next(Some(&Seen { requests: 582, failed: 1.0 / 582.0, ..seen(100.0) })) else {
+                panic!("no step")
+            };
+            assert_eq!(next.rate, expected);
+            let Next::Step(next) = search.next(Some(&Seen { requests: 582, failed: 2.0 / 582.0, ..seen(next.rate) })) else {
+                panic!("no step")
+            };
+            assert!(next.rate <= expected, "{}", next.rate);
+        }
     }
 
     /// At the first excess, something else has the machine for some seconds.

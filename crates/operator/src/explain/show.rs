@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use admin_api::explanation::{Explanation, NotKept, Rule, Variant};
 
 use crate::{
+    foreign::visible_answer,
     terminal::{Style, styled},
     units::{bytes, span},
 };
@@ -19,6 +20,7 @@ const TAGS_SHOWN: usize = 10;
 /// Writes an explanation for a person.
 #[must_use]
 pub fn text(explanation: &Explanation, colour: bool) -> String {
+    let explanation = &visible_answer(explanation);
     let mut page = Page { out: String::new(), colour, kind: explanation.site.kind.clone() };
     let _ = writeln!(page.out, "{} {}\n", explanation.method, styled(&explanation.url, Style::Bold, colour));
     let site = &explanation.site;

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use crate::terminal::{Style, styled};
+use crate::{
+    foreign::visible,
+    terminal::{Style, styled},
+};
 
 /// Says what became of one page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +82,8 @@ impl Outcome {
     pub fn line(&self, url: &str, colour: bool) -> String {
         let (word, style) = self.word();
         let detail = self.detail();
-        let detail = if detail.is_empty() { String::new() } else { format!("   ({detail})") };
+        let detail = if detail.is_empty() { String::new() } else { format!("   ({})", visible(detail)) };
+        let url = visible(url);
         format!("{}{url}{detail}", styled(format_args!("{word:12}"), style, colour))
     }
 }
@@ -126,7 +130,7 @@ impl Summary {
             // Padded only where something follows.
             let detail = outcome.detail();
             let width = if detail.is_empty() { 0 } else { 12 };
-            let _ = writeln!(table, "{count:>8}  {}{detail}", styled(format_args!("{word:width$}"), style, colour));
+            let _ = writeln!(table, "{count:>8}  {}{}", styled(format_args!("{word:width$}"), style, colour), visible(detail));
         }
         if let Some((left, why)) = &self.stopped {
             let _ = writeln!(table, "{left:>8}  {:12}{why}", "not asked");

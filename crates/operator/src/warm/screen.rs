@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Outcome, Progress};
+use crate::foreign::visible;
 
 /// Shows the progress on the screen. The bar is drawn on standard error, lines go to standard output.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Progress for Screen {
     fn done(&mut self, url: &str, outcome: &Outcome) {
         if let Some(bar) = &self.bar {
             bar.inc(1);
-            bar.set_message(url.to_owned());
+            bar.set_message(visible(url).into_owned());
         }
         // With a bar, only what somebody should look at.
         if self.bar.is_none() || matches!(outcome, Outcome::Failed(_)) {

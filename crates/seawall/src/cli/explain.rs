@@ -3,7 +3,7 @@
 use std::{io, process::ExitCode};
 
 use clap::Args;
-use operator::{explain, terminal::has_colour};
+use operator::{explain, foreign::visible_json, terminal::has_colour};
 
 use super::{
     Run,
@@ -60,7 +60,7 @@ impl Run for Explain {
         let command = explain::command(&self.url, &self.method, &self.fields).map_err(anyhow::Error::msg)?;
         let explanation = explain::run(&self.access.client()?, &command)?;
         if self.json {
-            say(&format!("{}\n", serde_json::to_string_pretty(&explanation)?))?;
+            say(&format!("{}\n", visible_json(&serde_json::to_string_pretty(&explanation)?)))?;
         } else {
             say(&explain::text(&explanation, has_colour(&io::stdout())))?;
         }

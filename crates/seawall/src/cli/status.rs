@@ -3,7 +3,7 @@
 use std::{io, process::ExitCode};
 
 use clap::Args;
-use operator::{status, terminal::has_colour};
+use operator::{foreign::visible_json, status, terminal::has_colour};
 
 use super::{Run, access::Access, output::say, serve::Taken};
 
@@ -34,7 +34,7 @@ impl Run for Status {
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?;
         if self.json {
-            say(&format!("{}\n", serde_json::to_string_pretty(&status::json(&client)?)?))?;
+            say(&format!("{}\n", visible_json(&serde_json::to_string_pretty(&status::json(&client)?)?)))?;
         } else {
             say(&status::text(&client, has_colour(&io::stdout()))?)?;
         }

@@ -4,12 +4,16 @@ use std::{
     cell::RefCell,
     collections::{HashMap, hash_map::Entry},
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     sync::Arc,
     time::Duration,
 };
 
-use quinn::{ClientConfig, Connecting, ConnectionError, Endpoint, TransportConfig, VarInt, crypto::rustls::QuicClientConfig};
+use quinn::{
+    ClientConfig, Connecting, ConnectionError, Endpoint, EndpointConfig, TokioRuntime, TransportConfig, VarInt,
+    crypto::rustls::QuicClientConfig,
+};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 
 use crate::{engine::Tls, plan::Plan, record::ErrorClass};
 
@@ -19,6 +23,10 @@ const SOCKETS_MAX: u64 = 64;
 
 /// The windows for a stream and for a connection: answers never wait for us.
 const WINDOW: VarInt = VarInt::from_u32(1 << 30);
+
+/// The bytes that a socket may buffer in either direction, if the system allows as much (`net.core.rmem_max`). A server that answers thousands of requests
+/// in one moment, after a stall, sends more than the usual 208 KiB: what is lost then comes a second later, and would be counted as the server's.
+const SOCKET_BUFFER: usize = 8 << 20;
 
 /// How much longer than a request a connection may be idle.
 const IDLE: Duration = Duration::from_secs(30);
@@ -68,7 +76,7 @@ impl Endpoints {
         let key = (source, number / count % SOCKETS_MAX);
         let endpoint = match endpoints.entry(key) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(Endpoint::client(SocketAddr::new(source, 0)).map_err(Some)?),
+            Entry::Vacant(entry) => entry.insert(client(source).map_err(Some)?),
         };
         let config = if resumes { &self.resuming } else { &self.full };
         endpoint.connect_with(config.clone(), address, host).map_err(|_| None)
@@ -80,6 +88,15 @@ impl Endpoints {
             endpoint.close(NO_ERROR, b"");
         }
     }
+}
+
+/// Makes an endpoint with a socket of this address.
+fn client(source: IpAddr) -> io::Result<Endpoint> {
+    let socket = UdpSocket::bind(SocketAddr::new(source, 0))?;
+    // The system cuts what is more than it allows.
+    let _ = set_socket_recv_buffer_size(&socket, SOCKET_BUFFER);
+    let _ = set_socket_send_buffer_size(&socket, SOCKET_BUFFER);
+    Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))
 }
 
 /// Tells whether the server has said that it does not offer HTTP/3.
