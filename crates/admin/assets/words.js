@@ -93,7 +93,7 @@ const RULES = {
   'woocommerce-cart': 'The reader has something in the cart',
   'ghost-member-cookie': 'A member of the Ghost is signed in',
   purged: 'The stored copy had been purged',
-  'in-doubt': 'This machine has no lease in its cluster',
+  'in-doubt': 'Another machine may have purged the stored copy',
   'no-cache': 'The origin wants to be asked each time',
   'set-cookie': 'The page sets a cookie',
   cookie: 'The reader has a cookie',

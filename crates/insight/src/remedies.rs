@@ -46,10 +46,7 @@ const REMEDIES: &[(&str, Remedy)] = &[
             "It was purged, so the origin was asked anew. If purges come too often, see under purges who makes them, and let them name pages.",
         ),
     ),
-    (
-        "in-doubt",
-        Is("This machine has no lease in its cluster, so it asks the origin before it shows what was stored. `seawall cluster` says why."),
-    ),
+    ("in-doubt", Is("Another machine of the cluster may have purged it, so the origin was asked first: `seawall cluster` says why.")),
     ("damaged", Is("What was stored cannot be read: see the disk, and Seawall's log.")),
     ("vary", Is("A response is stored for other requests, as the origin sends Vary. Have it name only fields that change the page.")),
     (
@@ -361,8 +358,19 @@ mod tests {
     /// What a lookup says that finds nothing it may use (`semantics::reuse::Stale`, and where the pipeline looks for variants).
     #[test]
     fn every_reason_why_nothing_that_is_stored_will_do_has_a_word() {
-        let named = ["cold", "vary", "for cookies", "for authorization", "damaged", "expired", "purged", "no-cache", "request-no-cache"];
-        for name in named.into_iter().chain(["in-doubt", "request-max-age", "request-min-fresh", "revalidated", "two-visitor-proof"]) {
+        let named = [
+            "cold",
+            "vary",
+            "for cookies",
+            "for authorization",
+            "damaged",
+            "expired",
+            "purged",
+            "in-doubt",
+            "no-cache",
+            "request-no-cache",
+        ];
+        for name in named.into_iter().chain(["request-max-age", "request-min-fresh", "revalidated", "two-visitor-proof"]) {
             assert!(!remedy(name, "").is_empty(), "{name}");
         }
     }

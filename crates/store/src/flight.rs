@@ -412,7 +412,8 @@ impl<R: Record, E: Failure> Flights<R, E> {
             if *flight.key != *key {
                 return Joined::Full;
             }
-            let entered = if flight.asked < moment.since || overtaken(flight.begun) { Err(Refused::Gone) } else { flight.enter(self.followers_max) };
+            let entered =
+                if flight.asked < moment.since || overtaken(flight.begun) { Err(Refused::Gone) } else { flight.enter(self.followers_max) };
             match entered {
                 Ok(()) => return Joined::Follow(Follow::new(Arc::clone(flight), Arc::clone(self))),
                 Err(Refused::Full) => return Joined::Full,
@@ -447,13 +448,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
     }
 
     /// Returns the flight that a newcomer would follow.
-    pub(crate) fn view(
-        &self,
-        hash: KeyHash,
-        key: &[u8],
-        moment: Moment,
-        overtaken: impl Fn(Generation) -> bool,
-    ) -> Option<FlightView> {
+    pub(crate) fn view(&self, hash: KeyHash, key: &[u8], moment: Moment, overtaken: impl Fn(Generation) -> bool) -> Option<FlightView> {
         let stripe = self.stripe(hash).lock();
         let flight = stripe.get(&hash).filter(|flight| *flight.key == *key && flight.asked >= moment.since && !overtaken(flight.begun))?;
         let state = flight.state.lock();

@@ -144,6 +144,7 @@ impl Page {
         let purges = variant.purges.iter().map(|purge| format!("{} ({})", purge.target, purge.hardness)).collect::<Vec<_>>();
         match variant.purged.as_str() {
             "no" => self.inner("purged", "no"),
+            "in doubt" => self.inner("purged", "in doubt: another machine may have purged it"),
             hardness => self.inner("purged", &format!("{hardness}, by {}", purges.join(", "))),
         }
         if !variant.tags.is_empty() {

@@ -291,7 +291,12 @@ impl Pipeline {
     fn to_be_validated(&self, hash: KeyHash, key: &[u8]) -> Vec<Arc<Stored>> {
         let store = &self.shared.store;
         let resource = store.get(hash, key);
-        resource.iter().flat_map(|resource| resource.variants()).filter(|stored| matches!(store.verdict(stored), Purged::Soft | Purged::Doubted)).cloned().collect()
+        resource
+            .iter()
+            .flat_map(|resource| resource.variants())
+            .filter(|stored| matches!(store.verdict(stored), Purged::Soft | Purged::Doubted))
+            .cloned()
+            .collect()
     }
 }
 

@@ -249,7 +249,6 @@ impl Shared {
         let (resolved, missing) = self.purging.resolve_elsewheres(order);
         if !resolved.targets.is_empty() {
             let receipts = self.carry_out_for(order, &resolved, Where::Elsewhere);
-            self.refilling.ripples.forget();
             let receipt = self.receipt(receipts, resolved);
             self.remember_publication(order, &receipt);
             self.show(order, &receipt);
@@ -310,7 +309,9 @@ impl Shared {
         };
         let receipts = resolved.targets.iter().map(purge).collect();
         if !by_writer {
-            if hardness == Hardness::Soft && !matches!(order.by, Maker::Origin | Maker::Webhook | Maker::Write) {
+            // Whoever gets a signal says which pages a publication changes; of another machine's that is not known.
+            let is_signal = matches!(order.by, Maker::Origin | Maker::Webhook | Maker::Write) && at == Where::Here;
+            if hardness == Hardness::Soft && !is_signal {
                 self.refilling.ripples.forget();
             }
             self.refilling.purged(hardness);

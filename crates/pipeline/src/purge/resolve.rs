@@ -156,7 +156,8 @@ impl Directory {
         let mut all = Resolved { targets: Vec::with_capacity(order.what.len()), covered: Vec::with_capacity(order.what.len()) };
         let mut missing = if order.what.is_empty() { Some(Unresolved::Nothing) } else { None };
         for what in &order.what {
-            let one = |sites: &Sites| self.resolve(&Order { sites: sites.clone(), what: vec![what.clone()], hard: order.hard, by: order.by });
+            let one =
+                |sites: &Sites| self.resolve(&Order { sites: sites.clone(), what: vec![what.clone()], hard: order.hard, by: order.by });
             let resolved = one(&order.sites).or_else(|why| match what {
                 What::Url(_) | What::Prefix(_) | What::Host(_) => one(&Sites::All),
                 What::Tag(_) | What::Everything => Err(why),

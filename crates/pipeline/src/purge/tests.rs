@@ -159,7 +159,11 @@ fn a_refused_order_changes_nothing() {
             let before = shared.store.generation();
             let order = Order::for_site("shop", vec![what], false, by);
             assert_eq!(shared.purge(&order), Err(Unresolved::NoSuchSite("shop".to_owned())), "{order:?}");
-            assert_eq!(shared.purge_counted(&order).map(|(receipt, _)| receipt), Err(Unresolved::NoSuchSite("shop".to_owned())), "{order:?}");
+            assert_eq!(
+                shared.purge_counted(&order).map(|(receipt, _)| receipt),
+                Err(Unresolved::NoSuchSite("shop".to_owned())),
+                "{order:?}"
+            );
             assert_eq!((shared.store.generation(), shared.purged_at()), (before, Timestamp::default()), "{order:?}");
             assert!(shared.purging.by_maker().all(|(_, count)| count == 0), "{order:?}");
         }

@@ -114,7 +114,10 @@ fn a_doubt_covers_everything_that_was_fetched_before_it_and_softens_no_purge() {
     assert_eq!(table.verdict(&early), Purged::Doubted, "the remembered answer");
     assert_eq!(table.verdict(&fetched(before)), Purged::Doubted, "it began before, whenever it ends");
     assert_eq!(table.verdict(&fetched(doubted)), Purged::No);
-    assert!(table.overtook(table.url(1, b"h/a"), before) && !table.overtook(table.url(1, b"h/a"), doubted), "nobody follows an older fetch");
+    assert!(
+        table.overtook(table.url(1, b"h/a"), before) && !table.overtook(table.url(1, b"h/a"), doubted),
+        "nobody follows an older fetch"
+    );
     assert!(table.is_purged(early.scope(), before) && !table.is_purged(early.scope(), doubted));
     assert!(table.covering(&early).is_empty(), "no purge covers it, as far as is known");
     // The next one covers what was fetched since.

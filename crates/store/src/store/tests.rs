@@ -433,10 +433,12 @@ mod invalidation {
     #[test]
     fn nobody_follows_a_fetch_that_is_older_than_they_accept() {
         let store = store(1 << 20);
-        let join = |now, since| store.join_for(store.hash(PATH.as_bytes()), PATH.as_bytes(), (SITE, PATH.as_bytes()), Moment { now, since });
+        let join =
+            |now, since| store.join_for(store.hash(PATH.as_bytes()), PATH.as_bytes(), (SITE, PATH.as_bytes()), Moment { now, since });
         let Joined::Lead(first) = join(1_000, 0) else { panic!("nobody else leads") };
         assert!(matches!(join(6_000, 0), Joined::Follow(_)) && matches!(join(6_000, 1_000), Joined::Follow(_)));
-        let view = |since| store.flight(store.hash(PATH.as_bytes()), PATH.as_bytes(), (SITE, PATH.as_bytes()), Moment { now: 6_000, since });
+        let view =
+            |since| store.flight(store.hash(PATH.as_bytes()), PATH.as_bytes(), (SITE, PATH.as_bytes()), Moment { now: 6_000, since });
         assert!(view(1_000).is_some() && view(1_001).is_none());
         let Joined::Lead(second) = join(6_000, 1_001) else { panic!("the first is too old") };
         assert!(matches!(join(6_000, 0), Joined::Follow(_)), "the newest is followed");
