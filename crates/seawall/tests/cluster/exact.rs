@@ -6,6 +6,7 @@ use crate::{
     ledger::Tally,
     load::{Belief, Crowd, purge_many},
     long,
+    process::rest,
     scene::{Scene, tell},
 };
 
@@ -24,6 +25,8 @@ fn no_answer_shows_what_an_acknowledged_purge_has_covered() {
 pub(crate) fn is_exact(scene: &Scene, purges: usize) {
     let doors = scene.doors();
     scene.origin.takes(Duration::from_millis(2));
+    // Whoever has just joined waits for a lease, as there may be machines of which it does not know yet.
+    rest(scene.lease + scene.is_normal());
     let mut crowd = Crowd::default();
     for (number, door) in (0_u64..).zip(&doors) {
         crowd.reads(door, &scene.ledger, READS_PER_SECOND, 100 * number);
@@ -34,9 +37,9 @@ pub(crate) fn is_exact(scene: &Scene, purges: usize) {
     shows(&tally, scene);
     assert!(tally.wrong == 0, "{} wrong answers, such as:\n  {}", tally.wrong, tally.wrong_in_words.join("\n  "));
     assert!(tally.errors.is_empty(), "readers met errors: {:?}", tally.errors);
-    assert_eq!(tally.refused, 0, "purges and writes had no good answer");
+    assert!(tally.refused_why.is_empty(), "purges and writes had no good answer: {:?}", tally.refused_why);
     assert!(tally.everywhere > 0, "nothing was said to hold everywhere");
-    assert!(tally.served > 3 * scene.origin.asked() / 2, "hardly anything was stored: {} of {}", scene.origin.asked(), tally.served);
+    assert!(scene.origin.asked() < tally.served, "nothing was stored");
 }
 
 fn shows(tally: &Tally, scene: &Scene) {

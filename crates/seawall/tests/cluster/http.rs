@@ -52,7 +52,7 @@ impl Client {
     pub(crate) fn ask(&mut self, request: &str) -> Result<Answer> {
         let kept = self.connection.is_some();
         match self.try_to_ask(request) {
-            Err(error) if kept && request.starts_with("GET ") && is_gone(&error) => self.try_to_ask(request),
+            Err(error) if kept && may_come_twice(request) && is_gone(&error) => self.try_to_ask(request),
             done => done,
         }
     }
@@ -75,6 +75,11 @@ impl Client {
         }
         Ok(answer)
     }
+}
+
+/// Returns whether a request changes nothing if it is sent again: a page is read, or purged.
+fn may_come_twice(request: &str) -> bool {
+    ["GET ", "PURGE ", "POST /purge "].iter().any(|start| request.starts_with(start))
 }
 
 /// Returns whether the server closed a connection on which nothing was asked yet.

@@ -47,7 +47,15 @@ pub(crate) type Change = Vec<(usize, u64)>;
 struct Page {
     version: AtomicU64,
     floor: AtomicU64,
-    answered: Mutex<Vec<(u64, Instant)>>,
+    answered: Mutex<Vec<Answered>>,
+}
+
+/// A purge of a page that was answered.
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    version: u64,
+    when: Instant,
+    kind: &'static str,
 }
 
 /// What a reader expects who asks now.
@@ -73,6 +81,8 @@ pub(crate) struct Tally {
     pub(crate) stale: u64,
     /// The longest time by which such an answer came after the answer to the purge.
     pub(crate) stale_max: Duration,
+    /// The number of such answers by the kind of the purge.
+    pub(crate) stale_after: BTreeMap<&'static str, u64>,
     /// The number of purges that were said to hold everywhere.
     pub(crate) everywhere: u64,
     /// The number of purges of which that was not known.
@@ -81,6 +91,8 @@ pub(crate) struct Tally {
     pub(crate) writes: u64,
     /// The number of purges and writes without a good answer.
     pub(crate) refused: u64,
+    /// Why, by machine and kind.
+    pub(crate) refused_why: BTreeMap<(String, &'static str, String), u64>,
     /// The times that acknowledgements took, by kind.
     pub(crate) took: Vec<(&'static str, Duration)>,
 }
@@ -115,11 +127,11 @@ impl Ledger {
     }
 
     /// Notes that a purge of these pages was answered a moment ago.
-    pub(crate) fn is_answered(&self, change: &Change) {
+    pub(crate) fn is_answered(&self, change: &Change, kind: &'static str) {
         for (page, version) in change {
             let mut answered = lock(&self.pages[*page].answered);
-            let at = answered.partition_point(|(own, _)| own < version);
-            answered.insert(at, (*version, Instant::now()));
+            let at = answered.partition_point(|own| own.version < *version);
+            answered.insert(at, Answered { version: *version, when: Instant::now(), kind });
         }
     }
 
@@ -133,8 +145,8 @@ impl Ledger {
     /// Notes that every purge that was answered holds everywhere by now.
     pub(crate) fn all_that_was_answered_holds(&self) {
         for page in &self.pages {
-            if let Some((version, _)) = lock(&page.answered).last() {
-                page.floor.fetch_max(*version, SeqCst);
+            if let Some(last) = lock(&page.answered).last() {
+                page.floor.fetch_max(last.version, SeqCst);
             }
         }
     }
@@ -165,14 +177,15 @@ impl Ledger {
         let since = {
             let answered = lock(&self.pages[page].answered);
             // Of the purges that cover this version, the one that was answered first.
-            let at = answered.partition_point(|(own, _)| *own <= version);
-            answered[at..].iter().map(|(_, when)| *when).min()
+            let at = answered.partition_point(|own| own.version <= version);
+            answered[at..].iter().min_by_key(|own| own.when).copied()
         };
         let mut tally = lock(&self.tally);
         tally.served += 1;
-        if let Some(staleness) = since.and_then(|since| expected.begun.checked_duration_since(since)).filter(|time| !time.is_zero()) {
+        if let Some(since) = since.filter(|since| since.when < expected.begun) {
             tally.stale += 1;
-            tally.stale_max = tally.stale_max.max(staleness);
+            tally.stale_max = tally.stale_max.max(expected.begun.duration_since(since.when));
+            *tally.stale_after.entry(since.kind).or_default() += 1;
         }
     }
 
@@ -224,7 +237,7 @@ mod of_the_judge {
         let ledger = Ledger::new();
         let before = ledger.expected(7);
         let change = ledger.change([7]);
-        ledger.is_answered(&change);
+        ledger.is_answered(&change, "PURGE");
         ledger.judge(ledger.expected(7), "page 7 version 0", "a", "");
         assert_eq!((ledger.tally().wrong, ledger.tally().stale), (0, 1), "nobody said that it holds everywhere");
         ledger.holds_everywhere(&change);

@@ -203,11 +203,18 @@ impl Purger {
         let kind = *self.random.one_of(&Kind::OFTEN);
         let machine = self.random.below(self.doors.len());
         let begun = Instant::now();
-        let Some(outcome) = self.carries_out(kind, machine) else {
-            self.ledger.count(|tally| tally.refused += 1);
-            return;
+        let outcome = match self.carries_out(kind, machine) {
+            Ok(outcome) => outcome,
+            Err(why) => {
+                let name = self.doors[machine].name.to_string();
+                self.ledger.count(|tally| {
+                    tally.refused += 1;
+                    *tally.refused_why.entry((name, kind.name(), why)).or_default() += 1;
+                });
+                return;
+            }
         };
-        self.ledger.is_answered(&outcome.change);
+        self.ledger.is_answered(&outcome.change, kind.name());
         let holds = match outcome.everywhere {
             Some(everywhere) => everywhere,
             None => self.belief == Belief::EveryAnswer,
@@ -228,8 +235,8 @@ impl Purger {
         }
     }
 
-    /// Changes something and has it purged. `None`: no good answer.
-    fn carries_out(&mut self, kind: Kind, machine: usize) -> Option<Outcome> {
+    /// Changes something and has it purged; or says why there is no good answer.
+    fn carries_out(&mut self, kind: Kind, machine: usize) -> Result<Outcome, String> {
         let page = BLOG.start + self.random.below(BLOG.len());
         let post = GHOST.start + self.random.below(GHOST.len());
         let group = self.random.below(GROUPS);
@@ -275,38 +282,42 @@ impl Purger {
                     host_of(post)
                 );
                 let answer = self.ask(machine, &request)?;
-                (200..300).contains(&answer.status).then_some(Outcome { everywhere: None, change })
+                is_good(&answer).map(|()| Outcome { everywhere: None, change })
             }
         }
     }
 
-    fn ask(&mut self, machine: usize, request: &str) -> Option<Answer> {
-        self.kept[machine].0.ask(request).ok()
+    fn ask(&mut self, machine: usize, request: &str) -> Result<Answer, String> {
+        self.kept[machine].0.ask(request).map_err(|error| error.to_string())
     }
 
-    fn by_api(&mut self, machine: usize, change: Change, what: &Value) -> Option<Outcome> {
+    fn by_api(&mut self, machine: usize, change: Change, what: &Value) -> Result<Outcome, String> {
         let request = self.doors[machine].admin_request("POST /purge", &what.to_string());
-        let answer = self.kept[machine].1.ask(&request).ok()?;
-        let done: Value = serde_json::from_slice(&answer.content).ok()?;
+        let answer = self.kept[machine].1.ask(&request).map_err(|error| error.to_string())?;
+        let done: Value = serde_json::from_slice(&answer.content).map_err(|_| answer.text())?;
         let spread = &done["spread"];
         let everywhere = if spread.is_null() { answer.status == 200 } else { spread["everywhere"] == true };
         match answer.status {
-            200 | 202 if everywhere == (answer.status == 200) => Some(Outcome { everywhere: Some(everywhere), change }),
+            200 | 202 if everywhere == (answer.status == 200) => Ok(Outcome { everywhere: Some(everywhere), change }),
             200 | 202 => {
                 self.ledger.must_not_be(format!("status {} and {spread} contradict each other", answer.status));
-                None
+                Err("it contradicts itself".to_owned())
             }
-            _ => None,
+            status => Err(format!("{status} {done}")),
         }
     }
 }
 
-fn by_request(answer: &Answer, change: Change) -> Option<Outcome> {
-    matches!(answer.status, 200 | 202).then_some(Outcome { everywhere: Some(answer.status == 200), change })
+fn is_good(answer: &Answer) -> Result<(), String> {
+    if (200..300).contains(&answer.status) { Ok(()) } else { Err(format!("{} {}", answer.status, answer.text())) }
 }
 
-fn by_write(answer: &Answer) -> Option<Outcome> {
-    (200..300).contains(&answer.status).then_some(Outcome { everywhere: None, change: changed(answer) })
+fn by_request(answer: &Answer, change: Change) -> Result<Outcome, String> {
+    is_good(answer).map(|()| Outcome { everywhere: Some(answer.status == 200), change })
+}
+
+fn by_write(answer: &Answer) -> Result<Outcome, String> {
+    is_good(answer).map(|()| Outcome { everywhere: None, change: changed(answer) })
 }
 
 /// Has so many purges made by some purgers at once, of all kinds and at all machines.

@@ -169,7 +169,7 @@ impl Machine {
         let address = self.place.front();
         let mut text = format!(
             "[server]\nlisten = [\"{address}:{PORT}\"]\nadmin = \"{address}:{ADMIN_PORT}\"\nadmin_token_file = \"token\"\nworkers = 1\n\
-             [acme]\nenabled = false\n[https]\nredirect = false\nhsts = \"0s\"\n[purge]\nallow = [\"10.77.0.0/24\"]\n\
+             [log]\naccess = \"off\"\n[acme]\nenabled = false\n[https]\nredirect = false\nhsts = \"0s\"\n[purge]\nallow = [\"10.77.0.0/24\"]\n\
              [cache]\nmemory = \"64MiB\"\ntwo_visitor_proof = false\n"
         );
         if self.setup.has_disk {

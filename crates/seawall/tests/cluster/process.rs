@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    fs,
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -28,9 +29,16 @@ impl Process {
         kill_process(pid, signal).expect("it was not waited for yet");
     }
 
-    /// Stops it as the system does that runs short of time: everything waits, and nothing is told.
+    /// Stops it as the system does that runs short of time: everything waits, and nothing is told. When this returns, none of its threads runs.
     pub(crate) fn freeze(&self) {
         self.send(Signal::STOP);
+        until("all threads have stopped", || {
+            let threads = fs::read_dir(format!("/proc/{}/task", self.0.id())).expect("it lives");
+            threads.flatten().all(|thread| {
+                let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+                stat.rsplit(") ").next().is_none_or(|rest| rest.starts_with(['T', 't']) || rest.is_empty())
+            })
+        });
     }
 
     /// Lets it run again.
@@ -58,7 +66,7 @@ impl Process {
 
     /// Returns the bytes of memory that it has.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap_or_default();
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) << 10
     }

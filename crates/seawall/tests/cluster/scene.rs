@@ -196,8 +196,10 @@ impl Scene {
         let errors: u64 = tally.errors.values().sum();
         let (begun, before) = self.faulty.as_ref().map_or_else(|| (None, Tally::default()), |(at, tally)| (Some(*at), tally.clone()));
         let lasted = begun.map(|begun| self.mended.unwrap_or_else(Instant::now).duration_since(begun).as_secs_f64()).unwrap_or_default();
+        let after: Vec<String> = tally.stale_after.iter().map(|(kind, count)| format!("{count} after {kind}")).collect();
+        let after = if after.is_empty() { String::new() } else { format!(" ({})", after.join(", ")) };
         let line = format!(
-            "| {} | {lasted:.1} s | {} | {errors} | {} | {}, {:.2} s at most | {} everywhere, {} not known, {} refused | {:.2} s |",
+            "| {} | {lasted:.1} s | {} | {errors} | {} | {}, {:.2} s at most{after} | {} everywhere, {} not known, {} refused | {:.2} s |",
             self.name,
             tally.served - before.served,
             tally.wrong,

@@ -95,7 +95,7 @@ fn a_machine_is_frozen_in_the_middle_of_a_fetch_and_wakes_after_its_lease() {
         scene.machines[AWAY].process().freeze();
         let change = scene.ledger.change([PAGE]);
         let (status, done) = doors[0].admin("POST /purge", &purge).expect("an answer");
-        scene.ledger.is_answered(&change);
+        scene.ledger.is_answered(&change, "API, url");
         assert_eq!(status, 200, "its lease has passed, so that it cannot show the page: {done}");
         assert!(done["spread"]["expired"].as_array().is_some_and(|names| names.contains(&json!("c"))), "{done}");
         scene.ledger.holds_everywhere(&change);
