@@ -19,6 +19,7 @@ mod examine;
 mod mend;
 mod reply;
 mod seal;
+mod sentinels;
 mod steps;
 mod values;
 mod waiter;
@@ -36,7 +37,7 @@ pub use self::{
     address::{Address, BadAddress},
     engine::{Engine, EngineOptions, Server},
     error::LinkError,
-    examine::Examination,
+    examine::{Examination, USER_RULES},
     seal::{BadSecret, Seals, Secret},
     steps::Link,
     values::{Value, Values},

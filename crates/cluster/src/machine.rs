@@ -315,6 +315,11 @@ impl Machine {
         let until = round.sent + self.settings.lease;
         if let Some(why) = rival {
             self.why = why;
+            if self.lease_until.take().is_some() {
+                self.in_doubt_since = now;
+                self.counts.doubts += 1;
+                acts.push(Act::GiveUp);
+            }
         } else if !is_at_end {
             "there are more entries of the stream to apply".clone_into(&mut self.why);
         } else if !round.replicated {
@@ -344,8 +349,8 @@ impl Machine {
             }
             if now >= other.since + passed(other.lease()) {
                 acts.push(Act::Remove { field: field.clone(), member: other.member.clone() });
-            } else if is_leased {
-                // It came later, or woke up later: it is the one without a lease.
+            } else if is_leased && !(other.has_risen && other.member.leased && other.member.session < self.settings.session) {
+                // It came later, or woke up later: it is the one without a lease. If both have come by one, one of them gives it up.
             } else if !other.has_risen {
                 why.get_or_insert_with(|| {
                     format!("the process before this one, also named {}, may still have its lease", self.settings.name)

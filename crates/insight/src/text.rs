@@ -15,6 +15,11 @@ fn is_order(character: char) -> bool {
 /// all of it fitted.
 pub(crate) fn append(out: &mut String, text: &str, most: usize) -> bool {
     let start = out.len();
+    // Nearly all of what is sent is plain.
+    if start + text.len() <= most && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        out.push_str(text);
+        return true;
+    }
     for character in text.chars() {
         let character = if is_order(character) { HIDDEN } else { character };
         if out.len() + character.len_utf8() > most {

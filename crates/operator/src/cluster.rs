@@ -4,6 +4,7 @@ use admin_api::{ClusterState, MachineState, Spread, TierState};
 
 use crate::{
     admin_client::{AdminClient, AdminError},
+    foreign::visible_answer,
     terminal::{Style, styled},
     units::{count, micros, number, span},
 };
@@ -20,7 +21,7 @@ const ALONE: &str = "This Seawall stands alone: there is no [cluster] in its con
 /// When the server cannot be reached, is not Seawall, or refuses.
 pub fn text(client: &AdminClient, colour: bool) -> Result<String, AdminError> {
     let state: Option<ClusterState> = client.get("/cluster")?;
-    Ok(state.map_or_else(|| ALONE.to_owned(), |state| page(&state, colour)))
+    Ok(state.map_or_else(|| ALONE.to_owned(), |state| page(&visible_answer(&state), colour)))
 }
 
 fn page(state: &ClusterState, colour: bool) -> String {
@@ -180,7 +181,7 @@ mod tests {
         ClusterState {
             cluster: "seawall".to_owned(),
             machine: "web1".to_owned(),
-            engine: "redis://10.0.0.5:6379 (valkey 8.1.1)".to_owned(),
+            engine: "redis://10.0.0.5:6379, valkey 8.1.1".to_owned(),
             leased: true,
             machines: vec![machine("web1", true, Some(0), 12), machine("web2", true, Some(1), 340), machine("web3", false, None, 90_000)],
             ..ClusterState::default()
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn a_person_sees_every_machine_and_its_lease() {
         let expected = "\
-cluster   seawall at redis://10.0.0.5:6379 (valkey 8.1.1)
+cluster   seawall at redis://10.0.0.5:6379, valkey 8.1.1
           web1 has a lease: purges of all machines hold here
 
 MACHINE  VERSION  LEASE  BEHIND   SEEN

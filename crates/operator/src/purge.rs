@@ -8,6 +8,7 @@ use policy::purge::What;
 use crate::{
     admin_client::{AdminClient, AdminError},
     cluster::spread_in_words,
+    foreign::visible_answer,
     units::count,
 };
 
@@ -60,7 +61,7 @@ fn run_within(timeout: Duration, address: SocketAddr, token: &str, what: &What, 
     let here = in_words(&done, what, hard);
     Ok(match &done.spread {
         None => Purged { said: here, everywhere: true },
-        Some(spread) => Purged { said: format!("{here}\n{}", spread_in_words(spread)), everywhere: spread.everywhere },
+        Some(spread) => Purged { said: format!("{here}\n{}", spread_in_words(&visible_answer(spread))), everywhere: spread.everywhere },
     })
 }
 

@@ -140,12 +140,16 @@ impl Identity {
 
     /// Puts the id into the fields of a response: a reader of an error can name it.
     pub(crate) fn tell_client(&self, fields: &mut HeaderMap) {
-        fields.insert(X_REQUEST_ID, ascii(self.id));
+        fields.insert(X_REQUEST_ID, self.id());
+    }
+
+    fn id(&self) -> HeaderValue {
+        HeaderValue::from_bytes(self.id.written().as_bytes()).expect("digits and dashes")
     }
 
     /// Puts id and place into the fields of a request to the origin. Returns the span that the origin was told, if there is a trace.
     pub(crate) fn tell_origin(&self, shared: &Shared, fields: &mut HeaderMap) -> Option<SpanId> {
-        fields.insert(X_REQUEST_ID, ascii(self.id));
+        fields.insert(X_REQUEST_ID, self.id());
         let traced = self.trace.as_ref()?;
         let span = shared.ids.span();
         fields.insert(TRACEPARENT, ascii(traced.ids.under(span)));

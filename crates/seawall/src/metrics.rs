@@ -854,7 +854,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 name: "seawall_cluster_pending",
                 kind: Gauge,
                 labels: &[],
-                help: "Purges that were ordered here and that the server does not have yet.",
+                help: "Purges that were ordered here and are on their way to the other machines.",
                 advice: "Above 0 for long: the server cannot be reached, or takes no writes. They are sent until it has them.",
                 samples: |seen| of_cluster(seen, |state| state.pending),
             },

@@ -53,15 +53,50 @@ impl RequestId {
     }
 }
 
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// An id as text, without an allocation: every request that is forwarded has one, twice.
+#[derive(Debug, Clone, Copy)]
+pub struct Written {
+    text: [u8; 36],
+    length: usize,
+}
+
+impl Written {
+    /// Returns the text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(self.as_bytes()).expect("digits and dashes")
+    }
+}
+
+impl RequestId {
+    /// Writes the id as text.
+    #[must_use]
+    pub fn written(&self) -> Written {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut written = Written { text: [0; 36], length: 0 };
         for (at, byte) in self.bytes.iter().enumerate() {
             if self.has_dashes && matches!(at, 4 | 6 | 8 | 10) {
-                f.write_str("-")?;
+                written.text[written.length] = b'-';
+                written.length += 1;
             }
-            write!(f, "{byte:02x}")?;
+            let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+            written.text[written.length] = high;
+            written.text[written.length + 1] = low;
+            written.length += 2;
         }
-        Ok(())
+        written
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.written().as_str())
     }
 }
 

@@ -611,7 +611,7 @@ impl Console for Fake {
         Some(ClusterState {
             cluster: "seawall".to_owned(),
             machine: "web1".to_owned(),
-            engine: "redis://10.0.0.5:6379 (valkey 8.1.1)".to_owned(),
+            engine: "redis://10.0.0.5:6379, valkey 8.1.1".to_owned(),
             leased,
             why: (!leased).then(|| "redis://10.0.0.5:6379 did not answer within 1000 ms".to_owned()),
             in_doubt_ms: if leased { 0 } else { 74_000 },

@@ -155,6 +155,12 @@ impl Address {
         self.kind != Kind::Plain || self.hosts.len() > 1
     }
 
+    /// Returns whether Sentinels say which server is the primary.
+    #[must_use]
+    pub const fn has_sentinels(&self) -> bool {
+        matches!(self.kind, Kind::Sentinel(_))
+    }
+
     /// Returns the beginning of the URL of one server.
     pub(super) const fn scheme(&self) -> &'static str {
         if self.tls { "rediss" } else { "redis" }

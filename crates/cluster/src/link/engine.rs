@@ -2,16 +2,17 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use redis::{Pipeline, Value, cmd};
+use redis::{Pipeline, cmd};
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs, pki_types::CertificateDer};
 use rustls_pki_types::pem::PemObject as _;
 use tokio::runtime::Handle;
 
 use super::{
     Address, Link, LinkError, REPLY_BYTES_MAX, Seals, Secret, Values, Waiter,
-    address::{Host, Kind, Login},
+    address::{Host, Kind},
     connection::{Bounds, Connection},
     reply,
+    sentinels::Sentinels,
 };
 use crate::shelf::Shelf;
 
@@ -48,6 +49,7 @@ struct Inner {
     replicas: u32,
     deadline: Duration,
     tls: Option<Arc<ClientConfig>>,
+    sentinels: Option<Sentinels>,
 }
 
 /// The names of our keys. The part in braces alone says which server of a cluster has them.
@@ -109,7 +111,11 @@ impl Engine {
         }
         let tls = if address.has_tls() { Some(trust(authorities.as_deref())?) } else { None };
         let seals = Seals::new(&cluster, &secret);
-        Ok(Self(Arc::new(Inner { address, keys: Keys::new(&cluster), seals, replicas, deadline, tls })))
+        let sentinels = match &address.kind {
+            Kind::Sentinel(name) => Some(Sentinels::new(name, &address.hosts, &address.login, tls.as_ref(), deadline)),
+            Kind::Plain | Kind::Cluster => None,
+        };
+        Ok(Self(Arc::new(Inner { address, keys: Keys::new(&cluster), seals, replicas, deadline, tls, sentinels })))
     }
 
     /// Returns the seals of this cluster.
@@ -174,12 +180,14 @@ impl Engine {
     /// Connects to the primary that has our keys, and says what it is.
     pub(super) async fn primary(&self, at_once: usize, reply_bytes_max: usize) -> Result<(Connection, Server), LinkError> {
         let bounds = Bounds { at_once, reply_bytes_max, deadline: self.0.deadline };
+        if let Some(sentinels) = &self.0.sentinels {
+            return self.open(&sentinels.primary().await?, bounds).await;
+        }
         let mut last = None;
         // The first error is about the server that is named first, but a server that answers "I am a replica" knows more than one that is away.
         for host in &self.0.address.hosts {
-            let found = match &self.0.address.kind {
-                Kind::Plain => self.open(host, bounds).await,
-                Kind::Sentinel(name) => self.by_sentinel(host, name, bounds).await,
+            let found = match self.0.address.kind {
+                Kind::Plain | Kind::Sentinel(_) => self.open(host, bounds).await,
                 Kind::Cluster => self.by_cluster(host, bounds).await,
             };
             match found {
@@ -191,6 +199,19 @@ impl Engine {
             }
         }
         Err(last.unwrap_or_else(|| LinkError::Options("no server is named".to_owned())))
+    }
+
+    /// Asks the Sentinels, if there are any, whether a server is still the primary.
+    ///
+    /// # Errors
+    /// When more than half of them do not say so.
+    pub(super) async fn is_still_primary(&self, server: &str) -> Result<(), LinkError> {
+        let Some(sentinels) = &self.0.sentinels else { return Ok(()) };
+        let primary = sentinels.primary().await?;
+        if server == format!("{}://{primary}", self.0.address.scheme()) {
+            return Ok(());
+        }
+        Err(LinkError::NotPrimary { server: server.to_owned(), why: format!("the Sentinels say that {primary} is") })
     }
 
     /// Connects to a server that should be a primary.
@@ -221,34 +242,6 @@ impl Engine {
         }
         let server = Server { address: connection.server().to_owned(), software, version };
         Ok((connection, server))
-    }
-
-    /// Asks a Sentinel for the primary. Most have no password, though their servers have one.
-    async fn by_sentinel(&self, host: &Host, name: &str, bounds: Bounds) -> Result<(Connection, Server), LinkError> {
-        let found = match self.ask_sentinel(host, None, name, bounds).await {
-            Err(LinkError::Denied { .. }) if self.0.address.has_password() => {
-                let login = Login { database: 0, ..self.0.address.login.clone() };
-                self.ask_sentinel(host, Some(&login), name, bounds).await?
-            }
-            found => found?,
-        };
-        self.open(&found, bounds).await
-    }
-
-    async fn ask_sentinel(&self, host: &Host, login: Option<&Login>, name: &str, bounds: Bounds) -> Result<Host, LinkError> {
-        let connection = Connection::open(host, login, self.0.tls.as_ref(), bounds).await?;
-        let mut question = cmd("SENTINEL");
-        question.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
-        let reply = connection.one(question, bounds.deadline).await?;
-        if reply == Value::Nil {
-            let why = format!("this Sentinel knows no primary named {name}");
-            return Err(LinkError::Refused { server: connection.server().to_owned(), why });
-        }
-        let found = reply::list(reply).and_then(|parts| {
-            let [name, port] = <[Value; 2]>::try_from(parts).ok()?;
-            Some(Host { name: reply::text(name)?, port: reply::text(port)?.parse().ok()? })
-        });
-        found.ok_or_else(|| connection.garbled("the address of a primary"))
     }
 
     /// Asks a server of a cluster for a key of ours: whoever does not have it names the one that has.

@@ -14,6 +14,10 @@ const MEASURED: usize = 5;
 /// From which round trip on purges are slow.
 const SLOW: Duration = Duration::from_millis(20);
 
+/// What a user of the server must be allowed to do, as `ACL SETUSER` takes it: our keys, and the commands that are used. Nothing else is needed.
+pub const USER_RULES: &str = "~seawall:* -@all +auth +select +ping +info +wait +multi +exec +eval +exists +type +del +pexpire \
+    +hset +hsetnx +hget +hdel +hlen +hkeys +hstrlen +hgetall +xadd +xdel +xrange +xrevrange +xread +set +get +getrange +incr";
+
 /// What a look at the server found.
 #[derive(Debug, Clone)]
 pub struct Examination {
@@ -53,6 +57,7 @@ impl Engine {
             has_tls: self.address().has_tls(),
             has_password: self.address().has_password(),
             may_have_replicas: self.address().has_replicas(),
+            has_sentinels: self.address().has_sentinels(),
             replicas_wanted: self.replicas(),
             latency,
         };
@@ -66,6 +71,7 @@ struct Facts {
     has_tls: bool,
     has_password: bool,
     may_have_replicas: bool,
+    has_sentinels: bool,
     replicas_wanted: u32,
     latency: Duration,
 }
@@ -82,8 +88,9 @@ fn warnings(facts: &Facts, memory: &BTreeMap<String, String>, replication: &BTre
     }
     let replicas = number(replication, "connected_slaves");
     let has_replicas = facts.may_have_replicas || replicas > 0;
-    // The field is there only if writes without replicas are refused.
-    if has_replicas && facts.replicas_wanted == 0 && !replication.contains_key("min_slaves_good_slaves") {
+    // Sentinels are asked with each round, so that a replaced primary is known to be one. The field is there only if writes without replicas are
+    // refused.
+    if has_replicas && !facts.has_sentinels && facts.replicas_wanted == 0 && !replication.contains_key("min_slaves_good_slaves") {
         warnings.push(
             "It has replicas and accepts writes without them: after a failover, machines that still reach the old primary do not hear of purges. \
              Set `replicas` in [cluster] to the number of replicas that must have each purge, or min-replicas-to-write to 1 on the server."
@@ -99,7 +106,7 @@ fn warnings(facts: &Facts, memory: &BTreeMap<String, String>, replication: &BTre
     if !facts.is_this_machine && !facts.has_password {
         warnings.push(
             "It asks for no password: whoever reaches it can remove purges and read what is not sealed. \
-             Make a user for Seawall with ACL SETUSER, and write redis://USER:PASSWORD@HOST."
+             Make a user for Seawall with ACL SETUSER, as doc/cluster.md shows, and write redis://USER:PASSWORD@HOST."
                 .to_owned(),
         );
     }
@@ -127,6 +134,7 @@ mod tests {
             has_tls: true,
             has_password: true,
             may_have_replicas: false,
+            has_sentinels: false,
             replicas_wanted: 0,
             latency: Duration::from_millis(1),
         }
@@ -151,6 +159,7 @@ mod tests {
             (Facts { replicas_wanted: 1, ..far() }, &keeps, &followed, None),
             (Facts { replicas_wanted: 2, ..far() }, &keeps, &followed, Some("`replicas` is 2, and 1 are connected")),
             (Facts { may_have_replicas: true, ..far() }, &keeps, &alone, Some("accepts writes without them")),
+            (Facts { may_have_replicas: true, has_sentinels: true, ..far() }, &keeps, &followed, None),
             (Facts { has_password: false, ..far() }, &keeps, &alone, Some("no password")),
             (Facts { has_tls: false, ..far() }, &keeps, &alone, Some("not encrypted")),
             (Facts { has_tls: false, has_password: false, is_this_machine: true, ..far() }, &keeps, &alone, None),

@@ -390,6 +390,19 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// Whoever may write on the server can write anything.
+        #[test]
+        fn whatever_was_written_is_read_without_harm(bytes: Vec<u8>, words in "[0-9a-f ]{0,120}") {
+            for bytes in [&bytes[..], words.as_bytes()] {
+                assert!(matches!(own().read_entry(bytes), (None, Said::Unreadable { sealed: false, .. })));
+                assert_eq!(own().read_member("a", bytes), None);
+                assert_eq!(own().read_confirmation(bytes), None);
+                assert!(own().open("a", bytes).is_err());
+            }
+        }
+    }
+
     #[test]
     fn a_secret_has_sixteen_bytes_and_is_never_shown() {
         assert!(Secret::new(" 0123456789abcde\n").is_err());

@@ -53,7 +53,8 @@ impl Link {
         &self.server
     }
 
-    /// Makes a round: one step in which the machine is written among the members and the stream is read. If there is no stream, it is begun.
+    /// Makes a round: one step in which the machine is written among the members and the stream is read. If there is no stream, it is begun. Where
+    /// there are Sentinels, more than half of them have to say meanwhile that this is still the primary.
     ///
     /// It is cancel-safe: the step may happen, and nothing waits for it.
     ///
@@ -97,8 +98,12 @@ impl Link {
             commands.cmd("XRANGE").arg(&keys.purges).arg(format!("({id}")).arg("+").arg("COUNT").arg(count);
         }
         let exec = self.finish(&mut commands);
+        // The lease counts from before both questions: a primary that was replaced answers, too.
         let sent = Instant::now();
-        let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
+        let (replies, still) =
+            tokio::join!(self.connection.step(&commands, self.engine.deadline()), self.engine.is_still_primary(self.connection.server()));
+        still?;
+        let mut replies = replies?;
         let replicated = self.replicated(replies.get(exec + 1))?;
         let mut results = self.connection.executed(&commands, &mut replies, exec)?;
         let Group { run, members, strangers, born } = self.group(&mut results)?;

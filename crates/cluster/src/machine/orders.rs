@@ -317,12 +317,11 @@ impl Batch {
         for wait in &self.waits {
             let name = name_of(&wait.field).to_owned();
             match others.confirmed_by(&wait.field) {
-                // It was stopped since.
-                None => {}
                 Some(Some(confirmed)) if confirmed.run == self.run && confirmed.born == self.born && confirmed.id >= self.last => {
                     judged.confirmed.insert(name);
                 }
-                _ if now >= wait.lease_by => {
+                // Whoever was taken from the list has no lease any more: it was stopped, or another process took its name.
+                known if known.is_none() || now >= wait.lease_by => {
                     judged.expired.insert(name);
                     judged.hold = judged.hold.max(wait.hold);
                 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cluster::{
-    link::{Address, Ask, Engine, EngineOptions, LinkError},
+    link::{Address, Ask, Engine, EngineOptions, LinkError, USER_RULES},
     stream::EntryId,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -52,14 +52,13 @@ async fn a_server_without_a_password_does_not_let_in_whoever_has_one() {
     }
 }
 
-/// What doc/cluster.md tells people to allow.
+/// The rules are what doc/cluster.md tells people to allow. What is too long is removed under them, too.
 #[tokio::test]
 async fn a_user_with_our_keys_and_commands_alone_is_enough() {
     for software in Software::installed() {
         let server = Valkey::start(software);
-        let user = "ACL SETUSER seawall on >s3cret ~seawall:* -@all +auth +select +ping +info +wait +multi +exec +exists +type \
-            +hset +hsetnx +hget +hdel +hlen +hkeys +hstrlen +hgetall +pexpire +del +xadd +xdel +xrange +xrevrange +xread +set +get +getrange +incr +eval";
-        assert_eq!(server.ask(&user.split_whitespace().collect::<Vec<_>>()), "OK");
+        let user = ["ACL", "SETUSER", "seawall", "on", ">s3cret"].into_iter().chain(USER_RULES.split_whitespace());
+        assert_eq!(server.ask(&user.collect::<Vec<_>>()), "OK");
         let url = format!("redis://seawall:s3cret@127.0.0.1:{}", server.port());
         let engine = Engine::new(EngineOptions { replicas: 1, ..options(&url) }).expect("an engine");
         let link = engine.connect().await.expect("a link");
@@ -76,6 +75,10 @@ async fn a_user_with_our_keys_and_commands_alone_is_enough() {
         assert!(shelf.remove("v").await.expect("removed"));
         assert!(lock.renew(DEADLINE).await.expect("an answer") && lock.release().await.expect("an answer"));
         engine.examine().await.expect("looked at");
+        server.ask(&[b"HSET", &b"seawall:{seawall}:machines"[..], b"x", &vec![b'x'; 5 * 1024 * 1024]]);
+        assert!(link.append(&[entry(&engine, "b0b", 2)]).await.is_err());
+        let link = engine.connect().await.expect("a link");
+        link.append(&[entry(&engine, "b0b", 2)]).await.expect("it is gone");
 
         server.ask(&["ACL", "SETUSER", "seawall", "-xadd"]);
         let error = link.append(&[entry(&engine, "b0b", 2)]).await.expect_err("not allowed any more");
@@ -131,8 +134,7 @@ async fn sentinels_name_the_primary_and_after_a_failover_the_next_one() {
     let replica = Valkey::start_with(software, &["--replicaof", "127.0.0.1", &primary.port().to_string()]);
     until(|| replica.ask(&["INFO", "replication"]).contains("master_link_status:up"));
     let sentinel = Valkey::start_sentinel(software, "main", primary.port());
-    let away = free_port();
-    let engine = engine_at(&[format!("redis+sentinel://127.0.0.1:{away},127.0.0.1:{}/main", sentinel.port())]);
+    let engine = engine_at(&[format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port())]);
     assert_eq!(engine.connect().await.expect("a link").server().address, primary.url());
     let unknown = engine_at(&[format!("redis+sentinel://127.0.0.1:{}/other", sentinel.port())]);
     let error = unknown.connect().await.expect_err("no such name");
@@ -151,6 +153,54 @@ async fn sentinels_name_the_primary_and_after_a_failover_the_next_one() {
     };
     assert_eq!(link.server().address, replica.url());
     round(&link, None).await;
+}
+
+/// The primary that was replaced still answers whoever is cut off with it. One Sentinel may be cut off, too.
+#[tokio::test]
+async fn what_most_sentinels_say_counts_with_every_round() {
+    let software = Software::any();
+    let [old, next] = [(); 2].map(|()| Valkey::start(software));
+    let mut sentinels = [(); 3].map(|()| Valkey::start_sentinel(software, "main", old.port()));
+    let hosts: Vec<_> = sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port())).collect();
+    let engine = engine_at(&[format!("redis+sentinel://{}/main", hosts.join(","))]);
+    let link = engine.connect().await.expect("a link");
+    assert_eq!(link.server().address, old.url());
+    round(&link, None).await;
+    let again = || async {
+        let ask = Ask { field: "a", member: &member("5e55", 2), position: None, entries_max: 1 };
+        link.round(ask).await
+    };
+    let replace = |sentinel: &Valkey| {
+        sentinel.ask(&["SENTINEL", "REMOVE", "main"]);
+        assert_eq!(sentinel.ask(&["SENTINEL", "MONITOR", "main", "127.0.0.1", &next.port().to_string(), "1"]), "OK");
+    };
+    replace(&sentinels[0]);
+    assert!(again().await.is_ok(), "two of three say that it is the primary");
+    replace(&sentinels[1]);
+    let error = again().await.expect_err("two of three say that another one is");
+    assert!(matches!(error, LinkError::NotPrimary { .. }) && error.ends_link(), "{error:?}");
+    assert!(error.to_string().contains(&next.port().to_string()), "{error}");
+    assert_eq!(engine.connect().await.expect("a link").server().address, next.url());
+
+    sentinels[0].kill();
+    assert!(engine.connect().await.is_err(), "the two others do not agree");
+    replace(&sentinels[2]);
+    assert_eq!(engine.connect().await.expect("they agree").server().address, next.url());
+    sentinels[1].kill();
+    let error = engine.connect().await.expect_err("one of three is not enough");
+    assert!(error.to_string().contains("2 of 3 Sentinels cannot be reached"), "{error}");
+}
+
+#[tokio::test]
+async fn sentinels_may_have_the_password_or_none() {
+    let software = Software::any();
+    let primary = Valkey::start_with(software, &["--requirepass", "right"]);
+    let sentinel = Valkey::start_sentinel(software, "main", primary.port());
+    let engine = engine_at(&[format!("redis+sentinel://:right@127.0.0.1:{}/main", sentinel.port())]);
+    engine.connect().await.expect("it has none");
+    assert_eq!(sentinel.ask(&["ACL", "SETUSER", "default", "resetpass", ">right"]), "OK");
+    let engine = engine_at(&[format!("redis+sentinel://:right@127.0.0.1:{}/main", sentinel.port())]);
+    engine.connect().await.expect("it has the same");
 }
 
 #[tokio::test]

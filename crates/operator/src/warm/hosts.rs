@@ -194,6 +194,7 @@ mod tests {
             sites: sites.iter().map(site).collect(),
             origins: vec![],
             cache: CacheHealth::default(),
+            cluster: None,
             alerts: vec![],
             metrics: BTreeMap::new(),
         };

@@ -163,8 +163,8 @@ pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
             line("", &format!("asks for a password from {}", auth.file.display()));
         }
     }
-    for said in &engine.lines {
-        line("cluster", said);
+    for (at, said) in engine.lines.iter().enumerate() {
+        line(if at == 0 { "cluster" } else { "" }, said);
     }
     for warning in &settings.warnings {
         line("warning", warning);

@@ -6,7 +6,7 @@ use edge::Exchange;
 use http::Version;
 use insight::{CookiePart, Ended, Insight, SampledHit};
 use pipeline::{Note, OUTCOMES};
-use semantics::{Timestamp, cache_status::Outcome};
+use semantics::{Timestamp, cache_status::Outcome, request_id::Written};
 
 /// The rule of a request whose client left before there was a response.
 const CLIENT_LEFT: &str = "client-left";
@@ -29,11 +29,11 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: 
     let cookie = note.cookie.map(|cookie| cookie.to_string());
     let part = if rule == SET_COOKIE { CookiePart::Set } else { CookiePart::Carried };
     let (host, agent, referrer) = (text(exchange.host), text(exchange.user_agent), text(exchange.referer));
-    let id = note.id.map(|id| id.to_string()).unwrap_or_default();
+    let id = note.id.map(|id| id.written());
     let trace = note.trace.map(|ids| ids.trace.to_string()).unwrap_or_default();
     insight.ended(&Ended {
         at: at.as_millis(),
-        id: &id,
+        id: id.as_ref().map_or("", Written::as_str),
         trace: &trace,
         site: note.site,
         scheme: note.scheme.unwrap_or(exchange.peer.scheme).as_str(),

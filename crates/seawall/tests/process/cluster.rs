@@ -4,8 +4,8 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
+    net::{SocketAddr, TcpListener},
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::SeqCst},
@@ -14,68 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use testkit::{Software, Valkey};
+
 use super::running::{PATIENCE, Place, Running, get};
-
-/// The server between the machines. Dropping it kills it.
-struct Engine {
-    child: Child,
-    port: u16,
-}
-
-impl Engine {
-    fn start() -> Self {
-        let port = testkit::free_port();
-        let child = Self::spawn(port);
-        let engine = Self { child, port };
-        engine.wait_for_pong();
-        engine
-    }
-
-    fn spawn(port: u16) -> Child {
-        let start = |program: &str| {
-            Command::new(program)
-                .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .spawn()
-        };
-        start("valkey-server").or_else(|_| start("redis-server")).expect("valkey-server or redis-server: `make` installs one")
-    }
-
-    fn wait_for_pong(&self) {
-        let end = Instant::now() + PATIENCE;
-        let pong = || -> std::io::Result<bool> {
-            let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.write_all(b"PING\r\n")?;
-            let mut line = String::new();
-            BufReader::new(stream).read_line(&mut line)?;
-            Ok(line == "+PONG\r\n")
-        };
-        while !pong().unwrap_or(false) {
-            assert!(Instant::now() < end, "it does not answer");
-            pause();
-        }
-    }
-
-    /// Kills it, and waits until it is gone.
-    fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-
-    /// Starts another one at the same address, which knows nothing.
-    fn start_again(&mut self) {
-        self.child = Self::spawn(self.port);
-        self.wait_for_pong();
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
 
 #[expect(clippy::disallowed_methods, reason = "waits for other processes, which tell nobody")]
 fn pause() {
@@ -137,15 +78,15 @@ struct Machine {
 }
 
 impl Machine {
-    fn start(name: &str, origin: &Origin, engine: &Engine) -> Self {
+    fn start(name: &str, origin: &Origin, engine: &Valkey) -> Self {
         let place = Place::new();
         let admin = testkit::free_port();
         let toml = format!(
             "source = \"http://{}\"\nkind = \"generic\"\n[server]\nlisten = [\"unix:{}\"]\nadmin = \"127.0.0.1:{admin}\"\nworkers = 2\n\
-             [cluster]\nurl = \"redis://127.0.0.1:{}\"\nmachine = \"{name}\"\nsecret = \"0123456789abcdef0123456789abcdef\"\nlease = \"1s\"\n",
+             [cluster]\nurl = \"{}\"\nmachine = \"{name}\"\nsecret = \"0123456789abcdef0123456789abcdef\"\nlease = \"1s\"\n",
             origin.address,
             place.socket().display(),
-            engine.port
+            engine.url()
         );
         place.write("seawall.toml", &toml);
         let running = Running::start(place.serve(&["--config", "seawall.toml"]).stdout(Stdio::null()));
@@ -192,7 +133,7 @@ fn is_hit(answer: &str) -> bool {
 
 #[test]
 fn a_purge_through_one_machine_holds_at_the_other_when_the_command_ends() {
-    let (engine, origin) = (Engine::start(), Origin::start());
+    let (engine, origin) = (Valkey::start(Software::any()), Origin::start());
     let (one, two) = (Machine::start("web1", &origin, &engine), Machine::start("web2", &origin, &engine));
     one.until_leased();
     two.until_leased();
@@ -226,7 +167,7 @@ fn a_purge_through_one_machine_holds_at_the_other_when_the_command_ends() {
 /// Without the server there is no error for readers, and nobody is told that a purge holds everywhere.
 #[test]
 fn a_purge_without_the_server_says_so_and_holds_everywhere_when_the_server_is_back() {
-    let (mut engine, origin) = (Engine::start(), Origin::start());
+    let (mut engine, origin) = (Valkey::start(Software::any()), Origin::start());
     let (one, two) = (Machine::start("web1", &origin, &engine), Machine::start("web2", &origin, &engine));
     one.until_leased();
     two.until_leased();
