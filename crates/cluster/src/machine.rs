@@ -486,7 +486,7 @@ impl Machine {
             seen_ms: 0,
         }];
         machines.extend(self.others.iter().map(|(field, other)| {
-            let confirmed = other.member.confirmed.as_ref();
+            let confirmed = other.confirmed();
             let behind = confirmed.filter(|confirmed| self.is_here(confirmed)).and_then(|confirmed| self.behind(confirmed.id));
             MachineState {
                 name: name_of(field).to_owned(),

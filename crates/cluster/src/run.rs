@@ -116,7 +116,10 @@ impl Running {
             // Both locks, so that no ticket is told before it is known who waits for it.
             let mut machine = self.shared.machine.lock();
             let (ticket, acts) = machine.purge(order.clone(), Instant::now());
-            self.shared.askers.lock().insert(ticket, told);
+            // Nobody tells of anything any more when this machine is being stopped.
+            if !self.shared.is_stopping() {
+                self.shared.askers.lock().insert(ticket, told);
+            }
             acts
         };
         self.shared.tell(acts);
@@ -168,12 +171,25 @@ impl Drop for Running {
     }
 }
 
+/// The end of the driving, also by a panic: whoever waits hears that there will be no word.
+struct End<'a>(&'a Shared);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.is_stopping.store(true, SeqCst);
+        let _machine = self.0.machine.lock();
+        self.0.local.give_up();
+        self.0.askers.lock().clear();
+    }
+}
+
 impl Shared {
     fn is_stopping(&self) -> bool {
         self.is_stopping.load(SeqCst)
     }
 
     async fn drive(&self, engine: &Engine) {
+        let _end = End(self);
         let mut steps = pin!(self.steps(engine));
         let mut waiting = pin!(self.wait(engine));
         let mut clock = pin!(self.watch_the_clock());
@@ -183,7 +199,6 @@ impl Shared {
             () = &mut waiting => {}
             () = &mut clock => {}
         }
-        self.askers.lock().clear();
     }
 
     /// Lets time pass: leases end and purges are told of, whatever the connection is waiting for.

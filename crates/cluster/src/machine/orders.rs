@@ -222,11 +222,6 @@ impl Orders {
             askers.extend(self.askers.remove(&waiting.number).into_iter().flatten());
         }
         let orders = std::mem::take(&mut self.in_flight);
-        for asker in &mut askers {
-            if asker.is_thorough {
-                asker.limit = asker.ordered + self.lease.max(self.hold) + PATIENCE;
-            }
-        }
         let wait = |(field, other): (&String, &super::others::Other)| Wait {
             field: field.clone(),
             // What it said last was said before this machine saw it, and its lease counts from before that.
@@ -236,13 +231,18 @@ impl Orders {
         if askers.is_empty() {
             return;
         }
+        let waits: Vec<Wait> = others.iter().filter(|(field, _)| *field != own).map(wait).collect();
+        let longest = waits.iter().map(|wait| wait.hold).fold(self.lease.max(self.hold), Duration::max);
+        for asker in askers.iter_mut().filter(|asker| asker.is_thorough) {
+            asker.limit = asker.ordered + longest + PATIENCE;
+        }
         self.batches.push_back(Batch {
             orders,
             last,
             run: appended.run.clone(),
             born: appended.born.clone(),
             complete_at: others.complete_at().unwrap_or(appended.replied + passed(self.lease)),
-            waits: others.iter().filter(|(field, _)| *field != own).map(wait).collect(),
+            waits,
             strangers: appended.strangers.iter().map(|stranger| name_of(&stranger.name).to_owned()).collect(),
             askers,
         });

@@ -55,6 +55,10 @@ impl Other {
         Duration::from_millis(self.member.lease_ms).min(LEASE_MAX)
     }
 
+    pub(super) fn confirmed(&self) -> Option<&Confirmed> {
+        self.confirmed.as_ref()
+    }
+
     pub(super) fn hold(&self) -> Duration {
         Duration::from_millis(self.member.hold_ms).min(LEASE_MAX)
     }

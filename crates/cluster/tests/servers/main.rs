@@ -4,6 +4,7 @@ mod found;
 mod hostile;
 mod rounds;
 mod shelf;
+mod together;
 mod waiting;
 
 use std::time::Duration;
