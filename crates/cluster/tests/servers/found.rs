@@ -52,7 +52,7 @@ async fn a_server_without_a_password_does_not_let_in_whoever_has_one() {
     }
 }
 
-/// The rules are what doc/cluster.md tells people to allow. What is too long is removed under them, too.
+/// What is too long is removed under these rules, too.
 #[tokio::test]
 async fn a_user_with_our_keys_and_commands_alone_is_enough() {
     for software in Software::installed() {
@@ -84,6 +84,17 @@ async fn a_user_with_our_keys_and_commands_alone_is_enough() {
         let error = link.append(&[entry(&engine, "b0b", 2)]).await.expect_err("not allowed any more");
         assert!(matches!(error, LinkError::Denied { .. }) && error.to_string().contains("xadd"), "{error}");
     }
+}
+
+#[test]
+fn the_page_about_clusters_shows_the_rules_of_that_user() {
+    let page = include_str!("../../../../doc/cluster.md");
+    let (_, shown) = page.split_once("ACL SETUSER seawall on >A-LONG-PASSWORD ").expect("the command");
+    let mut shown: Vec<_> = shown.split("\n\n").next().expect("its end").split_whitespace().collect();
+    let mut rules: Vec<_> = USER_RULES.split_whitespace().collect();
+    shown.sort_unstable();
+    rules.sort_unstable();
+    assert_eq!(shown, rules);
 }
 
 #[tokio::test]
