@@ -36,7 +36,7 @@ fn many_purges_in_a_short_time_take_bounded_memory() {
     if !long() {
         return;
     }
-    let scene = Scene::start_long("100,000 purges in a short time");
+    let scene = Scene::start_as_by_default("100,000 purges in a short time");
     let stream = scene.engines[0].key("purges");
     let before: Vec<u64> = scene.machines.iter().map(|machine| machine.process().resident_bytes()).collect();
     let done = Arc::new(AtomicUsize::new(0));

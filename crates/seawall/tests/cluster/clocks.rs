@@ -6,18 +6,16 @@ use crate::{
     exact::is_exact,
     long,
     process::rest,
-    scene::{Promise, Scene},
+    scene::{Promise, Scene, lease_and_hold},
 };
-
-const LEASE: Duration = Duration::from_secs(2);
-const DOUBT_HOLD: Duration = Duration::from_secs(5);
 
 /// The clocks of the machines: an hour behind, right, an hour ahead.
 const CLOCKS: [&str; 3] = ["-1h", "+0", "+1h"];
 
 #[test]
 fn with_clocks_that_are_hours_apart_purges_are_as_exact() {
-    let scene = Scene::with("clocks at -1 h, 0, +1 h", LEASE, DOUBT_HOLD, |number, mut setup| {
+    let (lease, doubt_hold) = lease_and_hold();
+    let scene = Scene::with("clocks at -1 h, 0, +1 h", lease, doubt_hold, |number, mut setup| {
         setup.clock = Some(CLOCKS[number].to_owned());
         setup
     });
@@ -40,7 +38,8 @@ fn with_clocks_that_jump_purges_are_as_exact() {
     for number in 0..3 {
         says(number, "+0");
     }
-    let mut scene = Scene::with("clocks that jump", LEASE, DOUBT_HOLD, |number, mut setup| {
+    let (lease, doubt_hold) = lease_and_hold();
+    let mut scene = Scene::with("clocks that jump", lease, doubt_hold, |number, mut setup| {
         setup.clock = Some(format!("@{}", file(number).display()));
         setup
     });

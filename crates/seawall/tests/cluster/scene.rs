@@ -13,16 +13,24 @@ use crate::{
     engine::Engine,
     ledger::{Ledger, PAGES, Tally},
     load::{Crowd, read},
+    long,
     machine::{Door, Machine, PORT, Setup, url_of},
     network::{Network, Place},
     origin::Origin,
     process::{PATIENCE, rest, until},
 };
 
-/// The lease of a short test. The default is twice as long.
+/// The lease and the hold in doubt that are the default.
+const LEASE: Duration = Duration::from_secs(2);
+const DOUBT_HOLD: Duration = Duration::from_secs(5);
+/// Those of a short test.
 const SHORT_LEASE: Duration = Duration::from_secs(1);
-/// The hold in doubt of a short test.
 const SHORT_DOUBT_HOLD: Duration = Duration::from_secs(2);
+
+/// Returns the lease and the hold in doubt of a test: the default, where there is time.
+pub(crate) fn lease_and_hold() -> (Duration, Duration) {
+    if long() { (LEASE, DOUBT_HOLD) } else { (SHORT_LEASE, SHORT_DOUBT_HOLD) }
+}
 /// The requests that readers send to each machine in a second, while there is a fault.
 const READS_PER_SECOND: u32 = if cfg!(debug_assertions) { 100 } else { 300 };
 /// The pause of each purger while there is a fault.
@@ -68,14 +76,15 @@ pub(crate) const MACHINES: [(&str, u8); 3] = [("a", 11), ("b", 12), ("c", 13)];
 pub(crate) const ENGINE: u8 = 21;
 
 impl Scene {
-    /// Sets up three machines with a short lease, and waits until each has one.
+    /// Sets up three machines, and waits until each has a lease: a short one where time is short.
     pub(crate) fn start(name: &'static str) -> Self {
-        Self::with(name, SHORT_LEASE, SHORT_DOUBT_HOLD, |_, setup| setup)
+        let (lease, doubt_hold) = lease_and_hold();
+        Self::with(name, lease, doubt_hold, |_, setup| setup)
     }
 
     /// Sets up three machines with the lease and the hold that are the default.
-    pub(crate) fn start_long(name: &'static str) -> Self {
-        Self::with(name, Duration::from_secs(2), Duration::from_secs(5), |_, setup| setup)
+    pub(crate) fn start_as_by_default(name: &'static str) -> Self {
+        Self::with(name, LEASE, DOUBT_HOLD, |_, setup| setup)
     }
 
     /// Sets up three machines, each in its own way.
@@ -215,6 +224,11 @@ impl Scene {
             let mut file = OpenOptions::new().create(true).append(true).open(file).expect("the table can be written");
             writeln!(file, "{line}").expect("written");
         }
+    }
+
+    /// Lets the fault last for longer than a lease and a hold in doubt.
+    pub(crate) fn goes_on_for_a_while(&self) {
+        self.goes_on_for(self.lease + self.doubt_hold + Duration::from_millis(200));
     }
 
     /// Returns the longest time for which a page may be stale while its origin answers, whatever happens to Valkey.

@@ -8,11 +8,9 @@ use crate::{
     machine::Setup,
     network::{Network, Place},
     process::{rest, until},
-    scene::{ENGINE, Promise, Scene},
+    scene::{ENGINE, Promise, Scene, lease_and_hold},
 };
 
-const LEASE: Duration = Duration::from_secs(2);
-const DOUBT_HOLD: Duration = Duration::from_secs(5);
 const SENTINELS: [(&str, u8); 3] = [("sentinel1", 31), ("sentinel2", 32), ("sentinel3", 33)];
 
 /// Three machines, a primary, replicas and three Sentinels.
@@ -28,8 +26,9 @@ fn watched(name: &'static str, replicas: u8, more: &str) -> (Scene, Sentinels) {
     let places: Vec<Place> = SENTINELS.iter().map(|(name, number)| network.engine(name, *number)).collect();
     let sentinels = Sentinels::watch(&engines[0], places);
     let url = sentinels.url();
-    let scene = Scene::around(name, network, engines, LEASE, DOUBT_HOLD, |_| {
-        let mut setup = Setup::joined(&url, LEASE, DOUBT_HOLD);
+    let (lease, hold) = lease_and_hold();
+    let scene = Scene::around(name, network, engines, lease, hold, |_| {
+        let mut setup = Setup::joined(&url, lease, hold);
         setup.cluster.as_mut().expect("joined").push_str(more);
         setup
     });

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use crate::{
     ledger::path_of,
+    long,
     process::{rest, until},
-    scene::{Promise, Scene},
+    scene::{Promise, Scene, lease_and_hold},
 };
 
-const A_WHILE: Duration = Duration::from_secs(4);
 const AWAY: usize = 2;
 
 /// It serves on, in doubt; the others purge without it.
@@ -20,7 +20,7 @@ fn a_machine_is_cut_off() {
     scene.is_loaded_and_purged_at(&[0, 1]);
     scene.breaks();
     scene.machines[AWAY].place.cut();
-    scene.goes_on_for(A_WHILE);
+    scene.goes_on_for_a_while();
     scene.machines[AWAY].place.join();
     scene.is_mended();
     let promise = scene.promised();
@@ -30,12 +30,15 @@ fn a_machine_is_cut_off() {
 /// What it says does not arrive, and what is said to it does.
 #[test]
 fn a_machine_is_not_heard() {
+    if !long() {
+        return;
+    }
     let mut scene = Scene::start("a machine cut off one way: it is not heard");
     scene.is_loaded_and_purged_at(&[0, 1]);
     scene.breaks();
     let valkey = scene.engines[0].place.clone();
     scene.machines[AWAY].place.mute_towards(&valkey);
-    scene.goes_on_for(A_WHILE);
+    scene.goes_on_for_a_while();
     scene.machines[AWAY].place.unmute_towards(&valkey);
     scene.is_mended();
     let promise = scene.promised();
@@ -50,7 +53,7 @@ fn a_machine_hears_nothing() {
     scene.breaks();
     let away = scene.machines[AWAY].place.clone();
     scene.engines[0].place.mute_towards(&away);
-    scene.goes_on_for(A_WHILE);
+    scene.goes_on_for_a_while();
     scene.engines[0].place.unmute_towards(&away);
     scene.is_mended();
     // Its own purges may not get out while it is away.
@@ -113,6 +116,9 @@ fn a_machine_is_frozen_in_the_middle_of_a_fetch_and_wakes_after_its_lease() {
 /// Everybody freezes for some time, again and again, while everybody purges.
 #[test]
 fn machines_freeze_and_wake() {
+    if !long() {
+        return;
+    }
     let mut scene = Scene::start("machines frozen, one after another");
     scene.is_loaded();
     scene.breaks();
@@ -129,6 +135,9 @@ fn machines_freeze_and_wake() {
 /// The others need not wait for it for long, and when it starts again, it knows what was purged.
 #[test]
 fn a_machine_is_killed_and_starts_with_its_disk() {
+    if !long() {
+        return;
+    }
     let mut scene = with_disks("a machine killed, and started with its disk");
     scene.is_loaded_and_purged_at(&[0, 1]);
     scene.breaks();
@@ -159,7 +168,8 @@ fn a_machine_comes_back_with_an_old_disk_to_an_empty_valkey() {
 }
 
 fn with_disks(name: &'static str) -> Scene {
-    Scene::with(name, Duration::from_secs(1), Duration::from_secs(2), |_, mut setup| {
+    let (lease, doubt_hold) = lease_and_hold();
+    Scene::with(name, lease, doubt_hold, |_, mut setup| {
         setup.has_disk = true;
         setup
     })

@@ -8,17 +8,14 @@ use crate::{
     machine::{Setup, url_of},
     network::Network,
     process::rest,
-    scene::{ENGINE, Scene},
+    scene::{ENGINE, Scene, lease_and_hold},
 };
-
-/// Longer than a lease and a hold in doubt of a short test.
-const A_WHILE: Duration = Duration::from_secs(4);
 
 fn kill_and_start(mut scene: Scene) {
     scene.is_loaded();
     scene.breaks();
     scene.engines[0].kill();
-    scene.goes_on_for(A_WHILE);
+    scene.goes_on_for_a_while();
     scene.engines[0].start_again();
     scene.is_mended();
     let promise = scene.promised();
@@ -33,10 +30,13 @@ fn valkey_is_killed_and_starts_empty() {
 /// What holds with the one server holds with the other.
 #[test]
 fn redis_is_killed_and_starts_empty() {
+    if !long() {
+        return;
+    }
     let mut network = Network::new();
     let Some(engine) = Engine::start_redis(network.engine("redis", ENGINE)) else { return };
     let url = url_of(&engine.place);
-    let (lease, hold) = (Duration::from_secs(1), Duration::from_secs(2));
+    let (lease, hold) = lease_and_hold();
     let name = "Redis killed, and started empty";
     kill_and_start(Scene::around(name, network, vec![engine], lease, hold, |_| Setup::joined(&url, lease, hold)));
 }
@@ -44,15 +44,11 @@ fn redis_is_killed_and_starts_empty() {
 /// Its connections stay, and nobody answers on them.
 #[test]
 fn valkey_is_stopped_for_a_while() {
-    let (mut scene, time) = if long() {
-        (Scene::start_long("Valkey stopped for 10 s"), Duration::from_secs(10))
-    } else {
-        (Scene::start("Valkey stopped for 4 s"), A_WHILE)
-    };
+    let mut scene = Scene::start("Valkey stopped");
     scene.is_loaded();
     scene.breaks();
     scene.engines[0].freeze();
-    scene.goes_on_for(time);
+    scene.goes_on_for_a_while();
     scene.engines[0].thaw();
     scene.is_mended();
     let promise = scene.promised();
@@ -112,7 +108,7 @@ fn valkey_is_full() {
     scene.is_loaded();
     scene.breaks();
     scene.engines[0].say(&["CONFIG", "SET", "maxmemory", "1"]);
-    scene.goes_on_for(A_WHILE);
+    scene.goes_on_for_a_while();
     scene.engines[0].say(&["CONFIG", "SET", "maxmemory", "0"]);
     scene.is_mended();
     let promise = scene.promised();
@@ -129,7 +125,7 @@ fn the_password_is_wrong() {
     scene.breaks();
     say(&["CONFIG", "SET", "requirepass", "another"]);
     say(&["CLIENT", "KILL", "TYPE", "normal"]);
-    scene.goes_on_for(A_WHILE);
+    scene.goes_on_for_a_while();
     say(&["CONFIG", "SET", "requirepass", crate::engine::PASSWORD]);
     scene.is_mended();
     for machine in &scene.machines {
@@ -155,7 +151,7 @@ fn valkey_and_the_origin_are_gone() {
     scene.breaks();
     scene.engines[0].kill();
     scene.origin.fails(true);
-    scene.goes_on_for(A_WHILE);
+    scene.goes_on_for_a_while();
     scene.origin.fails(false);
     scene.engines[0].start_again();
     scene.is_mended();
