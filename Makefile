@@ -75,7 +75,7 @@ spec-seeing: tools seeing ## what Seawall shows of itself, read by Prometheus an
 	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package seawall --test seeing
 	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package admin --test dashboard
 
-spec-cluster: tools cluster ## several machines that act as one, over a real Valkey: all tests of crates/seawall/tests/cluster, with the long ones: ten minutes; needs root
+spec-cluster: tools cluster ## several machines that act as one, over a real Valkey: all tests of crates/seawall/tests/cluster, with the long ones: a quarter of an hour; needs root
 	SEAWALL_CLUSTER_LONG=1 $(CARGO) test --locked --package seawall --test cluster -- --test-threads=1
 
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler

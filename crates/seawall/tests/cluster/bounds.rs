@@ -20,8 +20,8 @@ use crate::{
     scene::{Scene, tell},
 };
 
-/// The purges: as many as take some seconds.
-const PURGES: usize = if cfg!(debug_assertions) { 20_000 } else { 100_000 };
+/// The purges: more than the stream keeps.
+const PURGES: usize = if cfg!(debug_assertions) { 70_000 } else { 100_000 };
 /// The purgers of each machine.
 const PURGERS: usize = 16;
 /// The most entries of the stream, with what the server may leave for later when it trims.
