@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php cluster seeing deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing spec-cluster bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php cluster seeing deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -74,6 +74,9 @@ spec-seeing: tools seeing ## what Seawall shows of itself, read by Prometheus an
 	crates/seawall/tests/seeing/bring-up --long
 	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package seawall --test seeing
 	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package admin --test dashboard
+
+spec-cluster: tools cluster ## several machines that act as one, over a real Valkey: all tests of crates/seawall/tests/cluster, with the long ones: a quarter of an hour; needs root
+	SEAWALL_CLUSTER_LONG=1 $(CARGO) test --locked --package seawall --test cluster -- --test-threads=1
 
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal

@@ -439,7 +439,9 @@ impl Machine {
     /// Takes an order that was carried out here before. The ticket is told how far it went.
     pub fn purge(&mut self, order: Order, now: Instant) -> (Ticket, Vec<Act>) {
         let (ticket, mut acts) = self.orders.add(order, now);
-        acts.extend(self.time(now));
+        // Nothing else is new: thousands may come at once, and others look at the clock.
+        let is_lost = !self.is_reached && !self.is_leased(now);
+        self.orders.tell_unsent(is_lost.then_some(self.why.as_str()), now, &mut acts);
         (ticket, acts)
     }
 

@@ -134,7 +134,7 @@ impl Running {
             }
             acts
         };
-        self.shared.tell(acts);
+        self.shared.do_here(acts);
         self.shared.work.notify_one();
         self.shared.clock.notify_one();
         async move {
@@ -226,7 +226,7 @@ impl Shared {
                 let mut machine = self.machine.lock();
                 (machine.time(now), machine.time_at(now))
             };
-            self.tell(acts);
+            self.do_here(acts);
             self.show_lease(now);
             match next {
                 Some(at) => {
@@ -268,6 +268,10 @@ impl Shared {
                     if self.is_stopping() {
                         self.leave(engine, &link).await;
                         return;
+                    }
+                    if pause == PAUSE_MIN {
+                        // It went well in between, so the same once more is news.
+                        last.clear();
                     }
                     ended
                 }
@@ -358,7 +362,7 @@ impl Shared {
         match link.append(&entries).await {
             Ok(appended) => {
                 let acts = self.machine.lock().appended(&appended, Instant::now());
-                self.tell(acts);
+                self.do_here(acts);
                 self.clock.notify_one();
                 Ok(())
             }
@@ -371,24 +375,24 @@ impl Shared {
 
     fn failed(&self, error: &LinkError) {
         let acts = self.machine.lock().failed(&error.to_string(), Instant::now());
-        self.tell(acts);
+        self.do_here(acts);
         self.clock.notify_one();
     }
 
     /// Does what a round has said, in its order.
     async fn perform(&self, link: &Link, acts: Vec<Act>) -> Result<(), LinkError> {
         let mut done = Ok(());
-        for act in acts {
+        // What is done here comes first: the lease does not wait for the network, and what is confirmed was carried out.
+        let (there, here): (Vec<_>, Vec<_>) = acts.into_iter().partition(|act| matches!(act, Act::Confirm(_) | Act::Remove { .. }));
+        self.do_here(here);
+        for act in there {
             let on_the_link = match act {
                 Act::Confirm(confirmed) => {
                     let field = self.machine.lock().field().to_owned();
                     link.confirm(&Confirmation { field, confirmed }).await
                 }
                 Act::Remove { field, member } => link.remove_member_if_unchanged(&field, &member).await.map(drop),
-                act => {
-                    self.perform_here(act);
-                    Ok(())
-                }
+                Act::Apply(_) | Act::Doubt(_) | Act::Lease(_) | Act::GiveUp | Act::Keep(_) | Act::Tell(..) | Act::Warn(_) => Ok(()),
             };
             // The lease is of the round, which is over: what fails here only makes other machines wait.
             if done.is_ok() {
@@ -398,7 +402,7 @@ impl Shared {
         done.inspect_err(|error| self.failed(error))
     }
 
-    fn tell(&self, acts: Vec<Act>) {
+    fn do_here(&self, acts: Vec<Act>) {
         acts.into_iter().for_each(|act| self.perform_here(act));
     }
 
@@ -460,7 +464,7 @@ impl Shared {
                     let Ok(woken) = waiter.wait(seen, WAIT_MAX).await else { break };
                     pause = PAUSE_MIN;
                     let acts = self.machine.lock().woken(&woken, Instant::now());
-                    self.tell(acts);
+                    self.do_here(acts);
                     self.clock.notify_one();
                     if woken.entries {
                         // The round that reads them moves the position; before that, this would wake again and again.

@@ -48,6 +48,8 @@ pub struct Site {
     pub reader_wait_max: Duration,
     /// Whether its responses may be stored on the disk.
     pub on_disk: bool,
+    /// Whether its responses may go to the tier that machines share: its origin is farther away than that.
+    pub is_shared: bool,
     /// The state of the origin: whether it counts as down, and until when.
     pub down: Down,
     /// The rules by which its requests share fetches.

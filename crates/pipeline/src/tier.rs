@@ -210,7 +210,7 @@ pub(crate) fn offer(shared: &Shared, question: &Question, stored: &Stored) {
 
 /// Removes a page of which the origin has said that it has ended.
 pub(crate) fn end(shared: &Shared, question: &Question) {
-    if let Some(tier) = shared.tier.get().filter(|_| question.site.on_disk && !question.key.is_empty()) {
+    if let Some(tier) = shared.tier.get().filter(|_| question.site.is_shared && !question.key.is_empty()) {
         tier.remove(&name(question));
     }
 }
@@ -220,7 +220,7 @@ fn tier_for<'a>(shared: &'a Shared, question: &Question) -> Option<&'a dyn Tier>
     let tier = shared.tier.get()?;
     let site = &question.site;
     let is_behind_a_password = site.auth.as_ref().is_some_and(|auth| auth.paths.covers(question.uri.path()));
-    let is_for_all = site.on_disk && !is_behind_a_password && !question.key.is_empty() && question.is_shareable();
+    let is_for_all = site.is_shared && !is_behind_a_password && !question.key.is_empty() && question.is_shareable();
     (is_for_all && !proof::is_forbidden(shared, question) && shared.fence.holds(shared.clock.now())).then_some(&**tier)
 }
 

@@ -61,6 +61,7 @@ fn site(origin: &Rc<Notebook>, route: Option<Route>, parts: Parts) -> Site {
         object_max: 64 << 10,
         disk_object_max: 0,
         on_disk: false,
+        is_shared: false,
         reader_wait_max: Duration::from_secs(60),
         down: Down::default(),
         collapse: Collapse::new(Duration::from_secs(5), None),

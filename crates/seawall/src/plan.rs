@@ -79,6 +79,7 @@ struct PartPlan {
     asked: Arc<AtomicBool>,
     /// Whether its responses may be stored on the disk.
     on_disk: bool,
+    is_shared: bool,
     logins: Option<LoginLimits>,
 }
 
@@ -226,6 +227,7 @@ impl SitePlan {
             down: Arc::default(),
             asked: Arc::default(),
             on_disk,
+            is_shared: site.source.is_server(),
             logins: logins(&site.origin),
         };
         let part = |route: &settings::Route| -> anyhow::Result<PartPlan> {
@@ -246,6 +248,7 @@ impl SitePlan {
                 down: Arc::default(),
                 asked: Arc::default(),
                 on_disk: kept,
+                is_shared: true,
                 logins: logins(&route.origin),
             })
         };
@@ -290,6 +293,7 @@ impl SitePlan {
             disk_object_max: if part.on_disk { part.cache.disk_object_max } else { 0 },
             reader_wait_max: settings.limits.write_timeout,
             on_disk: part.on_disk,
+            is_shared: part.is_shared,
             down: Down::telling(Arc::clone(&part.down), Arc::clone(&part.asked)),
             collapse: Collapse::new(part.collapse_wait, budget.clone()),
             refill: Refill::new(settings.refill.concurrency, budget),

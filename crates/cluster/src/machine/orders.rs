@@ -95,13 +95,21 @@ struct Wait {
 
 /// How a batch is doing.
 struct Judged {
-    confirmed: BTreeSet<String>,
-    expired: BTreeSet<String>,
-    missing: BTreeSet<String>,
+    /// How many machines may still have a lease, and have not confirmed it.
+    waiting: usize,
+    expired: usize,
     /// Whether machines that the server may have forgotten have no lease any more.
     is_complete: bool,
     /// For how long after an order one of the expired may show what it validated before.
     hold: Duration,
+}
+
+/// How a machine stands to a batch.
+enum Standing {
+    Confirmed,
+    /// It has no lease any more from before the purge.
+    Expired,
+    Waiting,
 }
 
 impl Orders {
@@ -269,20 +277,23 @@ impl Orders {
         self.tell_unsent(lost, now, &mut acts);
         for batch in &mut self.batches {
             let judged = batch.judge(others, now);
-            batch.askers.retain(|asker| match judged.verdict(name, &batch.strangers, asker, now) {
-                Some(spread) => {
-                    acts.push(Act::Tell(asker.ticket, spread));
+            let mut askers = std::mem::take(&mut batch.askers);
+            askers.retain(|asker| match judged.verdict(batch, asker, now) {
+                Some(everywhere) => {
+                    acts.push(Act::Tell(asker.ticket, batch.spread(&judged, name, others, asker, everywhere, now)));
                     self.tickets -= 1;
                     false
                 }
                 None => true,
             });
+            batch.askers = askers;
         }
         self.batches.retain(|batch| !batch.askers.is_empty());
         acts
     }
 
-    fn tell_unsent(&mut self, lost: Option<&str>, now: Instant, acts: &mut Vec<Act>) {
+    /// Tells those whose orders are not appended, if they have waited long enough or there is nothing to wait for.
+    pub(super) fn tell_unsent(&mut self, lost: Option<&str>, now: Instant, acts: &mut Vec<Act>) {
         let why = match (lost, self.is_unreplicated) {
             (Some(why), _) => format!("the server cannot be reached ({why}); the purge is sent again until it is"),
             (None, true) => "too few replicas of the server have it; it is sent again until they do".to_owned(),
@@ -320,35 +331,70 @@ impl Orders {
 }
 
 impl Batch {
+    /// It is asked again whenever something happens, so it makes no lists.
     fn judge(&self, others: &Others, now: Instant) -> Judged {
-        let mut judged = Judged {
-            confirmed: BTreeSet::new(),
-            expired: BTreeSet::new(),
-            missing: self.strangers.iter().cloned().collect(),
-            is_complete: self.is_complete(now),
-            hold: Duration::ZERO,
-        };
+        let mut judged = Judged { waiting: 0, expired: 0, is_complete: now >= self.complete_at, hold: Duration::ZERO };
         for wait in &self.waits {
-            let name = name_of(&wait.field).to_owned();
-            match others.confirmed_by(&wait.field) {
-                Some(Some(confirmed)) if confirmed.run == self.run && confirmed.born == self.born && confirmed.id >= self.last => {
-                    judged.confirmed.insert(name);
-                }
-                // Whoever was taken from the list has no lease any more: it was stopped, or another process took its name.
-                known if known.is_none() || now >= wait.lease_by => {
-                    judged.expired.insert(name);
+            match self.standing(wait, others, now) {
+                Standing::Confirmed => {}
+                Standing::Expired => {
+                    judged.expired += 1;
                     judged.hold = judged.hold.max(wait.hold);
                 }
-                _ => {
-                    judged.missing.insert(name);
-                }
+                Standing::Waiting => judged.waiting += 1,
             }
         }
         judged
     }
 
-    fn is_complete(&self, now: Instant) -> bool {
-        now >= self.complete_at
+    fn standing(&self, wait: &Wait, others: &Others, now: Instant) -> Standing {
+        match others.confirmed_by(&wait.field) {
+            Some(Some(confirmed)) if confirmed.run == self.run && confirmed.born == self.born && confirmed.id >= self.last => {
+                Standing::Confirmed
+            }
+            // Also of one that is not known any more: it may have been forgotten, and still have its lease.
+            _ if now >= wait.lease_by => Standing::Expired,
+            _ => Standing::Waiting,
+        }
+    }
+
+    fn spread(&self, judged: &Judged, own: &str, others: &Others, asker: &Asker, everywhere: bool, now: Instant) -> Spread {
+        let mut missing: BTreeSet<&str> = self.strangers.iter().map(String::as_str).collect();
+        let (mut expired, mut confirmed) = (BTreeSet::new(), BTreeSet::new());
+        for wait in &self.waits {
+            let list = match self.standing(wait, others, now) {
+                Standing::Confirmed => &mut confirmed,
+                Standing::Expired => &mut expired,
+                Standing::Waiting => &mut missing,
+            };
+            list.insert(name_of(&wait.field));
+        }
+        // Two processes of one name may be in two lists: the worst one counts.
+        expired.retain(|name| !missing.contains(name));
+        confirmed.retain(|name| *name != own && !missing.contains(name) && !expired.contains(name));
+        let list = |names: &BTreeSet<&str>| names.iter().copied().collect::<Vec<_>>().join(", ");
+        let why = if everywhere {
+            None
+        } else if !self.strangers.is_empty() {
+            Some(format!("{} has another secret, or none, and cannot be told", self.strangers.join(", ")))
+        } else if !missing.is_empty() {
+            Some(format!("{} has not confirmed it, and may still have a lease; it is told as soon as it is reached", list(&missing)))
+        } else if !judged.is_complete {
+            Some("the server has lost its list of machines, and one of them may not have heard of it yet".to_owned())
+        } else {
+            let seconds = judged.hold.as_secs_f64();
+            let names = list(&expired);
+            Some(format!("{names} is cut off or gone; it validates what it has stored, but shows for {seconds} s what it validated before"))
+        };
+        let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        Spread {
+            everywhere,
+            confirmed: [own.to_owned()].into_iter().chain(owned(confirmed)).collect(),
+            expired: owned(expired),
+            missing: owned(missing),
+            why,
+            took_ms: super::millis(now.saturating_duration_since(asker.ordered)),
+        }
     }
 
     /// Returns when something may be known that is not known now.
@@ -363,43 +409,11 @@ impl Batch {
 }
 
 impl Judged {
-    /// Returns what is to be told, if it is time.
-    fn verdict(&self, own: &str, strangers: &[String], asker: &Asker, now: Instant) -> Option<Spread> {
-        let is_settled = self.is_complete && self.missing.len() == strangers.len();
-        let everywhere = is_settled && strangers.is_empty() && (self.expired.is_empty() || now >= asker.ordered + passed(self.hold));
-        let is_told = everywhere || now >= asker.limit || is_settled && !asker.is_thorough;
-        is_told.then(|| self.spread(own, strangers, asker, everywhere, now))
-    }
-
-    fn spread(&self, own: &str, strangers: &[String], asker: &Asker, everywhere: bool, now: Instant) -> Spread {
-        // Two processes of one name may be in two lists: the worst one counts.
-        let expired: Vec<String> = self.expired.difference(&self.missing).cloned().collect();
-        let others = self.confirmed.iter().filter(|name| !self.missing.contains(*name) && !expired.contains(name) && *name != own);
-        let list = |names: &[String]| names.join(", ");
-        let why = if everywhere {
-            None
-        } else if !strangers.is_empty() {
-            Some(format!("{} has another secret, or none, and cannot be told", list(strangers)))
-        } else if !self.missing.is_empty() {
-            let missing: Vec<String> = self.missing.iter().cloned().collect();
-            Some(format!("{} has not confirmed it, and may still have a lease; it is told as soon as it is reached", list(&missing)))
-        } else if !self.is_complete {
-            Some("the server has lost its list of machines, and one of them may not have heard of it yet".to_owned())
-        } else {
-            let seconds = self.hold.as_secs_f64();
-            Some(format!(
-                "{} is cut off or gone; it validates what it has stored, but shows for {seconds} s what it validated before",
-                list(&expired)
-            ))
-        };
-        Spread {
-            everywhere,
-            confirmed: [own.to_owned()].into_iter().chain(others.cloned()).collect(),
-            expired,
-            missing: self.missing.iter().cloned().collect(),
-            why,
-            took_ms: super::millis(now.saturating_duration_since(asker.ordered)),
-        }
+    /// Returns whether it holds everywhere, if that is to be told now.
+    fn verdict(&self, batch: &Batch, asker: &Asker, now: Instant) -> Option<bool> {
+        let is_settled = self.is_complete && self.waiting == 0;
+        let everywhere = is_settled && batch.strangers.is_empty() && (self.expired == 0 || now >= asker.ordered + passed(self.hold));
+        (everywhere || now >= asker.limit || is_settled && !asker.is_thorough).then_some(everywhere)
     }
 }
 

@@ -145,7 +145,7 @@ impl Others {
         }
     }
 
-    /// Returns up to where a machine has come; `None` if it is not known any more, as it was stopped.
+    /// Returns up to where a machine has come; `None` if it is not known any more.
     pub(super) fn confirmed_by(&self, field: &str) -> Option<Option<&Confirmed>> {
         self.by_field.get(field).map(|other| other.confirmed.as_ref())
     }

@@ -40,7 +40,8 @@ fn nothing_that_was_purged_everywhere_is_shown_and_otherwise_never_for_longer_th
         panic!("{}\n{outcome:?}", trace.join("\n"));
     }
     let mut all = Outcome::default();
-    for seed in seeds() {
+    // 4816 was found by a long run: a machine that an old dump had forgotten, and whose name another process had, was not waited for.
+    for seed in seeds().chain([4816]) {
         let outcome = check(seed);
         all.purges += outcome.purges;
         all.everywhere += outcome.everywhere;

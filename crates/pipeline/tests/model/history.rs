@@ -322,6 +322,7 @@ fn site(server: &Server) -> Site {
         object_max: 64 << 10,
         disk_object_max: 1 << 20,
         on_disk: true,
+        is_shared: false,
         reader_wait_max: Duration::from_secs(60),
         down: Down::default(),
         collapse: Collapse::new(Duration::from_secs(5), None),
