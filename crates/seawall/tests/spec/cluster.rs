@@ -104,6 +104,7 @@ impl Site {
     }
 
     /// Sends a request, and returns its answer when that is here.
+    #[expect(clippy::disallowed_methods, reason = "its test waits for it")]
     async fn asks(&self, request: Req) -> JoinHandle<Answer> {
         let mut client = self.client().await;
         tokio::spawn(async move { client.request(request).await })
