@@ -260,7 +260,7 @@ impl Machine {
         let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let (response, _) = self.pipeline.respond(None, Scheme::Https, request.body(Body::Empty).unwrap(), None).await;
         let (head, body) = response.into_parts();
-        let body = body.collect().await.ok().expect("a whole body").to_bytes();
+        let body = body.collect().await.unwrap_or_else(|_| panic!("a whole body")).to_bytes();
         Seen { status: head.status.as_u16(), fields: head.headers, body: String::from_utf8(body.to_vec()).unwrap() }
     }
 
@@ -502,10 +502,11 @@ fn nobody_waits_longer_than_collapse_wait() {
         let world = World::of(Kind::Generic, Duration::from_millis(20));
         let [one, other] = [&world.machines[0], &world.machines[1]];
         one.get(&[]).await;
-        let mut common = world.common.lock();
-        let name = common.pages.drain().next().expect("a page").0;
-        common.locks.insert(name, 99);
-        drop(common);
+        {
+            let mut common = world.common.lock();
+            let name = common.pages.drain().next().expect("a page").0;
+            common.locks.insert(name, 99);
+        }
         assert_eq!(other.get(&[]).await.body, "v1");
         assert_eq!(world.asked(), 2);
     });
