@@ -156,7 +156,7 @@ async fn not_found_just_after_a_purge_is_not_stored() {
 async fn the_operator_is_told_what_a_purge_found() {
     let (_origin, site) = stored_site().await;
     let operator = Operator::of(&site);
-    let run = |what: &What, hard: bool| ::operator::purge::run(operator.address, TOKEN, what, hard).expect("a purge");
+    let run = |what: &What, hard: bool| ::operator::purge::run(operator.address, TOKEN, what, hard).expect("a purge").said;
     let url = |path: &str| format!("http://{HOST}{path}");
     for (what, hard, expected) in [
         (What::tag("nosuch"), true, "Nothing to purge: nothing stored carries the tag nosuch.".to_owned()),
@@ -185,7 +185,7 @@ async fn what_only_the_disk_may_have_is_told_apart() {
     site.get("/").await.status(200);
     let purge = |operator: &Operator, tag: &str| {
         let what = What::tag(tag).expect("a tag");
-        ::operator::purge::run(operator.address, TOKEN, &what, false).expect("a purge")
+        ::operator::purge::run(operator.address, TOKEN, &what, false).expect("a purge").said
     };
     {
         let operator = Operator::of(&site);

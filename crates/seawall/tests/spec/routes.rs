@@ -145,7 +145,7 @@ async fn what_a_route_answers_is_purged_and_explained_as_any_page() {
     let explained = ::operator::explain::run(&operator.client(), &command).expect("an explanation");
     assert_eq!((explained.site.route.as_deref(), explained.now.x_cache.as_str()), (Some("/api"), "HIT"));
     let what = What::url(&format!("http://{HOST}/api/x")).expect("an address");
-    let said = ::operator::purge::run(operator.address, crate::operator::TOKEN, &what, true).expect("a purge");
+    let said = ::operator::purge::run(operator.address, crate::operator::TOKEN, &what, true).expect("a purge").said;
     assert!(said.contains("1 stored response"), "{said}");
     site.get("/api/x").await.x_cache("MISS");
 }
