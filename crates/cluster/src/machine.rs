@@ -23,9 +23,13 @@ use std::{
 use admin_api::{ClusterState, MachineState, Spread};
 use policy::purge::Order;
 
-use self::{orders::Orders, others::Others, seen::Seen};
+use self::{
+    orders::Orders,
+    others::{GONE_AFTER, Others},
+    seen::Seen,
+};
 use crate::{
-    link::{Appended, Confirmed, Member, Round, Woken},
+    link::{Appended, Confirmed, Member, Round, Stranger, Woken},
     stream::{Entry, EntryId, Made, Position, Said},
 };
 
@@ -102,6 +106,8 @@ pub enum Act {
         /// What it was.
         member: Member,
     },
+    /// Remove a field that does not bear the cluster's seal, if it is still the same.
+    RemoveStranger(Stranger),
     /// Tell the maker of a purge how far it went.
     Tell(Ticket, Spread),
     /// Say something of weight in the log.
@@ -245,6 +251,15 @@ impl Machine {
         let mut acts = Vec::new();
         self.is_reached = true;
         self.others.learn(&self.field, round.run.clone(), &round.born, &round.members, &round.strangers, now);
+        for (field, other) in self.others.gone(now).filter(|(field, _)| **field != self.field) {
+            acts.push(Act::Warn(format!(
+                "machine {} has not been heard of for {} s: it counts no more",
+                name_of(field),
+                GONE_AFTER.as_secs()
+            )));
+            acts.push(Act::Remove { field: field.clone(), member: other.member.clone() });
+        }
+        acts.extend(self.others.gone_strangers(now).cloned().map(Act::RemoveStranger));
         let before = self.position.clone();
         let is_at_end = if round.continuous { self.go_on(&round, now, &mut acts) } else { self.begin_anew(&round, now, &mut acts) };
         self.confirmed =

@@ -383,7 +383,8 @@ impl Shared {
     async fn perform(&self, link: &Link, acts: Vec<Act>) -> Result<(), LinkError> {
         let mut done = Ok(());
         // What is done here comes first: the lease does not wait for the network, and what is confirmed was carried out.
-        let (there, here): (Vec<_>, Vec<_>) = acts.into_iter().partition(|act| matches!(act, Act::Confirm(_) | Act::Remove { .. }));
+        let (there, here): (Vec<_>, Vec<_>) =
+            acts.into_iter().partition(|act| matches!(act, Act::Confirm(_) | Act::Remove { .. } | Act::RemoveStranger(_)));
         self.do_here(here);
         for act in there {
             let on_the_link = match act {
@@ -392,7 +393,15 @@ impl Shared {
                     link.confirm(&Confirmation { field, confirmed }).await
                 }
                 Act::Remove { field, member } => link.remove_member_if_unchanged(&field, &member).await.map(drop),
-                Act::Apply(_) | Act::Doubt(_) | Act::Lease(_) | Act::GiveUp | Act::Keep(_) | Act::Tell(..) | Act::Warn(_) => Ok(()),
+                Act::RemoveStranger(stranger) => link.remove_stranger_if_unchanged(&stranger).await.map(drop),
+                Act::Apply(_)
+                | Act::Doubt(_)
+                | Act::Reached(_)
+                | Act::Lease(_)
+                | Act::GiveUp
+                | Act::Keep(_)
+                | Act::Tell(..)
+                | Act::Warn(_) => Ok(()),
             };
             // The lease is of the round, which is over: what fails here only makes other machines wait.
             if done.is_ok() {
@@ -450,7 +459,7 @@ impl Shared {
             }
             Act::Warn(what) => tracing::warn!("{what}"),
             // They need a connection, and come of rounds alone.
-            Act::Confirm(_) | Act::Remove { .. } => {}
+            Act::Confirm(_) | Act::Remove { .. } | Act::RemoveStranger(_) => {}
         }
     }
 

@@ -13,6 +13,12 @@ use crate::{
 
 /// For how long a machine is remembered that the server has forgotten: it may be cut off from the server and go on serving.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// For how long a machine that has said nothing new stays on the server's list. Until then every purge counts it among those whose lease has passed, and
+/// an operator's waits for its `doubt_hold`. One that is gone for good (a container of yesterday) must not do so for ever. One that comes back
+/// registers anew before it gets a lease.
+pub(super) const GONE_AFTER: Duration = Duration::from_secs(600);
+/// The most fields without this cluster's seal that are watched.
+const STRANGERS_MAX: usize = 256;
 /// The most machines that are remembered although the server has forgotten them. Whoever was seen last stays.
 const FORGOTTEN_MAX: usize = 256;
 /// The longest lease that anybody can have (and the longest `doubt_hold` that is waited for).
@@ -22,6 +28,8 @@ pub(super) const LEASE_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Others {
     by_field: BTreeMap<String, Other>,
+    /// What does not bear this cluster's seal, and since when exactly that has been there.
+    strangers: Vec<(Stranger, Instant)>,
     era: Option<Era>,
     lease_max: Duration,
 }
@@ -66,7 +74,7 @@ impl Other {
 
 impl Others {
     pub(super) fn new(lease: Duration) -> Self {
-        Self { by_field: BTreeMap::new(), era: None, lease_max: lease }
+        Self { by_field: BTreeMap::new(), strangers: Vec::new(), era: None, lease_max: lease }
     }
 
     /// Learns from a step of the server who there is. `now` is not before that step.
@@ -113,6 +121,25 @@ impl Others {
             other.is_listed &= !is_gone(field);
         }
         self.forget(members, now);
+        let before = std::mem::take(&mut self.strangers);
+        self.strangers = strangers
+            .iter()
+            .take(STRANGERS_MAX)
+            .map(|stranger| {
+                let since = before.iter().find(|(known, _)| known == stranger).map_or(now, |(_, since)| *since);
+                (stranger.clone(), since)
+            })
+            .collect();
+    }
+
+    /// Returns the machines on the list that have said nothing new for so long that they count as gone.
+    pub(super) fn gone(&self, now: Instant) -> impl Iterator<Item = (&String, &Other)> {
+        self.listed().filter(move |(_, other)| now >= other.since + GONE_AFTER)
+    }
+
+    /// Returns the fields without the seal that have not changed for as long.
+    pub(super) fn gone_strangers(&self, now: Instant) -> impl Iterator<Item = &Stranger> {
+        self.strangers.iter().filter(move |(_, since)| now >= *since + GONE_AFTER).map(|(stranger, _)| stranger)
     }
 
     /// Forgets who is not on the list: after a day, when a process of the same name is on it, and if there are too many.

@@ -175,6 +175,28 @@ fn a_machine_with_another_secret_keeps_a_purge_from_holding_everywhere() {
     assert!(!spreads[0].everywhere && spreads[0].missing == ["x"] && spreads[0].why.is_some(), "{spreads:?}");
 }
 
+/// A container of yesterday is on the server's list, and nobody will ever hear of it again.
+#[test]
+fn a_machine_that_is_gone_for_good_is_taken_off_the_list() {
+    let mut table = Table::settled();
+    let (field, dead) = ("b/t".to_owned(), member("t", 7));
+    let stranger = Stranger { name: "x/y".to_owned(), field: "m:x/y".into(), written: "?".into() };
+    (table.members, table.strangers) = (vec![(field.clone(), dead.clone()), ("c/u".to_owned(), member("u", 1))], vec![stranger.clone()]);
+    let removed = |acts: &[Act]| {
+        let of = |act: &&Act| matches!(act, Act::Remove { .. } | Act::RemoveStranger(_));
+        acts.iter().filter(of).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(removed(&table.round(Vec::new())), []);
+    for beat in 2..=600 {
+        table.now += Duration::from_secs(1);
+        table.members[1].1 = member("u", beat);
+        assert_eq!(removed(&table.round(Vec::new())), [], "{beat}");
+    }
+    table.now += Duration::from_secs(1);
+    table.members[1].1 = member("u", 601);
+    assert_eq!(removed(&table.round(Vec::new())), [Act::Remove { field, member: dead }, Act::RemoveStranger(stranger)]);
+}
+
 /// Must-show 8: 100,000 purges while the server is away.
 #[test]
 fn more_purges_than_are_kept_become_one_of_everything_for_each_site_and_each_maker_is_told() {
