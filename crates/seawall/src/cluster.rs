@@ -48,6 +48,8 @@ const WRITES: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(2);
 /// The longest time for which `seawall check` looks at the server.
 const LOOK: Duration = Duration::from_secs(5);
+/// The time between two lines of the log about sites that only other machines know.
+const STRANGE_SITES: Duration = Duration::from_secs(60);
 /// The time between two lines of the log about purges that are not known to hold everywhere.
 const WARNINGS: Duration = Duration::from_secs(10);
 
@@ -77,7 +79,7 @@ impl Joined {
         };
         let weak = Arc::downgrade(shared);
         let positions = dir.map(|dir| Positions::start(dir.to_owned(), settings.name.clone(), Weak::clone(&weak))).transpose()?;
-        let here = Here { shared: weak, slot: positions.as_ref().map(|positions| Arc::clone(&positions.slot)) };
+        let here = Here { shared: weak, told: Mutex::default(), slot: positions.as_ref().map(|positions| Arc::clone(&positions.slot)) };
         let counts = Arc::new(Counts::default());
         let cluster = Arc::new(match settings.tier {
             settings::Tier::None => Cluster::start(options, Arc::new(here)),
@@ -212,15 +214,23 @@ impl Machines for Others {
 /// This machine, for the cluster. It does not keep what is stored from being closed.
 struct Here {
     shared: Weak<Shared>,
+    /// When it was last told that another machine purges a site that is not known here.
+    told: Mutex<Option<Instant>>,
     slot: Option<Arc<Slot>>,
 }
 
 impl Local for Here {
     fn apply(&self, order: &Order) -> Result<(), String> {
         let Some(shared) = self.shared.upgrade() else { return Ok(()) };
-        // What is served nowhere here cannot be shown here either.
+        // What is served nowhere here cannot be shown here either. But a site of another name may be meant, whose tags only the names of sites tell apart.
         if let Err(why) = shared.apply(order) {
-            tracing::debug!(%why, "a purge of another machine was left out in part");
+            let mut told = self.told.lock();
+            if told.is_none_or(|at| at.elapsed() >= STRANGE_SITES) {
+                *told = Some(Instant::now());
+                tracing::warn!(
+                    "a purge of another machine was left out in part: {why}; the machines of a cluster have the same sites, by the same names"
+                );
+            }
         }
         Ok(())
     }
@@ -390,14 +400,6 @@ mod tests {
             fs::write(dir.path().join(FILE), torn).expect("written");
             assert_eq!(read(dir.path(), "a"), None, "{torn}");
         }
-    }
-
-    /// Whoever copies the command of the manual gets a user with whom Seawall works.
-    #[test]
-    fn the_manual_has_the_rules_of_a_user_who_may_do_what_is_needed() {
-        let manual = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../doc/cluster.md")).expect("doc/cluster.md");
-        let rules: Vec<&str> = cluster::link::USER_RULES.split_whitespace().collect();
-        assert!(manual.contains(&rules.join(" ")), "{rules:?}");
     }
 
     /// Whoever gives positions never waits, and the last one is there at the end.
