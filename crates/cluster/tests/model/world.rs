@@ -685,7 +685,8 @@ impl World {
                     let (wanted, number) = (it.tickets.remove(&ticket), (site, it.process, ticket.0));
                     self.told(wanted, number, &spread);
                 }
-                Act::Reached(_) | Act::Warn(_) => {}
+                // There are no strangers in these worlds.
+                Act::RemoveStranger(_) | Act::Reached(_) | Act::Warn(_) => {}
             }
         }
     }
