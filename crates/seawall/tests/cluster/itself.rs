@@ -40,6 +40,9 @@ fn is_stored(doors: &[Door], ledger: &Ledger) {
 /// A machine that stands alone keeps what it says: each kind of purge holds from its answer on.
 #[test]
 fn the_judge_finds_nothing_wrong_with_one_machine() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut network = Network::new();
     let ledger = Arc::new(Ledger::new());
     let origin = Origin::start(&ledger);
@@ -60,6 +63,9 @@ fn the_judge_finds_nothing_wrong_with_one_machine() {
 /// Machines without leases that tell each other nothing.
 #[test]
 fn the_judge_finds_machines_that_do_not_tell_each_other() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let scene = alone("machines that stand alone");
     let doors = scene.doors();
     is_stored(&doors, &scene.ledger);
@@ -72,6 +78,9 @@ fn the_judge_finds_machines_that_do_not_tell_each_other() {
 /// purged meanwhile, and whoever is slow hears of it after the purge was acknowledged.
 #[test]
 fn the_judge_finds_what_a_broadcast_forgets() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut network = Network::new();
     let engine = Engine::start(network.engine("valkey", ENGINE));
     let mut scene = Scene::around("a broadcast instead of the stream", network, vec![engine], NOWHERE, NOWHERE, |_| Setup::alone());

@@ -16,7 +16,7 @@ use std::{
     path::PathBuf,
     process::{Command, Stdio},
     sync::{
-        Condvar, Mutex,
+        Condvar, Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -41,6 +41,24 @@ pub(crate) struct Network {
     prefix: String,
     spaces: Vec<String>,
     outside: File,
+}
+
+/// Returns whether this machine lets networks be made, which needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Where it does not, nothing is judged by a test that
+/// takes seconds, and it says so; `make spec-cluster` fails there.
+pub(crate) fn is_possible() -> bool {
+    static POSSIBLE: OnceLock<bool> = OnceLock::new();
+    *POSSIBLE.get_or_init(|| {
+        let space = format!("seawall-try-{}", std::process::id());
+        let works = |args: &[&str]| bare("ip").args(args).output().is_ok_and(|done| done.status.success());
+        let possible =
+            works(&["netns", "add", &space]) && works(&["-netns", &space, "link", "add", "a", "type", "veth", "peer", "name", "b"]);
+        works(&["netns", "delete", &space]);
+        assert!(possible || !crate::long(), "this machine lets no networks be made: run the tests as root, with iproute2");
+        if !possible {
+            eprintln!("NOT JUDGED: this machine lets no networks be made (root and iproute2 are needed)");
+        }
+        possible
+    })
 }
 
 impl Network {

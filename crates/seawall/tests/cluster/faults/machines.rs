@@ -16,6 +16,9 @@ const AWAY: usize = 2;
 /// It serves on, in doubt; the others purge without it.
 #[test]
 fn a_machine_is_cut_off() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("a machine cut off");
     scene.is_loaded_and_purged_at(&[0, 1]);
     scene.breaks();
@@ -30,6 +33,9 @@ fn a_machine_is_cut_off() {
 /// What it says does not arrive, and what is said to it does.
 #[test]
 fn a_machine_is_not_heard() {
+    if !crate::network::is_possible() {
+        return;
+    }
     if !long() {
         return;
     }
@@ -48,6 +54,9 @@ fn a_machine_is_not_heard() {
 /// What it says arrives, its purges too, and it never hears of it.
 #[test]
 fn a_machine_hears_nothing() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("a machine cut off one way: it hears nothing");
     scene.is_loaded();
     scene.breaks();
@@ -63,6 +72,9 @@ fn a_machine_hears_nothing() {
 /// What is purged there is not said to hold everywhere; it is told as soon as the machine is back.
 #[test]
 fn what_a_machine_purges_that_is_cut_off_is_told_later() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("purges at a machine that is cut off");
     scene.is_loaded_and_purged_at(&[AWAY]);
     scene.breaks();
@@ -83,6 +95,9 @@ fn what_a_machine_purges_that_is_cut_off_is_told_later() {
 /// It was asked for a page and asked the origin; then it froze. Meanwhile the page was purged, and the answer that it finds when it wakes is old.
 #[test]
 fn a_machine_is_frozen_in_the_middle_of_a_fetch_and_wakes_after_its_lease() {
+    if !crate::network::is_possible() {
+        return;
+    }
     const PAGE: usize = 5;
     let mut scene = Scene::start("a machine frozen in the middle of a fetch");
     scene.is_loaded_and_purged_at(&[]);
@@ -116,6 +131,9 @@ fn a_machine_is_frozen_in_the_middle_of_a_fetch_and_wakes_after_its_lease() {
 /// Everybody freezes for some time, again and again, while everybody purges.
 #[test]
 fn machines_freeze_and_wake() {
+    if !crate::network::is_possible() {
+        return;
+    }
     if !long() {
         return;
     }
@@ -135,6 +153,9 @@ fn machines_freeze_and_wake() {
 /// The others need not wait for it for long, and when it starts again, it knows what was purged.
 #[test]
 fn a_machine_is_killed_and_starts_with_its_disk() {
+    if !crate::network::is_possible() {
+        return;
+    }
     if !long() {
         return;
     }
@@ -152,6 +173,9 @@ fn a_machine_is_killed_and_starts_with_its_disk() {
 /// A disk from last week: nobody knows any more what was purged since.
 #[test]
 fn a_machine_comes_back_with_an_old_disk_to_an_empty_valkey() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = with_disks("a machine started with an old disk, and an empty Valkey");
     scene.is_loaded_and_purged_at(&[0, 1]);
     rest(Duration::from_secs(1));

@@ -24,12 +24,18 @@ fn kill_and_start(mut scene: Scene) {
 
 #[test]
 fn valkey_is_killed_and_starts_empty() {
+    if !crate::network::is_possible() {
+        return;
+    }
     kill_and_start(Scene::start("Valkey killed, and started empty"));
 }
 
 /// What holds with the one server holds with the other.
 #[test]
 fn redis_is_killed_and_starts_empty() {
+    if !crate::network::is_possible() {
+        return;
+    }
     if !long() {
         return;
     }
@@ -44,6 +50,9 @@ fn redis_is_killed_and_starts_empty() {
 /// Its connections stay, and nobody answers on them.
 #[test]
 fn valkey_is_stopped_for_a_while() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("Valkey stopped");
     scene.is_loaded();
     scene.breaks();
@@ -58,6 +67,9 @@ fn valkey_is_stopped_for_a_while() {
 /// The stream, the machines and everything else are gone, in a server that goes on.
 #[test]
 fn valkey_is_flushed() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("Valkey flushed five times");
     scene.is_loaded();
     scene.breaks();
@@ -73,6 +85,9 @@ fn valkey_is_flushed() {
 /// The stream is what it was a second ago, and ids of it may come again for other purges.
 #[test]
 fn valkey_is_restored_from_an_old_dump() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("Valkey restored from an old dump");
     scene.is_loaded();
     scene.engines[0].say(&["SAVE"]);
@@ -88,6 +103,9 @@ fn valkey_is_restored_from_an_old_dump() {
 /// Whoever was away cannot know any more what was purged meanwhile.
 #[test]
 fn the_stream_is_trimmed_past_a_reader() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("stream trimmed past a machine that was away");
     scene.is_loaded_and_purged_at(&[0, 1]);
     let stream = scene.engines[0].key("purges");
@@ -104,6 +122,9 @@ fn the_stream_is_trimmed_past_a_reader() {
 /// It takes no more writes, neither purges nor machines; it can be read.
 #[test]
 fn valkey_is_full() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("Valkey full");
     scene.is_loaded();
     scene.breaks();
@@ -118,6 +139,9 @@ fn valkey_is_full() {
 /// Somebody changes it, and it is wrong from then on.
 #[test]
 fn the_password_is_wrong() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("the password wrong");
     scene.is_loaded();
     let mut session = scene.engines[0].session();
@@ -138,6 +162,9 @@ fn the_password_is_wrong() {
 /// Without Valkey and without the origin, what is stored stands in.
 #[test]
 fn valkey_and_the_origin_are_gone() {
+    if !crate::network::is_possible() {
+        return;
+    }
     let mut scene = Scene::start("Valkey killed, and the origin answers 503");
     // Nobody purges for good what is to stand in.
     scene.is_loaded_and_purged_at(&[]);
