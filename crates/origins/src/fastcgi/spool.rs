@@ -201,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_there_is_no_room_for_is_turned_away_for_now() {
-        let nowhere = Spool::new("/nonexistent".into());
+        let nowhere = Spool::new("/dev/null/nowhere".into());
         let long = || Body::stream(Full::new(Bytes::from(vec![0; 100_000])).map_err(|never| match never {}));
         assert_eq!(nowhere.take(long()).await.expect_err("no folder").fault, Fault::Overloaded);
         let full = spool();

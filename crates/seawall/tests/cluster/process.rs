@@ -91,7 +91,7 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
 pub(crate) fn bare(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     let path = std::env::var("PATH").unwrap_or_default();
-    command.env_clear().env("PATH", format!("{path}:/usr/sbin:/sbin")).env("HOME", "/nonexistent").stdin(Stdio::null());
+    command.env_clear().env("PATH", format!("{path}:/usr/sbin:/sbin")).env("HOME", "/dev/null").stdin(Stdio::null());
     command
 }
 
