@@ -50,8 +50,8 @@ pub(crate) fn is_possible() -> bool {
     *POSSIBLE.get_or_init(|| {
         let space = format!("seawall-try-{}", std::process::id());
         let works = |args: &[&str]| bare("ip").args(args).output().is_ok_and(|done| done.status.success());
-        let possible =
-            works(&["netns", "add", &space]) && works(&["-netns", &space, "link", "add", "a", "type", "veth", "peer", "name", "b"]);
+        let possible = works(&["netns", "add", &space])
+            && works(&["-netns", &space, "link", "add", "name", "one", "type", "veth", "peer", "name", "two"]);
         works(&["netns", "delete", &space]);
         assert!(possible || !crate::long(), "this machine lets no networks be made: run the tests as root, with iproute2");
         if !possible {
