@@ -45,6 +45,7 @@ pub(crate) struct Network {
 
 /// Returns whether this machine lets networks be made, which needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Where it does not, nothing is judged by a test that
 /// takes seconds, and it says so; `make spec-cluster` fails there.
+#[expect(clippy::disallowed_macros, reason = "it is for whoever reads what the tests print")]
 pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| {
