@@ -18,7 +18,7 @@ async fn the_first_round_begins_the_stream_and_registers_the_machine() {
         let first = round(&link, None).await;
         assert_eq!(first.end.said, Said::Begun);
         assert!(!first.continuous);
-        assert_eq!(first.entries, [first.end.clone()], "without a position it shows the beginning");
+        assert_eq!(first.entries, std::slice::from_ref(&first.end), "without a position it shows the beginning");
         assert_eq!(first.members.into_iter().collect::<Vec<_>>(), [("a".to_owned(), member("5e55", 1))]);
         assert!(first.replicated, "none are wanted");
 
