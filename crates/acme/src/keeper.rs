@@ -63,7 +63,7 @@ pub struct Keeper {
     errands: (mpsc::Sender<Errand>, tokio::sync::Mutex<mpsc::Receiver<Errand>>),
     waiting: Waiting,
     changed: Notify,
-    /// What is shared with other machines.
+    /// The part that other machines share.
     together: Option<Together>,
 }
 

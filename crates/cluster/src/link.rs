@@ -172,7 +172,7 @@ pub struct Woken {
 pub struct Ask<'a> {
     /// The field of this machine in the hash of machines: `NAME/SESSION`.
     pub field: &'a str,
-    /// What it says of itself.
+    /// The state of this machine, as it tells it.
     pub member: &'a Member,
     /// Up to where it has applied the stream.
     pub position: Option<&'a Position>,
@@ -183,7 +183,7 @@ pub struct Ask<'a> {
 /// An entry to be appended.
 #[derive(Debug, Clone)]
 pub struct Append {
-    /// Who made it.
+    /// The machine that made it, and its number.
     pub made: Made,
     /// The order, as JSON under the seal.
     pub sealed: Bytes,

@@ -82,7 +82,7 @@ pub fn name_of(field: &str) -> &str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// What is to be done, in the order in which it is said. Each is done before the next one.
+/// A thing to do. Things are done in the order in which they are listed, each before the next one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
     /// Carry out the order of another machine. If that fails, doubt everything.
@@ -103,7 +103,7 @@ pub enum Act {
     Remove {
         /// The field in the hash of machines.
         field: String,
-        /// What it was.
+        /// The member as it was seen.
         member: Member,
     },
     /// Remove a field that does not bear the cluster's seal, if it is still the same.
@@ -117,7 +117,7 @@ pub enum Act {
 /// A purge that is to be appended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unsent {
-    /// Who made it.
+    /// The machine that made it, and its number.
     pub made: Made,
     /// The purge.
     pub order: Order,

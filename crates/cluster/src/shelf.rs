@@ -50,7 +50,7 @@ pub enum ShelfError {
     /// The server did not do it, or it is not known whether it did.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// What is there is not of this cluster: too long, damaged, sealed with another secret, or put under another name.
+    /// The value is not this cluster's: it is too long, damaged, sealed with another secret, or put under another name.
     #[error("what is kept as {name} is refused: {why}")]
     Refused {
         /// Its name.
@@ -69,7 +69,7 @@ pub struct Lock {
     values: Values,
     deadline: Duration,
     name: String,
-    /// What is written there, and by nobody else.
+    /// The word that this holder alone has written there.
     word: String,
     number: u64,
 }

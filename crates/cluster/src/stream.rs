@@ -47,7 +47,7 @@ impl FromStr for EntryId {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Run(pub String);
 
-/// Who made an entry, and its number among all that this machine has made since it was started: by it, twice is once.
+/// The maker of an entry, and the entry's number among all that this machine has made since its start. An entry that was appended twice is known by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Made {
     /// The session of the machine: random for each start of the process.
@@ -78,9 +78,9 @@ pub enum Said {
 pub struct Entry {
     /// Its id.
     pub id: EntryId,
-    /// Who made it; `None` if that cannot be read.
+    /// The maker; `None` if that cannot be read.
     pub made: Option<Made>,
-    /// What it says.
+    /// The content.
     pub said: Said,
 }
 

@@ -41,7 +41,7 @@ pub trait Machines: Send + Sync + 'static {
 /// What comes when it is known how far a purge went. It is bounded in time by the cluster's lease, and a little.
 pub type Acknowledgement = Pin<Box<dyn Future<Output = Spread> + Send>>;
 
-/// What is still to come of a purge that was carried out here: how far it goes. Whoever drops it does not wait for that; the other machines are
+/// The news that is still to come of a purge that was carried out here: how far it went. Whoever drops it does not wait for that; the other machines are
 /// told all the same.
 #[derive(Default)]
 pub struct Elsewhere(Option<Acknowledgement>);

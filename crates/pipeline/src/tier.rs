@@ -127,7 +127,7 @@ impl fmt::Debug for Turn {
     }
 }
 
-/// What is to be done about a page that this machine does not have fresh.
+/// The result of a look into the tier for a page that this machine does not have fresh.
 #[derive(Debug)]
 pub(crate) enum Sought {
     /// Answer with it: another machine has fetched it. It is stored here now.

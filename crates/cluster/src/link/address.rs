@@ -37,7 +37,7 @@ pub(super) struct Host {
     pub(super) port: u16,
 }
 
-/// Who we are there, and which database is ours. There is no `Debug`, as it has the password.
+/// A user's name and password, and the number of the database. There is no `Debug`, as it has the password.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(super) struct Login {
     pub(super) user: Option<String>,

@@ -29,7 +29,7 @@ pub enum LinkError {
     Denied {
         /// The server, without secrets.
         server: String,
-        /// What it said.
+        /// The server's words.
         why: String,
     },
     /// The server takes no writes for our keys: it is a replica, or another one has them.
@@ -37,7 +37,7 @@ pub enum LinkError {
     NotPrimary {
         /// The server, without secrets.
         server: String,
-        /// What it said, or what it is.
+        /// The server's words, or what the server is.
         why: String,
     },
     /// The server did not do it, and the connection is as good as before: it is full, it is still loading, a key holds something else.
@@ -45,7 +45,7 @@ pub enum LinkError {
     Refused {
         /// The server, without secrets.
         server: String,
-        /// What it said.
+        /// The server's words.
         why: String,
     },
     /// A reply, or what was to be written, is longer than it may be.
@@ -53,7 +53,7 @@ pub enum LinkError {
     TooLong {
         /// The server, without secrets.
         server: String,
-        /// What is too long.
+        /// The thing that is too long.
         what: String,
         /// How long it may be.
         bytes_max: usize,

@@ -26,7 +26,7 @@ pub struct Examination {
     pub server: Server,
     /// How long a round trip took: the middle one of five.
     pub latency: Duration,
-    /// What is to be mended, each a sentence with its remedy.
+    /// The things to mend, each as a sentence with its remedy.
     pub warnings: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Engine {
     }
 }
 
-/// What is known without asking the server.
+/// The facts that are known without asking the server.
 struct Facts {
     is_this_machine: bool,
     has_tls: bool,

@@ -23,7 +23,7 @@ const REPLY_BYTES_MAX: usize = 4096;
 
 /// All Sentinels that the operator named. Each is asked over a connection that is kept.
 pub(super) struct Sentinels {
-    /// What they call the primary.
+    /// The name that they have for the primary.
     name: String,
     all: Vec<Arc<Sentinel>>,
 }

@@ -40,7 +40,7 @@ enum State {
     With(Arc<Connection>, Instant),
 }
 
-/// What is written under a name.
+/// A value as it stands under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// There is nothing.

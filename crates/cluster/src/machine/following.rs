@@ -52,7 +52,7 @@ fn round(continuous: bool, entries: Vec<Entry>, end: Entry, now: Instant) -> Rou
     }
 }
 
-/// What is carried out and reached, and whether everything is doubted and a lease is given.
+/// Writes down which orders are carried out, which positions are reached, and whether there is a doubt or a lease.
 fn done(acts: &[Act]) -> String {
     let word = |act: &Act| match act {
         Act::Apply(order) => Some(match &order.what[0] {

@@ -41,7 +41,7 @@ pub(super) struct Orders {
     /// How many of the first of them are on their way to the server.
     in_flight: usize,
     retry_at: Option<Instant>,
-    /// Who waits for orders that are not appended, by the order's number.
+    /// The makers who wait for orders that are not appended, by the order's number.
     askers: BTreeMap<u64, Vec<Asker>>,
     batches: VecDeque<Batch>,
     tickets: usize,

@@ -46,7 +46,7 @@ struct Era {
 /// Another machine.
 #[derive(Debug)]
 pub(super) struct Other {
-    /// What it said last.
+    /// The last thing that it said of itself.
     pub(super) member: Member,
     /// When this machine first saw exactly that: its last round is older.
     pub(super) since: Instant,

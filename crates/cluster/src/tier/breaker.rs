@@ -10,7 +10,7 @@ const FAILURES: u32 = 3;
 /// How long it is left alone. Then one question tries it.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What is known of the tier's last answers.
+/// Remembers how the tier's last questions ended.
 #[derive(Debug)]
 pub(super) struct Breaker {
     start: Instant,

@@ -23,7 +23,7 @@ pub(crate) struct Kept {
 pub(crate) struct Server {
     pub(crate) kept: Kept,
     pub(crate) run: Run,
-    /// What its replica has.
+    /// The replica's data.
     pub(crate) replica: Kept,
     /// Whether the replica can be reached.
     pub(crate) has_replica: bool,

@@ -15,7 +15,7 @@ use policy::purge::{Order, What};
 /// A page, by its number.
 pub(crate) type Page = usize;
 
-/// What is shown of a page that is stored.
+/// A stored page, as far as readers see it.
 #[derive(Debug, Clone)]
 struct Stored {
     version: u64,

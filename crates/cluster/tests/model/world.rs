@@ -25,7 +25,7 @@ use crate::{
     site::{Extra, Link, Page, Site},
 };
 
-/// What is taken out of the machines, so that it can be seen that the model finds it.
+/// A safeguard that is taken out of the machines, to see that the model notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// Nothing is.

@@ -241,7 +241,7 @@ impl Shared {
 
     /// Carries out an order that another machine has carried out. Nobody is told of it again.
     ///
-    /// What it names of a site that is another one here, as the configurations differ, is purged wherever its host is served. What is served nowhere
+    /// Where the configurations differ, pages are purged under whatever site serves their host here. A page that is served nowhere
     /// here is left out.
     ///
     /// # Errors

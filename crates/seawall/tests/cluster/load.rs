@@ -101,7 +101,7 @@ impl Drop for Crowd {
     }
 }
 
-/// Whose answers count as saying that a purge holds everywhere.
+/// Says whose answers count as "this purge holds everywhere".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Belief {
     /// Only of those that say so.
@@ -115,7 +115,7 @@ pub(crate) enum Belief {
 pub(crate) struct Outcome {
     /// Whether it was said to hold everywhere; `None`: a write, of which nothing is said.
     pub(crate) everywhere: Option<bool>,
-    /// What it covered.
+    /// The change that it covered.
     pub(crate) change: Change,
 }
 

@@ -30,7 +30,7 @@ fn a_machine_is_cut_off() {
     scene.ends(&promise);
 }
 
-/// What it says does not arrive, and what is said to it does.
+/// The machine's words do not arrive, and those of the others reach it.
 #[test]
 fn a_machine_is_not_heard() {
     if !crate::network::is_possible() {
@@ -51,7 +51,7 @@ fn a_machine_is_not_heard() {
     scene.ends(&promise);
 }
 
-/// What it says arrives, its purges too, and it never hears of it.
+/// The machine's words arrive, its purges too, and it never gets an answer.
 #[test]
 fn a_machine_hears_nothing() {
     if !crate::network::is_possible() {
@@ -69,7 +69,7 @@ fn a_machine_hears_nothing() {
     scene.ends(&Promise::default());
 }
 
-/// What is purged there is not said to hold everywhere; it is told as soon as the machine is back.
+/// A purge there is not said to hold everywhere; the others are told as soon as the machine is back.
 #[test]
 fn what_a_machine_purges_that_is_cut_off_is_told_later() {
     if !crate::network::is_possible() {

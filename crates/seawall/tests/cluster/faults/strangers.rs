@@ -41,7 +41,7 @@ fn two_machines_have_one_name() {
     scene.ends(&promise);
 }
 
-/// What it writes is refused, named and counted. It may show what the others purge, so these do not say that they hold everywhere while it is there.
+/// Its entries are refused, named and counted. It may show what the others purge, so these do not say that they hold everywhere while it is there.
 #[test]
 fn a_machine_has_another_secret() {
     if !crate::network::is_possible() {
