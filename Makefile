@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing spec-cluster bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php cluster seeing deny
+.PHONY: help run test installed compiled tidy check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing spec-cluster bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php cluster seeing deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -34,13 +34,27 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ghost wordpress php cluster bench-tools seeing ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
-	$(CARGO) test --locked --workspace
+# Clippy's driver is a compiler: what it has linted need not be compiled again for the tests. `cargo clippy` would check all dependencies once more.
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS='-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__'
 
-check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
+test: tidy ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
+	$(MAKE) --jobs=2 compiled installed
+	$(LINTED) $(CARGO) test --locked --workspace
+
+# Parts of `test`, side by side: one waits for the processor, the other one for the network.
+compiled: tools
+	$(LINTED) $(CARGO) test --locked --workspace --no-run
+
+installed:
+	$(MAKE) --jobs=1 hugo pebble ghost wordpress php cluster bench-tools seeing
+
+check: tidy ## formatting, lints, licences and unused dependencies, without the tests
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+# What can be judged without compiling.
+tidy: tools deny check-bench
 	.ci/unused-dependencies
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) deny --log-level error check licenses bans sources
 
 spec: tools ## the promises, from socket to socket: crates/seawall/tests/spec
@@ -220,12 +234,12 @@ php:
 cluster:
 	@crates/cluster/tests/servers/bring-up
 
-# A part of `check`: what writes BENCHMARKING.md. Nothing else here needs Python, so that its absence is no failure.
+# A part of `tidy`: what writes BENCHMARKING.md. Nothing else here needs Python, so that its absence is no failure.
 check-bench:
 	@if command -v python3 >/dev/null; then python3 -B -m unittest discover --quiet --start-directory bench/lib --pattern 'test_*.py'; \
 	else echo 'python3 is missing: bench/report is not tested'; fi
 
-# A part of `check`. The first time, cargo-deny is compiled: a few minutes.
+# A part of `tidy`. The first time, cargo-deny is compiled: two minutes, as it is not optimized.
 deny: tools
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
-	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
+	@$(CARGO) deny --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) install cargo-deny --locked --debug

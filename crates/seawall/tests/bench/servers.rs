@@ -118,7 +118,7 @@ impl Server {
         let at = folder.path().display();
         let site = format!("root * {at}/root\nfile_server\nlog {{\noutput file {at}/access.log\nformat json\n}}\n");
         let config = format!(
-            "{{\nadmin off\nauto_https off\npersist_config off\nservers {{\nprotocols h1 h2 h3\n}}\n}}\n\
+            "{{\nadmin off\nauto_https off\nservers {{\nprotocols h1 h2 h3\n}}\n}}\n\
              http://127.0.0.1:{plain} {{\n{site}}}\nhttps://127.0.0.1:{tls} {{\ntls {at}/cert.pem {at}/key.pem\n{site}}}\n"
         );
         fs::write(folder.path().join("Caddyfile"), config).expect("written");
