@@ -234,7 +234,7 @@ impl Machine {
     /// Begins a round: returns what this machine says of itself. Ask with [`position`](Self::position), and note the time before.
     pub fn ask(&mut self, now: Instant) -> Member {
         self.beat += 1;
-        self.round_at = now + self.settings.lease / 4;
+        self.round_at = now + self.lease() / 4;
         Member {
             session: self.settings.session.clone(),
             beat: self.beat,
@@ -369,13 +369,19 @@ impl Machine {
         entry.made.as_ref().is_some_and(|made| made.session == self.settings.session)
     }
 
+    /// For how long this machine takes a lease. A machine that starts with an empty disk beside a server that has lost its list knows of no lease but its
+    /// own: it says that a purge holds everywhere when that has passed, so nobody who has heard of it may have a longer one.
+    fn lease(&self) -> Duration {
+        self.others.shortest_lease().map_or(self.settings.lease, |shortest| shortest.min(self.settings.lease))
+    }
+
     /// Gives a lease for a round, if nothing speaks against it.
     fn grant(&mut self, round: &Round, is_at_end: bool, now: Instant, acts: &mut Vec<Act>) {
         if self.is_stopping {
             return;
         }
         let rival = self.rival(now, acts);
-        let until = round.sent + self.settings.lease;
+        let until = round.sent + self.lease();
         if let Some(why) = rival {
             self.why = why;
             if self.lease_until.take().is_some() {
@@ -395,7 +401,7 @@ impl Machine {
             self.lease_until = Some(self.lease_until.map_or(until, |last| last.max(until)));
             self.why.clear();
             if is_new {
-                self.round_at = self.round_at.min(now + self.settings.lease / 4);
+                self.round_at = self.round_at.min(now + self.lease() / 4);
             }
             acts.push(Act::Lease(until));
         }

@@ -182,6 +182,11 @@ impl Others {
         self.era.as_ref().map(|era| era.since + super::passed(self.lease_max))
     }
 
+    /// Returns the shortest lease that any of them takes, also of those that the server has forgotten.
+    pub(super) fn shortest_lease(&self) -> Option<Duration> {
+        self.by_field.values().map(Other::lease).min()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &Other)> {
         self.by_field.iter()
     }

@@ -1075,7 +1075,7 @@ pub struct Cluster {
 
     /// How long a machine may show what it has stored without a word from the server; 500ms to 30s. A purge waits for so long, and a little, for a machine
     /// that does not answer. So a short time makes purges quick when a machine has died, and a long one bridges a server that restarts. Every machine should
-    /// have the same; where they differ, the longer one counts.
+    /// have the same; where they differ, the shortest one counts for all.
     ///
     /// Default: `"2s"`.
     pub lease: Given<Period>,
