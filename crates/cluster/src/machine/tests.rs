@@ -132,6 +132,20 @@ fn an_order_that_was_appended_twice_is_carried_out_once_and_an_own_one_not_at_al
     assert_eq!(applied(&table.round(again)), []);
 }
 
+/// Whoever can write on the server can repeat what stood there, and purges nothing by it.
+#[test]
+fn an_old_entry_that_somebody_repeats_is_not_carried_out() {
+    let mut table = Table::settled();
+    let purge = |number: u64| Said::Purge(order(&number.to_string()));
+    for number in 1..=10_000 {
+        let entries = vec![table.entry("other", number, purge(number))];
+        assert_eq!(applied(&table.round(entries)).len(), 1);
+    }
+    let repeated =
+        vec![table.entry("other", 1, purge(1)), table.entry("other", 9_000, purge(9_000)), table.entry("other", 10_001, purge(10_001))];
+    assert_eq!(applied(&table.round(repeated)), [order("10001")]);
+}
+
 #[test]
 fn an_entry_of_another_version_puts_everything_in_doubt_and_one_without_the_seal_is_left_out() {
     let mut table = Table::settled();
