@@ -179,6 +179,29 @@ fn a_purge_waits_for_each_machine_and_no_confirmation_of_another_stream_counts()
     assert!(spreads[0].everywhere && spreads[0].confirmed == ["a", "b", "c"], "{spreads:?}");
 }
 
+/// Whoever can write on the server can remove an entry before it is read. The machine goes on with its lease, and its lease has not passed.
+#[test]
+fn a_purge_does_not_hold_where_a_machine_goes_on_as_if_there_was_none() {
+    // How often it is heard after the purge, and what becomes of it. Whoever is not heard any more has no lease any more.
+    for (beats, everywhere) in [(0, true), (1, true), (4, true), (20, false)] {
+        let mut table = Table::settled();
+        table.members = vec![("b/t".to_owned(), member("t", 1))];
+        table.machine.purge(Order::by_operator(What::Everything, true), table.now);
+        table.machine.batch(table.now);
+        assert_eq!(told(&table.append(1)), []);
+        let mut spreads = Vec::new();
+        for beat in 1..=15 {
+            table.now += LEASE / 4;
+            table.members[0].1 = member("t", 1 + beat.min(beats));
+            spreads.extend(told(&table.round(Vec::new())));
+        }
+        assert_eq!(spreads.len(), 1, "{beats}");
+        let spread = &spreads[0];
+        let (missing, expired) = (spread.missing == ["b"], spread.expired == ["b"]);
+        assert_eq!((spread.everywhere, missing, expired), (everywhere, !everywhere, everywhere), "{beats}: {spread:?}");
+    }
+}
+
 #[test]
 fn a_machine_with_another_secret_keeps_a_purge_from_holding_everywhere() {
     let mut table = Table::settled();
