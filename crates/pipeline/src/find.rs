@@ -119,9 +119,11 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
         trace.notes("ghost-tier", || "the origin has not said in the last hour that the member is of this tier".to_owned());
         reuse = Reuse::AfterValidation(Stale::Expired);
     }
-    if shared.fence.is_joined() || purged == Purged::Doubted {
-        trace.notes("in doubt", || doubted_in_words(is_shown, shared.fence.holds(now), purged).to_owned());
-        if !is_shown || purged == Purged::Doubted {
+    // A soft purge says that a page is old, and a doubt that it may have to be hidden: so a doubt counts beneath it, too.
+    let is_doubted = purged == Purged::Doubted || purged == Purged::Soft && shared.store.is_doubted(&stored);
+    if shared.fence.is_joined() || is_doubted {
+        trace.notes("in doubt", || doubted_in_words(is_shown, shared.fence.holds(now), is_doubted).to_owned());
+        if !is_shown || is_doubted {
             reuse = reuse.in_doubt(&question.wants.directives);
         }
     }
@@ -171,9 +173,9 @@ fn allowed(record: &Record, allowed: bool, asked: bool, sign: &str) -> String {
 }
 
 /// Says whether other machines may have purged a response.
-const fn doubted_in_words(is_shown: bool, has_lease: bool, purged: Purged) -> &'static str {
-    match (is_shown, has_lease, purged) {
-        (_, _, Purged::Doubted) => "it was stored before this machine had missed purges, or may have; it has not been validated since",
+const fn doubted_in_words(is_shown: bool, has_lease: bool, is_doubted: bool) -> &'static str {
+    match (is_shown, has_lease, is_doubted) {
+        (_, _, true) => "it was stored before this machine had missed purges, or may have; it has not been validated since",
         (false, ..) => "this machine has no lease of its cluster: another one may have purged it",
         (true, false, _) => "this machine has no lease of its cluster, but the origin was asked a moment ago",
         (true, true, _) => "no: this machine has a lease of its cluster",

@@ -186,8 +186,9 @@ impl PurgeTable {
             lines.apply(logged, targets_max.max(1));
         }
         if replay.history != History::Whole {
-            // The missing purges may have covered anything.
+            // The missing purges may have covered anything, and some of them may have been hard.
             lines.purge_all(Mark::of(replay.generation, Hardness::Soft));
+            lines.doubted = replay.generation;
         }
         log.begin(replay.generation, || lines.logged())?;
         let table = Self {
@@ -318,6 +319,11 @@ impl PurgeTable {
         lines.doubt(begun) != Purged::No || self.mark(&lines, scope).verdict(begun) != Purged::No
     }
 
+    /// Returns whether what was fetched at `begun` may have been purged hard without our knowledge, whatever else has purged it since.
+    pub(crate) fn is_doubted(&self, begun: Generation) -> bool {
+        self.lines.read().doubt(begun) != Purged::No
+    }
+
     /// Returns the current generation if no purge since `begun` covers a scope.
     pub(crate) fn uncovered(&self, scope: &Scope, begun: Generation) -> Option<Generation> {
         let lines = self.lines.read();
@@ -415,7 +421,8 @@ impl Lines {
         self.exact.retain(|_, line| line.mark.exceeds(all));
         self.invalidated.retain(|_, line| line.mark.exceeds(all));
         self.prefixes.retain(|prefix| prefix.line.mark.exceeds(all));
-        if self.doubted <= all.latest() {
+        // A soft purge says less than a doubt: the purge that is not known may have been a hard one.
+        if self.doubted <= all.hard {
             self.doubted = 0;
         }
     }

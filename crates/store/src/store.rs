@@ -161,6 +161,12 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.purges.is_purged(scope, begun)
     }
 
+    /// Returns whether there was a [doubt](Self::doubt) since the fetch of this response began. A soft purge does not end it: what may have been purged
+    /// hard is validated before it is shown.
+    pub fn is_doubted(&self, stored: &Stored<R>) -> bool {
+        self.purges.is_doubted(stored.begun())
+    }
+
     /// Returns the purges that cover this response, by the kind of their target.
     pub fn purged_by(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
         self.purges.covering(stored)

@@ -29,6 +29,9 @@ use super::{
     address::{Host, Login},
 };
 
+/// How many bytes of a password in what a server says keep that from being shown.
+const REPEATED_BYTES: usize = 6;
+
 /// What a connection is used for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -129,7 +132,12 @@ impl Connection {
         let replies = self.step(&commands, deadline).await?;
         // What a server says to a wrong login differs with its version.
         replies.iter().try_for_each(|reply| match (self.fine(reply), &login.password) {
-            (Err(LinkError::Refused { server, why }), Some(_)) if !why.starts_with("LOADING") => Err(LinkError::Denied { server, why }),
+            (Err(LinkError::Refused { server, why }), Some(password)) if !why.starts_with("LOADING") => {
+                Err(LinkError::Denied { server, why: without_password(why, password) })
+            }
+            (Err(LinkError::Denied { server, why }), Some(password)) => {
+                Err(LinkError::Denied { server, why: without_password(why, password) })
+            }
             (fine, _) => fine,
         })
     }
@@ -219,6 +227,20 @@ impl Connection {
             redis::ErrorKind::Parse => LinkError::Garbled { server, why: "it is not the protocol of Valkey and Redis".to_owned() },
             _ => LinkError::Unreachable { server, why: "the connection was lost".to_owned() },
         }
+    }
+}
+
+/// Returns what the server says to a login, but for a text that repeats the password or a part of it: a server that does not know the command `AUTH`
+/// repeats how its arguments begin.
+fn without_password(why: String, password: &str) -> String {
+    let length = password.len().clamp(1, REPEATED_BYTES);
+    let is_repeated = |part: &[u8]| why.as_bytes().windows(length).any(|said| said == part);
+    if !password.as_bytes().windows(length).any(is_repeated) {
+        return why;
+    }
+    match why.split(' ').next() {
+        Some(code @ ("ERR" | "NOAUTH" | "WRONGPASS" | "NOPERM")) => format!("{code}, and more that has a part of the password in it"),
+        _ => "its words have a part of the password in them".to_owned(),
     }
 }
 

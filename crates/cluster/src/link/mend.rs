@@ -8,6 +8,8 @@ use super::{ENTRY_BYTES_MAX, LinkError, engine::Engine, reply};
 const FIELD_BYTES_MAX: usize = 4096;
 /// The most fields of the hash of machines.
 const FIELDS_MAX: usize = 1024;
+/// The most bytes of all fields of that hash together, with their names: with the longest entries that one round reads, they fit into one reply.
+const FIELDS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Returns what a step came to. If a reply to it was too long, it removes from the server what is longer than anything of ours, for the next
 /// connection. The error stays: this connection is of no use any more.
@@ -42,7 +44,7 @@ async fn remove(engine: &Engine) -> Result<Vec<String>, LinkError> {
     let keys = engine.keys();
     let mut command = cmd("EVAL");
     command.arg(SCRIPT).arg(3).arg(&keys.machines).arg(&keys.purges).arg(&keys.confirmed);
-    command.arg(FIELD_BYTES_MAX).arg(FIELDS_MAX).arg(ENTRY_BYTES_MAX);
+    command.arg(FIELD_BYTES_MAX).arg(FIELDS_MAX).arg(ENTRY_BYTES_MAX).arg(FIELDS_BYTES_MAX);
     let names = reply::list(connection.one(command, engine.deadline()).await?);
     let names = names.and_then(|names| names.into_iter().map(reply::text).collect::<Option<_>>());
     names.ok_or_else(|| connection.garbled("a list of names"))
@@ -51,12 +53,15 @@ async fn remove(engine: &Engine) -> Result<Vec<String>, LinkError> {
 /// Keys of other types are left alone: they are named by the errors of the commands that meet them.
 const SCRIPT: &str = r"
 local removed = {}
-local field_max, fields_max, entry_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local field_max, fields_max, entry_max, total_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 if redis.call('TYPE', KEYS[1]).ok == 'hash' then
   local bad = redis.call('HLEN', KEYS[1]) > fields_max
   if not bad then
+    local total = 0
     for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
-      bad = bad or string.len(field) > field_max or redis.call('HSTRLEN', KEYS[1], field) > field_max
+      local length = redis.call('HSTRLEN', KEYS[1], field)
+      total = total + string.len(field) + length
+      bad = bad or string.len(field) > field_max or length > field_max or total > total_max
     end
   end
   if bad then

@@ -122,7 +122,8 @@ impl Link {
         Ok(Some(Round { sent, run, continuous, entries, end, members, strangers, born, replicated }))
     }
 
-    /// Appends entries in one step, at most [`ENTRIES_AT_ONCE_MAX`].
+    /// Appends entries in one step, at most [`ENTRIES_AT_ONCE_MAX`]. Where there are Sentinels, more than half of them have to say meanwhile that this is
+    /// still the primary: the stream of one that was replaced is read by nobody.
     ///
     /// # Errors
     /// When that is not known to have happened; it may have happened. Also when there is no stream: the next round begins it.
@@ -142,7 +143,11 @@ impl Link {
             commands.add_command(self.add(entry, false));
         }
         let exec = self.finish(&mut commands);
-        let mut replies = self.connection.step(&commands, self.engine.deadline()).await?;
+        // Both are asked after the orders were carried out here. So whoever goes on at another primary does so later, and doubts what it stored before.
+        let (replies, still) =
+            tokio::join!(self.connection.step(&commands, self.engine.deadline()), self.engine.is_still_primary(self.connection.server()));
+        still?;
+        let mut replies = replies?;
         let replied = Instant::now();
         let replicated = self.replicated(replies.get(exec + 1))?;
         let mut results = self.connection.executed(&commands, &mut replies, exec)?;

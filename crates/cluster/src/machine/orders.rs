@@ -11,9 +11,13 @@ use std::{
 use admin_api::Spread;
 use policy::purge::{Maker, Order, Sites, What};
 
-use super::{Act, PATIENCE, Ticket, Unsent, name_of, others::Others, passed};
+use super::{
+    Act, PATIENCE, Ticket, Unsent, name_of,
+    others::{Other, Others},
+    passed,
+};
 use crate::{
-    link::Appended,
+    link::{Appended, Confirmed},
     stream::{EntryId, Made, Run},
 };
 
@@ -87,6 +91,8 @@ struct Batch {
 #[derive(Debug)]
 struct Wait {
     field: String,
+    /// The beat of what it had said last when the purge was appended.
+    beat: u64,
     /// When it surely has no lease any more from before the purge.
     lease_by: Instant,
     /// For how long it shows in doubt what its origin was asked for.
@@ -244,8 +250,9 @@ impl Orders {
             askers.extend(self.askers.remove(&waiting.number).into_iter().flatten());
         }
         let orders = std::mem::take(&mut self.in_flight);
-        let wait = |(field, other): (&String, &super::others::Other)| Wait {
+        let wait = |(field, other): (&String, &Other)| Wait {
             field: field.clone(),
+            beat: other.member.beat,
             // What it said last was said before this machine saw it, and its lease counts from before that.
             lease_by: appended.replied.min(other.since) + passed(other.lease()),
             hold: other.hold(),
@@ -348,10 +355,14 @@ impl Batch {
     }
 
     fn standing(&self, wait: &Wait, others: &Others, now: Instant) -> Standing {
-        match others.confirmed_by(&wait.field) {
-            Some(Some(confirmed)) if confirmed.run == self.run && confirmed.born == self.born && confirmed.id >= self.last => {
-                Standing::Confirmed
-            }
+        let other = others.get(&wait.field);
+        let is_far_enough = |confirmed: &Confirmed| confirmed.run == self.run && confirmed.born == self.born && confirmed.id >= self.last;
+        // It has made a whole round since, which showed it the entry if that was still there, and it says that it has a lease. So somebody may have removed
+        // the entry before it came. Once it says no more, its lease ends like any other.
+        let goes_on = |other: &Other| other.member.leased && other.member.beat > wait.beat + 1 && now < other.since + passed(other.lease());
+        match other {
+            Some(other) if other.confirmed().is_some_and(is_far_enough) => Standing::Confirmed,
+            Some(other) if goes_on(other) => Standing::Waiting,
             // Also of one that is not known any more: it may have been forgotten, and still have its lease.
             _ if now >= wait.lease_by => Standing::Expired,
             _ => Standing::Waiting,

@@ -172,9 +172,9 @@ impl Others {
         }
     }
 
-    /// Returns up to where a machine has come; `None` if it is not known any more.
-    pub(super) fn confirmed_by(&self, field: &str) -> Option<Option<&Confirmed>> {
-        self.by_field.get(field).map(|other| other.confirmed.as_ref())
+    /// Returns a machine; `None` if it is not known any more.
+    pub(super) fn get(&self, field: &str) -> Option<&Other> {
+        self.by_field.get(field)
     }
 
     /// Returns when whoever was left off the server's list has surely no lease any more: a list that was made anew may lack machines.

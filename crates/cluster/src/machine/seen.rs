@@ -1,15 +1,16 @@
 //! Which entries were carried out before: one that is appended twice is carried out once.
+//!
+//! A machine appends its orders as they are numbered, and goes on to the next ones only when those before were appended. So an entry whose number is not
+//! above all that were met of its session was met, or stands for one that was, or was repeated by somebody who can write on the server.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use crate::stream::Made;
 
-/// How many of the latest entries are remembered for each session.
-pub(super) const NUMBERS_MAX: usize = 4096;
-/// For how many sessions. Whoever made an entry last stays longest. At most 10 MiB altogether.
-const SESSIONS_MAX: usize = 64;
+/// The most sessions that are remembered. Whoever made an entry last stays longest.
+const SESSIONS_MAX: usize = 1024;
 
-/// The latest entries of each session.
+/// The highest number of each session.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     sessions: HashMap<String, Numbers>,
@@ -18,7 +19,7 @@ pub(super) struct Seen {
 
 #[derive(Debug, Default)]
 struct Numbers {
-    latest: VecDeque<u64>,
+    highest: u64,
     used: u64,
 }
 
@@ -33,20 +34,13 @@ impl Seen {
             {
                 self.sessions.remove(&oldest);
             }
-            self.sessions.insert(made.session.clone(), Numbers::default());
+            self.sessions.insert(made.session.clone(), Numbers { highest: made.number, used: self.clock });
+            return true;
         }
         let Some(numbers) = self.sessions.get_mut(&made.session) else { return true };
         numbers.used = self.clock;
-        // Numbers mostly rise, so that what was met lies at the end.
-        if numbers.latest.back().is_some_and(|last| *last >= made.number)
-            && numbers.latest.iter().rev().any(|number| *number == made.number)
-        {
-            return false;
-        }
-        if numbers.latest.len() >= NUMBERS_MAX {
-            numbers.latest.pop_front();
-        }
-        numbers.latest.push_back(made.number);
-        true
+        let is_new = made.number > numbers.highest;
+        numbers.highest = numbers.highest.max(made.number);
+        is_new
     }
 }

@@ -132,6 +132,20 @@ fn an_order_that_was_appended_twice_is_carried_out_once_and_an_own_one_not_at_al
     assert_eq!(applied(&table.round(again)), []);
 }
 
+/// Whoever can write on the server can repeat what stood there, and purges nothing by it.
+#[test]
+fn an_old_entry_that_somebody_repeats_is_not_carried_out() {
+    let mut table = Table::settled();
+    let purge = |number: u64| Said::Purge(order(&number.to_string()));
+    for number in 1..=10_000 {
+        let entries = vec![table.entry("other", number, purge(number))];
+        assert_eq!(applied(&table.round(entries)).len(), 1);
+    }
+    let repeated =
+        vec![table.entry("other", 1, purge(1)), table.entry("other", 9_000, purge(9_000)), table.entry("other", 10_001, purge(10_001))];
+    assert_eq!(applied(&table.round(repeated)), [order("10001")]);
+}
+
 #[test]
 fn an_entry_of_another_version_puts_everything_in_doubt_and_one_without_the_seal_is_left_out() {
     let mut table = Table::settled();
@@ -163,6 +177,29 @@ fn a_purge_waits_for_each_machine_and_no_confirmation_of_another_stream_counts()
     let spreads = told(&table.confirm("c/u", last));
     assert_eq!(spreads.len(), 1);
     assert!(spreads[0].everywhere && spreads[0].confirmed == ["a", "b", "c"], "{spreads:?}");
+}
+
+/// Whoever can write on the server can remove an entry before it is read. The machine goes on with its lease, and its lease has not passed.
+#[test]
+fn a_purge_does_not_hold_where_a_machine_goes_on_as_if_there_was_none() {
+    // How often it is heard after the purge, and what becomes of it. Whoever is not heard any more has no lease any more.
+    for (beats, everywhere) in [(0, true), (1, true), (4, true), (20, false)] {
+        let mut table = Table::settled();
+        table.members = vec![("b/t".to_owned(), member("t", 1))];
+        table.machine.purge(Order::by_operator(What::Everything, true), table.now);
+        table.machine.batch(table.now);
+        assert_eq!(told(&table.append(1)), []);
+        let mut spreads = Vec::new();
+        for beat in 1..=15 {
+            table.now += LEASE / 4;
+            table.members[0].1 = member("t", 1 + beat.min(beats));
+            spreads.extend(told(&table.round(Vec::new())));
+        }
+        assert_eq!(spreads.len(), 1, "{beats}");
+        let spread = &spreads[0];
+        let (missing, expired) = (spread.missing == ["b"], spread.expired == ["b"]);
+        assert_eq!((spread.everywhere, missing, expired), (everywhere, !everywhere, everywhere), "{beats}: {spread:?}");
+    }
 }
 
 #[test]

@@ -225,6 +225,26 @@ async fn what_most_sentinels_say_counts_with_every_round() {
     assert!(error.to_string().contains("2 of 3 Sentinels cannot be reached"), "{error}");
 }
 
+/// The primary that was replaced takes entries, too, until it hears of that. The machines have gone on at the next one and never read them.
+#[tokio::test]
+async fn what_is_appended_to_a_primary_that_was_replaced_is_not_taken_as_told() {
+    let software = Software::any();
+    let [old, next] = [(); 2].map(|()| Valkey::start(software));
+    let sentinel = Valkey::start_sentinel(software, "main", old.port());
+    let engine = engine_at(&[format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port())]);
+    let link = engine.connect().await.expect("a link");
+    round(&link, None).await;
+    link.append(&[entry(&engine, "b0b", 1)]).await.expect("appended");
+    sentinel.ask(&["SENTINEL", "REMOVE", "main"]);
+    assert_eq!(sentinel.ask(&["SENTINEL", "MONITOR", "main", "127.0.0.1", &next.port().to_string(), "1"]), "OK");
+    let error = link.append(&[entry(&engine, "b0b", 2)]).await.expect_err("nobody reads it there");
+    assert!(matches!(error, LinkError::NotPrimary { .. }) && error.ends_link(), "{error:?}");
+    let link = engine.connect().await.expect("a link");
+    assert_eq!(link.server().address, next.url());
+    round(&link, None).await;
+    link.append(&[entry(&engine, "b0b", 2)]).await.expect("appended where it is read");
+}
+
 #[tokio::test]
 async fn sentinels_may_have_the_password_or_none() {
     let software = Software::any();

@@ -178,6 +178,53 @@ async fn what_is_no_server_of_this_kind_is_refused_in_time() {
     }
 }
 
+/// A server that does not know `AUTH`, as it was renamed, repeats how the arguments of a command begin.
+#[tokio::test]
+async fn a_password_that_the_server_repeats_is_not_shown() {
+    for (says, shown) in [
+        ("-ERR unknown command 'AUTH', with args beginning with: 'correct horse battery' ", "ERR"),
+        ("-ERR unknown command 'AUTH', with args beginning with: 'correct ho", "ERR"),
+        ("-WRONGPASS no: correct horse battery", "WRONGPASS"),
+        ("-correct horse battery", "its words"),
+        ("-WRONGPASS invalid username-password pair or user is disabled.", "invalid username-password pair"),
+    ] {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let url = format!("redis://:correct%20horse%20battery@{}", listener.local_addr().expect("its address"));
+        let engine = Engine::new(options(&url)).expect("an engine");
+        let server = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let _ = stream.read(&mut [0; 1000]).await;
+            stream.write_all(format!("{says}\r\n").as_bytes()).await.expect("written");
+            stream
+        };
+        let (connected, _stream) = tokio::join!(engine.connect(), server);
+        let error = connected.expect_err("it lets nobody in");
+        let said = error.to_string();
+        assert!(matches!(error, LinkError::Denied { .. }) && said.contains(shown), "{error:?}");
+        assert!(!said.contains("correct") && !said.contains("battery"), "{said}");
+    }
+}
+
+/// Each field is as long as it may be, and there are as many as there may be.
+#[tokio::test]
+async fn many_fields_that_are_too_long_together_are_gone_for_the_next_link() {
+    for software in Software::installed() {
+        let server = Valkey::start(software);
+        let engine = engine(&server);
+        let link = engine.connect().await.expect("a link");
+        let begun = round(&link, None).await;
+        for number in 0..1000 {
+            server.ask(&["HSET", MACHINES, &format!("{number:03}{}", "n".repeat(4000)), &"v".repeat(4000)]);
+        }
+        let (member, position) = (member("5e55", 2), at_end_of(&begun));
+        let ask = || Ask { field: "a", member: &member, position: Some(&position), entries_max: 100 };
+        assert!(matches!(link.round(ask()).await, Err(LinkError::TooLong { .. })), "eight megabytes");
+        let link = engine.connect().await.expect("a link");
+        let found = link.round(ask()).await.expect("a round");
+        assert!(found.continuous && found.strangers.is_empty() && found.born != begun.born);
+    }
+}
+
 /// Many gigabytes of one reply: four megabytes of them are read.
 #[tokio::test]
 async fn an_endless_reply_ends_the_connection() {

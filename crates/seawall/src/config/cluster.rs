@@ -194,7 +194,9 @@ impl Resolver<'_> {
         let Some(Said { value: urls, place }) = url else {
             if let Some((key, span)) = first_key(file) {
                 let remedy = "write the address of a Valkey or a Redis too, such as url = \"redis://127.0.0.1:6379\"";
-                self.wrong_at(Mistake::new(format!("{key} has no effect without url"), remedy), span);
+                // A url that is wrong is not called absent, too.
+                let place = self.place(span);
+                self.absent(Mistake::new(format!("{key} has no effect without url"), remedy), place);
             }
             return None;
         };

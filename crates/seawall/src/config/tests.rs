@@ -655,6 +655,7 @@ fn a_machine_is_part_of_a_cluster_if_a_server_is_named() {
     ] {
         let errors = place(&keys).load("", &[]).expect_err(&keys).to_string();
         assert!(errors.contains(problem) && !errors.contains("hush"), "{keys}\n{errors}");
+        assert_eq!(errors.matches("error: ").count(), 1, "{keys}\n{errors}");
     }
     let errors = place("").load("", &[("SEAWALL_CLUSTER_URL", "redis://:hush@a"), ("SEAWALL_CLUSTER_SECRET", "hush")]).expect_err("short");
     assert!(errors.to_string().contains("this secret is too short") && !errors.to_string().contains("hush"), "{errors}");

@@ -262,6 +262,22 @@ async fn in_doubt_nothing_stale_is_shown_while_it_is_refreshed() {
     }
 }
 
+/// Among the purges that a machine has missed may have been a hard one. A soft purge since then says nothing about that.
+#[tokio::test]
+async fn what_is_in_doubt_is_not_shown_because_it_is_purged_softly_too() {
+    for everything in [true, false] {
+        let (origin, site, _others) = stored().await;
+        site.doubt();
+        site.apply(if everything { What::Everything } else { url("/post") }, Hardness::Soft);
+        site.lease();
+        origin.on(get("/post").field("if-none-match", "\"v1\"")).reply(page("v2"));
+        site.get("/post").await.status(200).body("v2").cache_status("fwd=stale; fwd-status=200");
+        // A soft purge alone shows it once more.
+        site.apply(What::Everything, Hardness::Soft);
+        site.get("/post").await.body("v2").x_cache("UPDATING");
+    }
+}
+
 /// Every way to what is stored goes through the same door.
 #[tokio::test]
 async fn in_doubt_no_form_of_a_page_is_shown_before_it_is_validated() {

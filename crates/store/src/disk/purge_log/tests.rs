@@ -223,8 +223,11 @@ fn damage_anywhere_purges_everything_softly() {
     assert_eq!(table.verdict(&stored(between)), Purged::Soft);
     assert_eq!(table.verdict(&stored(last)), Purged::Soft);
     assert_eq!(table.verdict(&stored(table.generation())), Purged::No);
+    assert!(table.is_doubted(last) && !table.is_doubted(table.generation()), "what is missing may have been a hard purge");
     drop(table);
-    assert_eq!(folder.start(secret).1, History::Whole, "it is said once");
+    let (table, history) = folder.start(secret);
+    assert_eq!(history, History::Whole, "it is said once");
+    assert!(table.is_doubted(last), "and counts until what was stored before is gone");
 }
 
 /// Returns the machine's run in the start line of a log.
