@@ -15,7 +15,7 @@ mod lock;
 mod memo;
 mod paths;
 
-pub use attempts::{Attempts, group};
+pub use attempts::{Attempts, SPARE, group};
 pub use credentials::Credentials;
 pub use htpasswd::{BadLine, FileError};
 pub use lock::Lock;

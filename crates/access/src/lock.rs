@@ -15,7 +15,7 @@ use semantics::Timestamp;
 
 use crate::{
     BadLine, Credentials, FileError,
-    attempts::Attempts,
+    attempts::{Attempts, SPARE, group},
     htpasswd::{Mark, Users},
     memo::Memo,
 };
@@ -117,12 +117,12 @@ impl Lock {
     /// # Errors
     /// Returns how long the client has to wait, after too many wrong credentials.
     pub fn may_try(&self, client: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
-        self.attempts.lock().may_try(client, Attempts::SPARE, now)
+        self.attempts.lock().may_try(group(client), SPARE, now)
     }
 
     /// Notes that this client's credentials were wrong.
     pub fn was_wrong(&self, client: Option<IpAddr>, now: Timestamp) {
-        self.attempts.lock().was_wrong(client, now);
+        self.attempts.lock().was_wrong(group(client), 1, now);
     }
 
     fn users(&self) -> Arc<Users> {

@@ -54,6 +54,8 @@ pub struct ClusterState {
     pub name_is_taken: bool,
     /// The shared tier, if there is one.
     pub tier: Option<TierState>,
+    /// The limits that the machines share.
+    pub limits: Option<LimitsState>,
 }
 
 /// A machine of the cluster, as it said itself.
@@ -72,6 +74,40 @@ pub struct MachineState {
     pub behind: Option<u64>,
     /// Milliseconds since it was last seen to change, on the clock of the machine that tells this.
     pub seen_ms: u64,
+}
+
+/// The limits that the machines of a cluster share, as one of them sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitsState {
+    /// Whether it hears nothing of the others: it takes its part of each limit then.
+    pub apart: bool,
+    /// How many machines share the limits, this one included, when it last knew.
+    pub machines: u32,
+    /// Exchanges with the others since its start.
+    pub answered: u64,
+    /// Exchanges without an answer.
+    pub failed: u64,
+    /// What it has refused, as it did not bear the cluster's seal or could not be read.
+    pub refused: u64,
+    /// The places at the origins that they share.
+    pub origins: Vec<OriginPlaces>,
+}
+
+/// A machine's places at an origin.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OriginPlaces {
+    /// The site, and the path if it answers for a part of it.
+    pub origin: String,
+    /// The places of all machines together.
+    pub limit: u64,
+    /// Those that this machine may use now.
+    pub granted: u64,
+    /// Its requests that are there or wait.
+    pub needed: u64,
+    /// Whether this machine takes its part, as the server does not answer.
+    pub apart: bool,
 }
 
 /// The shared tier of a cluster.

@@ -25,7 +25,7 @@ mod warm;
 
 pub use alerts::{AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested};
 pub use certificates::{BadRevocation, CertificateState, OWN_ROOT, RevokeCommand, RevokeRefused};
-pub use cluster::{ClusterState, MachineState, Spread, TierState};
+pub use cluster::{ClusterState, LimitsState, MachineState, OriginPlaces, Spread, TierState};
 pub use direct::{BadDirect, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused};
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused};
 pub use explanation::Explanation;

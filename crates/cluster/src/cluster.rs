@@ -6,6 +6,7 @@ use admin_api::{ClusterState, Spread};
 use policy::purge::Order;
 
 use crate::{
+    limits,
     link::Engine,
     local::Local,
     run::Running,
@@ -56,6 +57,11 @@ impl Cluster {
     #[must_use]
     pub fn tier(&self) -> Option<&Tier> {
         self.running.tier()
+    }
+
+    /// Begins to share limits with the other machines. Only the first call counts.
+    pub fn share_limits(&self, shared: Arc<dyn limits::Shared>) {
+        self.running.share_limits(shared);
     }
 
     /// Tells the other machines of an order that was carried out here before. Returns at once. What it returns resolves when it is known how far

@@ -13,6 +13,7 @@
 //!   since. Otherwise everything that it stored before its next lease is in doubt.
 
 mod cluster;
+pub mod limits;
 pub mod link;
 mod local;
 pub mod machine;

@@ -37,6 +37,8 @@ use crate::{
 pub const PATIENCE: Duration = Duration::from_millis(1500);
 /// How often the log says that entries are refused.
 const REFUSALS_EVERY: Duration = Duration::from_secs(60);
+/// For how long at least a machine counts among those that share limits, after it was heard of.
+const HEARD: Duration = Duration::from_secs(2);
 /// How many of the latest entries are remembered by their ids, to say how far behind another machine is.
 const RECENT_MAX: usize = 1024;
 
@@ -584,6 +586,12 @@ impl Machine {
             name_is_taken: self.name_is_taken,
             ..ClusterState::default()
         }
+    }
+
+    /// Returns how many machines there are: this one, and those on the list that were heard of shortly before the list was read last.
+    #[must_use]
+    pub fn machines(&self) -> u32 {
+        u32::try_from(1 + self.others.heard_within((self.settings.lease * 2).max(HEARD))).unwrap_or(u32::MAX)
     }
 
     fn is_here(&self, confirmed: &Confirmed) -> bool {

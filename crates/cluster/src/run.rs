@@ -8,7 +8,7 @@ use std::{
     future::Future,
     pin::pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering::SeqCst},
         mpsc,
     },
@@ -27,6 +27,7 @@ use tokio::{
 
 use crate::{
     Local, Options,
+    limits::{self, Limits},
     link::{Append, Ask, Confirmation, ENTRIES_AT_ONCE_MAX, Engine, Link, LinkError},
     machine::{Act, Machine, Settings, Ticket, Unsent},
     shelf::Shelf,
@@ -50,6 +51,7 @@ pub(crate) struct Running {
     engine: Engine,
     handle: Handle,
     tier: Option<Tier>,
+    limits: OnceLock<Limits>,
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
@@ -115,11 +117,17 @@ impl Running {
                 let _ = end.send(());
             })
             .expect("the system has room for a thread");
-        Self { shared, engine, handle, tier, ended: Mutex::new(ended) }
+        Self { shared, engine, handle, tier, limits: OnceLock::new(), ended: Mutex::new(ended) }
     }
 
     pub(crate) fn tier(&self) -> Option<&Tier> {
         self.tier.as_ref()
+    }
+
+    pub(crate) fn share_limits(&self, shared: Arc<dyn limits::Shared>) {
+        let driven = Arc::clone(&self.shared);
+        let machines = move || driven.machine.lock().machines();
+        self.limits.get_or_init(|| Limits::start(&self.engine, &self.handle, Box::new(machines), shared));
     }
 
     pub(crate) fn purged(&self, order: &Order) -> impl Future<Output = Spread> + Send + 'static + use<> {
@@ -149,6 +157,7 @@ impl Running {
             cluster: self.shared.cluster.clone(),
             engine: self.shared.shown.lock().engine.clone(),
             tier: self.tier.as_ref().map(Tier::state),
+            limits: self.limits.get().map(Limits::state),
             ..state
         }
     }

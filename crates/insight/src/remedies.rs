@@ -251,6 +251,7 @@ const REMEDIES: &[(&str, Remedy)] = &[
     // Requests that were answered before the cache was asked.
     ("challenge", Right),
     ("health", Right),
+    ("too-many-requests", Right),
     ("twin host", Right),
     ("schedule", Right),
     ("https", Right),

@@ -1,6 +1,6 @@
 //! `seawall cluster`: the machines that act as one, as one of them sees them.
 
-use admin_api::{ClusterState, MachineState, Spread, TierState};
+use admin_api::{ClusterState, LimitsState, MachineState, OriginPlaces, Spread, TierState};
 
 use crate::{
     admin_client::{AdminClient, AdminError},
@@ -80,6 +80,36 @@ pub(crate) fn lines(state: &ClusterState, colour: bool) -> Vec<String> {
             lines.push(styled("the tier is left alone for a while, because it was too slow", Style::Yellow, colour));
         }
     }
+    if let Some(limits) = &state.limits {
+        lines.extend(limit_lines(limits, colour));
+    }
+    lines
+}
+
+/// The most origins of which a line is shown, those that need most.
+const ORIGINS_SHOWN: usize = 8;
+
+fn limit_lines(limits: &LimitsState, colour: bool) -> Vec<String> {
+    let LimitsState { apart, machines, refused, origins, .. } = limits;
+    let shared = if *apart {
+        styled(format!("limits: nothing is heard of the other machines, so this one takes one part of {machines}"), Style::Yellow, colour)
+    } else {
+        format!("limits are shared by {}", count(u64::from(*machines), "machine", "machines"))
+    };
+    let mut lines = vec![shared];
+    if *refused > 0 {
+        let said = format!(
+            "limits: {} refused, as no machine of this cluster wrote what was there",
+            count(*refused, "report or line was", "reports or lines were")
+        );
+        lines.push(styled(said, Style::Yellow, colour));
+    }
+    let mut busy: Vec<&OriginPlaces> = origins.iter().filter(|origin| origin.needed > 0).collect();
+    busy.sort_by_key(|origin| std::cmp::Reverse(origin.needed));
+    lines.extend(busy.iter().take(ORIGINS_SHOWN).map(|origin| {
+        let OriginPlaces { origin, limit, granted, needed, .. } = origin;
+        format!("origin of {origin}: {granted} of {limit} requests at once are this machine's, and it needs {needed}")
+    }));
     lines
 }
 

@@ -50,15 +50,18 @@ pub struct Collapse {
     wait: Duration,
     budget: Option<Arc<Budget>>,
     aside: Cell<usize>,
-    aside_max: usize,
 }
 
 impl Collapse {
     /// Makes rules by which a follower waits for `wait`; `budget` bounds the requests at the origin, if anything does.
     #[must_use]
-    pub fn new(wait: Duration, budget: Option<Arc<Budget>>) -> Self {
-        let aside_max = budget.as_ref().map_or(ASIDE_MAX, |budget| (budget.concurrency() / ASIDE_SHARE).max(ASIDE_MIN));
-        Self { wait, budget, aside: Cell::new(0), aside_max }
+    pub const fn new(wait: Duration, budget: Option<Arc<Budget>>) -> Self {
+        Self { wait, budget, aside: Cell::new(0) }
+    }
+
+    /// Returns the most followers who ask on their own at once: the origin's places may become more and fewer.
+    fn aside_max(&self) -> usize {
+        self.budget.as_ref().map_or(ASIDE_MAX, |budget| (budget.concurrency() / ASIDE_SHARE).max(ASIDE_MIN))
     }
 
     /// Returns how long a request waits for a fetch that is not its own, or for any where a stale copy may stand in.
@@ -94,7 +97,7 @@ impl Aside {
     /// Takes a place, if there is one.
     pub(crate) fn of(site: &Rc<Site>) -> Option<Self> {
         let aside = &site.collapse.aside;
-        (aside.get() < site.collapse.aside_max).then(|| {
+        (aside.get() < site.collapse.aside_max()).then(|| {
             aside.set(aside.get() + 1);
             Self(Rc::clone(site))
         })

@@ -139,6 +139,7 @@ pub(crate) fn page(status: StatusCode, reason: &'static str) -> Response<Body> {
         421 => "No site of that name is served here.",
         429 if reason == "too-many-logins" => "Too many attempts to sign in came from your address. Please wait a little.",
         429 if reason == "too-many-logins-at-once" => "Too many people sign in right now. Please try again in a moment.",
+        429 if reason == "too-many-requests" => "Too many requests came from your address. Please wait a moment.",
         429 => "Too many wrong passwords came from your address. Please wait a little.",
         503 if BUSY.contains(&reason) => "This site is very busy right now. Please try again in a moment.",
         504 if reason == "only-if-cached" => "This page is not stored here.",

@@ -169,6 +169,11 @@ impl Pipeline {
             stored.body.memory()?;
             stored.forms().read_beside();
         }
+        // Whoever has sent too many gets the answer on the long way. Nothing stands between this and the answer.
+        let address = client.map_or(peer, |client| client.address);
+        if config.router.request_limit().is_some_and(|limit| self.shared.rates.ask(limit, address, now).is_err()) {
+            return None;
+        }
         let settled =
             !record.codable || self.shared.better_form_is_coming(HashedKey { hash: store.hash(&key), key: &key }, stored, accepted, chosen);
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
@@ -208,7 +213,7 @@ impl Pipeline {
         }
         let stored = page.resource().variants().get(known.variant)?;
         let now = self.shared.clock.at(started);
-        if !self.is_fresh(stored, now) {
+        if !self.is_fresh(stored, now) || (self.limits_requests.get() && !self.admits(peer, now)) {
             return None;
         }
         if known.extent == Extent::Whole && known.coding.is_none() {
@@ -221,6 +226,13 @@ impl Pipeline {
         let content =
             (known.extent == Extent::Whole).then_some(Content { found: Found::Hot(page), variant: known.variant, coding: known.coding });
         Some(Hit { status, content, note, known: None, rests_on_incidentals: true })
+    }
+
+    /// Counts a request of a client that no proxy named.
+    #[cold]
+    fn admits(&self, peer: Option<IpAddr>, now: Timestamp) -> bool {
+        let config = self.config.borrow();
+        config.router.request_limit().is_none_or(|limit| self.shared.rates.ask(limit, peer, now).is_ok())
     }
 
     fn is_fresh(&self, stored: &Stored, now: Timestamp) -> bool {

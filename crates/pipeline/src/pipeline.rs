@@ -55,6 +55,8 @@ pub struct Pipeline {
     pub(crate) tracing: RefCell<Option<Rc<Tracing>>>,
     /// Whether plain hits are traced. No head is answered by [`Pipeline::again`] then.
     pub(crate) traces_hits: Cell<bool>,
+    /// Whether there is a limit for requests of one address.
+    pub(crate) limits_requests: Cell<bool>,
     /// The note of the last request that nobody waited for any more.
     pub(crate) left: Cell<Option<Note>>,
 }
@@ -71,6 +73,8 @@ impl Pipeline {
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
         shared.purging.know_first_sites(&router);
+        shared.rates.set(router.request_limit().map(|limit| limit.rate));
+        let limits_requests = Cell::new(router.request_limit().is_some());
         let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
         let hot = RefCell::new(HotPages::new(shared.hot_bytes));
         let (tasks, sampler) = (TaskTracker::new(), Sampler::default());
@@ -86,12 +90,15 @@ impl Pipeline {
             proving: Proving::default(),
             tracing: RefCell::default(),
             traces_hits: Cell::new(false),
+            limits_requests,
             left: Cell::default(),
         })
     }
 
     /// Replaces router and trusted proxies for requests that begin after this call. Requests under way end as they began.
     pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
+        self.shared.rates.set(router.request_limit().map(|limit| limit.rate));
+        self.limits_requests.set(router.request_limit().is_some());
         *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
         self.configured.set(self.configured.get() + 1);
     }

@@ -24,6 +24,7 @@ use crate::{
     login::Logins,
     packed::Packing,
     purge::{Purging, Signalled},
+    rate::Rates,
 };
 use codings::Workshop;
 use policy::CookieName;
@@ -56,6 +57,8 @@ pub struct Shared {
     pub packing: Packing,
     /// What lets requests of the load tester go past the cache.
     pub direct: Direct,
+    /// How many requests each address has sent.
+    pub rates: Rates,
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
@@ -116,6 +119,7 @@ impl Shared {
             workshop: Workshop::default(),
             packing,
             direct: Direct::default(),
+            rates: Rates::default(),
             dictionaries: Dictionaries::default(),
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),

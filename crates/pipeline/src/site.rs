@@ -18,7 +18,7 @@ use semantics::{Timestamp, target::normal_path};
 use store::Generation;
 
 use crate::{
-    Auth, Collapse, Https, LoginLimits, Refill, ResponseFields, Schedule, WebhookSecret,
+    Auth, Collapse, Https, LoginLimits, Refill, RequestLimit, ResponseFields, Schedule, WebhookSecret,
     hosts::{Hosts, lower_host},
     learnt::trouble::{Failures, Trouble},
 };
@@ -219,6 +219,7 @@ pub struct Router {
     health_path: Option<String>,
     /// Hosts that only lead to another one: the host, and that other.
     moved: HashMap<String, String>,
+    request_limit: Option<RequestLimit>,
 }
 
 impl Router {
@@ -272,6 +273,18 @@ impl Router {
     pub fn with_health_path(mut self, path: Option<String>) -> Self {
         self.health_path = path;
         self
+    }
+
+    /// Adds the limit for requests of one address.
+    #[must_use]
+    pub fn with_request_limit(mut self, limit: Option<RequestLimit>) -> Self {
+        self.request_limit = limit;
+        self
+    }
+
+    /// Returns the limit for requests of one address, if there is one.
+    pub(crate) const fn request_limit(&self) -> Option<&RequestLimit> {
+        self.request_limit.as_ref()
     }
 
     /// Returns whether `path` is the path of health checks.

@@ -26,6 +26,7 @@ use cluster::{
     stream::Position,
     tier::{READ_DEADLINE, TierOptions},
 };
+use origins::server::Budget;
 use parking_lot::{Condvar, Mutex};
 use pipeline::{Acknowledgement, Machines, Shared};
 use policy::purge::Order;
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use store::DiskState;
 use tokio::runtime::Builder;
 
-use crate::{config::settings, tier::SharedTier};
+use crate::{config::settings, shared_limits::SharedLimits, tier::SharedTier};
 
 /// The file of the position, in the folder of stored responses.
 const FILE: &str = "cluster.json";
@@ -58,18 +59,27 @@ const WARNINGS: Duration = Duration::from_secs(10);
 pub(crate) struct Joined {
     cluster: Arc<Cluster>,
     counts: Arc<Counts>,
+    limits: Arc<SharedLimits>,
     positions: Mutex<Option<Positions>>,
     address: Address,
 }
 
 impl Joined {
-    /// Starts to take part. The fence closes at once, and opens with the first lease: nothing may be served before this returns.
-    pub(crate) fn start(settings: &settings::Cluster, dir: Option<&Path>, shared: &Arc<Shared>) -> anyhow::Result<Self> {
+    /// Starts to take part. The fence closes at once, and opens with the first lease: nothing may be served before this returns. The places of `budgets` are
+    /// shared with the other machines from here on.
+    pub(crate) fn start(
+        settings: &settings::Cluster,
+        dir: Option<&Path>,
+        shared: &Arc<Shared>,
+        budgets: Vec<(String, Arc<Budget>)>,
+    ) -> anyhow::Result<Self> {
         // What is kept there is judged by the position, and the other way round.
         let dir = dir.filter(|_| shared.store.usage().disk != DiskState::Off);
         let position = dir.and_then(|dir| read(dir, &settings.name));
+        let engine = engine(settings)?;
+        shared.rates.join(engine.seals().addresses());
         let options = Options {
-            engine: engine(settings)?,
+            engine,
             cluster: settings.name.clone(),
             machine: settings.machine.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -93,9 +103,12 @@ impl Joined {
         if let Some(tier) = cluster.tier() {
             shared.join_tier(Box::new(SharedTier(tier.clone())));
         }
+        let limits = Arc::new(SharedLimits::new(shared));
+        limits.replace(budgets);
+        cluster.share_limits(Arc::clone(&limits) as _);
         let others = Others { cluster: Arc::clone(&cluster), counts: Arc::clone(&counts) };
         shared.fence.join(Box::new(others), settings.doubt_hold);
-        Ok(Self { cluster, counts, positions: Mutex::new(positions), address: settings.address.clone() })
+        Ok(Self { cluster, counts, limits, positions: Mutex::new(positions), address: settings.address.clone() })
     }
 
     /// Returns how the cluster is doing.
@@ -108,6 +121,11 @@ impl Joined {
     /// Returns the shelf that the machines share.
     pub(crate) fn shelf(&self) -> Shelf {
         self.cluster.shelf()
+    }
+
+    /// Replaces the origins whose places are shared.
+    pub(crate) fn share_places(&self, budgets: Vec<(String, Arc<Budget>)>) {
+        self.limits.replace(budgets);
     }
 
     /// Returns what has become of purges.

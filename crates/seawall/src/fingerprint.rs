@@ -33,6 +33,7 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         server,
         tls: _,          // how the site is reached; the scheme is part of every key
         limits: _,       // what one client may take
+        requests: _,     // how often it may come
         logins: _,       // who may try a password: no answer to that is stored
         log: _,          // nobody's answer depends on it
         traces: _,       // who is told of requests

@@ -28,6 +28,7 @@ pub mod recognition;
 mod seeing;
 pub mod server;
 mod service;
+mod shared_limits;
 mod shelf;
 mod signals;
 mod spans;

@@ -13,7 +13,7 @@ mod shown;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use admin::{
-    AlertLine, ClusterState, Histogram, Metric,
+    AlertLine, ClusterState, Histogram, LimitsState, Metric,
     MetricKind::{self, Counter, Gauge},
     Sample,
 };
@@ -49,6 +49,9 @@ const HISTOGRAM_LINES: usize = 11;
 /// The lines that one metric may have in which each site has several. Beyond, it is not by site, or not by class.
 const LINES_MAX: usize = 530;
 
+/// The origins that have lines of their own among those that machines share.
+const ORIGIN_LINES_MAX: usize = 25;
+
 /// The lines that a metric may have which is by site where sites are few, and is of less use than those of [`LINES_MAX`].
 const MINOR_LINES_MAX: usize = 66;
 
@@ -75,6 +78,11 @@ pub(crate) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
+    /// Returns the limits that are shared with other machines, if there are any.
+    fn limits(&self) -> Option<&LimitsState> {
+        self.cluster.as_ref()?.limits.as_ref()
+    }
+
     fn of(state: &'a State) -> Self {
         let plan = state.plan.load_full();
         let (counted, boards) = state.shown.boards(&plan, || (state.snapshot(), state.shared.cookies_of_all()));
@@ -334,6 +342,15 @@ pub(crate) static GROUPS: [Group; 12] = [
                 advice: "Some are normal, because people close pages. If the log has many lines with `\"complete\":false` and an `origin_time`, the origin \
                          probably breaks off.",
                 samples: |seen| one(seen.counted.aborted),
+            },
+            Definition {
+                name: "seawall_requests_limited_total",
+                kind: Counter,
+                labels: &[],
+                help: "Requests that were answered with 429, because their address sends more than `requests_per_second` in `[limits]`.",
+                advice: "Seawall's log names such an address once a minute. If they are honest visitors (an office, a proxy that is not in `trusted_proxies`), \
+                         raise `requests_per_second` or `requests_burst`.",
+                samples: |seen| one(seen.state.shared.rates.refusals()),
             },
             Definition {
                 name: "seawall_logins_refused_total",
@@ -916,6 +933,49 @@ pub(crate) static GROUPS: [Group; 12] = [
                 samples: |seen| {
                     let tier = seen.cluster.as_ref().and_then(|state| state.tier.as_ref());
                     tier.map(|tier| vec![Sample::plain(u64::from(tier.open))]).unwrap_or_default()
+                },
+            },
+            Definition {
+                name: "seawall_cluster_limit_exchanges_total",
+                kind: Counter,
+                labels: &["result"],
+                help: "Questions to the server about shared limits, by result: `answered` or `failed`. Ten a second for clients are usual, and failures for places at origins count, too.",
+                advice: "`failed` should not rise: each machine takes but its part of a limit when nothing is answered for a second.",
+                samples: |seen| {
+                    let limits = seen.limits();
+                    limits.map(|limits| labelled("result", &["answered", "failed"], &[limits.answered, limits.failed])).unwrap_or_default()
+                },
+            },
+            Definition {
+                name: "seawall_cluster_limits_apart",
+                kind: Gauge,
+                labels: &[],
+                help: "1 while this machine hears nothing of the limits of the others, and takes its part of each.",
+                advice: "Should be 0: look at the server and at the network to it.",
+                samples: |seen| seen.limits().map(|limits| vec![Sample::plain(u64::from(limits.apart))]).unwrap_or_default(),
+            },
+            Definition {
+                name: "seawall_cluster_limits_refused_total",
+                kind: Counter,
+                labels: &[],
+                help: "Reports of other machines, and lines about places at origins, that were refused, as they bore no seal of this cluster or could not be read.",
+                advice: "Should not rise: a machine has another secret, or another program writes into the cluster's keys. The log names it.",
+                samples: |seen| seen.limits().map(|limits| vec![Sample::plain(limits.refused)]).unwrap_or_default(),
+            },
+            Definition {
+                name: "seawall_cluster_origin_places",
+                kind: Gauge,
+                labels: &["origin", "places"],
+                help: "Requests that this machine may send at once to an origin that the machines share (`granted`), and those that are there or wait (`needed`). The 25 that need most.",
+                advice: "The sum of `granted` of all machines is at most `[origin] concurrency`. If `needed` is above `granted` everywhere, the origin is slow, or the limit is low.",
+                samples: |seen| {
+                    let mut origins = seen.limits().map(|limits| limits.origins.clone()).unwrap_or_default();
+                    origins.sort_by_key(|origin| std::cmp::Reverse(origin.needed));
+                    let lines = origins.iter().take(ORIGIN_LINES_MAX).flat_map(|of| {
+                        [("granted", of.granted), ("needed", of.needed)]
+                            .map(|(places, count)| Sample::labelled("origin", &of.origin, count).and("places", places))
+                    });
+                    lines.collect()
                 },
             },
         ],

@@ -21,7 +21,10 @@ use origins::{
     php::{Php, PhpFolder, PhpOptions},
     server::{Address, Budget, ServerOptions, tls_config},
 };
-use pipeline::{Auth, Collapse, Down, Https, LoginLimits, Parts, Refill, ResponseFields, Route, Router, Schedule, Shared, WebhookSecret};
+use pipeline::{
+    Auth, Collapse, Down, Https, LoginLimits, Parts, Rate, Refill, RequestLimit, ResponseFields, Route, Router, Schedule, Shared,
+    WebhookSecret,
+};
 use policy::{
     Policy,
     purge::{Maker, Order, What},
@@ -134,7 +137,9 @@ impl Plan {
     /// Makes the sites for one worker.
     pub(crate) fn router(&self) -> anyhow::Result<Router> {
         let sites = self.sites.iter().map(|site| site.for_worker(&self.settings)).collect::<anyhow::Result<_>>()?;
-        let router = Router::new(sites).with_health_path(self.settings.server.health_path.clone());
+        let router = Router::new(sites)
+            .with_health_path(self.settings.server.health_path.clone())
+            .with_request_limit(self.settings.requests.map(|requests| self.request_limit(requests)));
         let moved = self.settings.sites.iter().flat_map(|site| {
             let there = site.redirect_to().unwrap_or_default();
             site.redirect_from.iter().map(move |host| (host.clone(), there.to_owned()))
@@ -143,6 +148,25 @@ impl Plan {
         let twins = self.settings.tls.iter().filter_map(|tls| tls.acme.as_ref()).flat_map(|acme| acme.twins.iter());
         let twins: Vec<_> = twins.filter(|(twin, _)| router.site(twin).is_none()).cloned().collect();
         Ok(router.with_moved(twins).with_moved(moved))
+    }
+
+    fn request_limit(&self, requests: settings::Requests) -> RequestLimit {
+        let settings::Requests { per_second, burst } = requests;
+        let exempt = self.settings.server.trusted_proxies.iter().chain(&self.settings.purge.allow).copied().collect();
+        RequestLimit { rate: Rate { per_second, burst }, exempt }
+    }
+
+    /// Returns what bounds the requests at each server behind the sites, by a name that the machines of a cluster have in common.
+    pub(crate) fn budgets(&self) -> Vec<(String, Arc<Budget>)> {
+        let of_site = |site: &SitePlan| -> Vec<(String, Arc<Budget>)> {
+            let parts = std::iter::once(&site.whole).chain(&site.parts);
+            let named = |part: &PartPlan| {
+                let path = part.route.as_ref().map_or("", |route| route.path.as_str());
+                Some((format!("{}{path}", site.name()), Arc::clone(part.source.budget()?)))
+            };
+            parts.filter_map(named).collect()
+        };
+        self.sites.iter().flat_map(of_site).collect()
     }
 
     /// Ends what never ends by itself: streams that tell browsers of changes.
@@ -212,9 +236,8 @@ impl SitePlan {
             trusted_fields: settings.server.trusted_fields.clone(),
             ..cache.rules(kind)
         };
-        let logins = |origin: &OriginSettings| {
-            let places = |logins: settings::Logins| logins.concurrency.min(origin.concurrency / 4).max(1);
-            settings.logins.map(|logins| LoginLimits::new(logins.attempts, places(logins)))
+        let logins = |source: &SharedSource| {
+            settings.logins.map(|logins| LoginLimits::new(logins.attempts, logins.concurrency, source.budget().cloned()))
         };
         let whole = PartPlan {
             route: None,
@@ -223,12 +246,12 @@ impl SitePlan {
             collapse_wait: site.origin.collapse_wait,
             headers: site.headers.clone(),
             origin_host: source.host(&site.origin.host),
+            logins: logins(&source),
             source,
             down: Arc::default(),
             asked: Arc::default(),
             on_disk,
             is_shared: site.source.is_server(),
-            logins: logins(&site.origin),
         };
         let part = |route: &settings::Route| -> anyhow::Result<PartPlan> {
             let source = SharedSource::server(&route.addresses, &route.origin).with_context(|| format!("route {}", route.path))?;
@@ -244,12 +267,12 @@ impl SitePlan {
                 collapse_wait: route.origin.collapse_wait,
                 headers: route.headers.clone(),
                 origin_host: source.host(&route.origin.host),
+                logins: logins(&source),
                 source,
                 down: Arc::default(),
                 asked: Arc::default(),
                 on_disk: kept,
                 is_shared: true,
-                logins: logins(&route.origin),
             })
         };
         let parts = site.routes.iter().chain(&companions::routes(site)).map(part).collect::<anyhow::Result<_>>()?;
@@ -270,10 +293,7 @@ impl SitePlan {
     }
 
     fn part_for_worker(&self, part: &PartPlan, settings: &Settings) -> anyhow::Result<pipeline::Site> {
-        let budget = match &part.source {
-            SharedSource::Http { budget, .. } | SharedSource::Php { budget, .. } => Some(Arc::clone(budget)),
-            SharedSource::Files { .. } | SharedSource::Blog(_) => None,
-        };
+        let budget = part.source.budget().cloned();
         let origin: Rc<dyn Origin> = match &part.source {
             SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
             SharedSource::Files { files, .. } => Rc::new(files.clone()),
@@ -376,6 +396,14 @@ impl SharedSource {
             .map(|address| address.to_string().parse::<Address>().with_context(|| address.to_string()))
             .collect::<anyhow::Result<Vec<_>>>()?;
         Ok(Self::Http { options: Arc::new(server_options(addresses, origin)?), budget: Arc::new(budget(origin)) })
+    }
+
+    /// Returns what bounds the requests at the server, if it is one.
+    const fn budget(&self) -> Option<&Arc<Budget>> {
+        match self {
+            Self::Http { budget, .. } | Self::Php { budget, .. } => Some(budget),
+            Self::Files { .. } | Self::Blog(_) => None,
+        }
     }
 
     /// Returns the host for requests to the origin, if it is not the client's.

@@ -448,6 +448,9 @@ impl Server {
         self.keep_certificates(acme_in_force(&before.settings), acme_in_force(&plan.settings))?;
         // Before the first worker stores anything for a new site: a purge that comes then must find it.
         self.state.shared.purging.know_sites(&router);
+        if let Some(cluster) = &self.state.cluster {
+            cluster.share_places(plan.budgets());
+        }
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
         }
@@ -616,7 +619,7 @@ fn join_cluster(plan: &Plan, shared: &Arc<Shared>) -> anyhow::Result<Option<Join
     let Some(settings) = &plan.settings.cluster else { return Ok(None) };
     shared.purging.know_sites(&plan.router()?);
     let dir = plan.settings.disk_tier().map(|(dir, _)| dir);
-    Joined::start(settings, dir, shared).map(Some)
+    Joined::start(settings, dir, shared, plan.budgets()).map(Some)
 }
 
 /// Returns what certificates are shared on, if there is a cluster.

@@ -52,6 +52,8 @@ pub struct Seals {
     kept: Arc<LessSafeKey>,
     /// The keys of the tier: that which hashes names, and that which seals pages.
     tier: [hmac::Key; 2],
+    /// The key of reports of limits, and the secret by which addresses are named in them.
+    limits: (hmac::Key, [u8; 16]),
 }
 
 impl fmt::Debug for Seals {
@@ -81,8 +83,26 @@ impl Seals {
             bytes
         };
         let kept = UnboundKey::new(&AES_256_GCM, &key(b"kept")).expect("the key has the length of the algorithm");
+        let mut addresses = [0; 16];
+        addresses.copy_from_slice(&key(b"addresses")[..16]);
         let mac = |purpose: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, &key(purpose));
-        Self { told: mac(b"told"), kept: Arc::new(LessSafeKey::new(kept)), tier: [mac(b"tier name"), mac(b"tier page")] }
+        Self {
+            told: mac(b"told"),
+            kept: Arc::new(LessSafeKey::new(kept)),
+            tier: [mac(b"tier name"), mac(b"tier page")],
+            limits: (mac(b"limits"), addresses),
+        }
+    }
+
+    /// Returns the key of reports of limits.
+    pub(crate) const fn limits(&self) -> &hmac::Key {
+        &self.limits.0
+    }
+
+    /// Returns the secret by which all machines of the cluster name addresses to each other.
+    #[must_use]
+    pub const fn addresses(&self) -> [u8; 16] {
+        self.limits.1
     }
 
     /// Returns the keys of the tier: that which hashes names, and that which seals pages.

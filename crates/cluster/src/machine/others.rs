@@ -32,6 +32,8 @@ pub(super) struct Others {
     strangers: Vec<(Stranger, Instant)>,
     era: Option<Era>,
     lease_max: Duration,
+    /// When the list was read last.
+    read: Option<Instant>,
 }
 
 /// For how long the server's list of machines has been known to be complete.
@@ -74,7 +76,7 @@ impl Other {
 
 impl Others {
     pub(super) fn new(lease: Duration) -> Self {
-        Self { by_field: BTreeMap::new(), strangers: Vec::new(), era: None, lease_max: lease }
+        Self { by_field: BTreeMap::new(), strangers: Vec::new(), era: None, lease_max: lease, read: None }
     }
 
     /// Learns from a step of the server who there is. `now` is not before that step.
@@ -87,6 +89,7 @@ impl Others {
         strangers: &[Stranger],
         now: Instant,
     ) {
+        self.read = Some(now);
         let is_same = self.era.as_ref().is_some_and(|era| era.run == run && era.born == born);
         if !is_same {
             self.era = Some(Era { run, born: born.to_owned(), since: now });
@@ -130,6 +133,11 @@ impl Others {
                 (stranger.clone(), since)
             })
             .collect();
+    }
+
+    /// Returns how many machines on the list had said something new so shortly before it was read last.
+    pub(super) fn heard_within(&self, time: Duration) -> usize {
+        self.read.map_or(0, |read| self.listed().filter(|(_, other)| read < other.since + time).count())
     }
 
     /// Returns the machines on the list that have said nothing new for so long that they count as gone.

@@ -8,6 +8,7 @@ pub(crate) mod challenge;
 mod health;
 pub(crate) mod https;
 pub(crate) mod password;
+mod requests;
 pub(crate) mod schedule;
 mod twin_host;
 
@@ -48,6 +49,8 @@ pub(crate) enum FirstStep {
     Challenge,
     /// Somebody asks whether this server is there.
     Health,
+    /// The address of the client has sent too many requests.
+    Requests,
     /// The host only leads to another one.
     TwinHost,
     /// Seawall runs the schedule of the site's software by itself.
@@ -64,6 +67,7 @@ impl FirstStep {
         match self {
             Self::Challenge => "challenge",
             Self::Health => "health",
+            Self::Requests => "too-many-requests",
             Self::TwinHost => "twin host",
             Self::Schedule => "schedule",
             Self::Https => "https",
@@ -87,7 +91,8 @@ pub(crate) enum Admission {
     Admitted { site: Rc<Site>, lock: Option<Locked> },
 }
 
-/// Takes a request through the first steps. Nothing is done yet: a password is verified by whoever opens the lock that this returns.
+/// Takes a request through the first steps. It is counted, if its address is, and nothing else is done yet: a password is verified by whoever opens the
+/// lock that this returns.
 pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest, trace: &mut impl Trace) -> Admission {
     let answered =
         |step, site: Option<&Rc<Site>>, response| Admission::Answered { step, site: site.cloned(), response: Box::new(response) };
@@ -97,6 +102,10 @@ pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest
     }
     if let Some(response) = health::answer(router, incoming, trace) {
         return answered(FirstStep::Health, None, response);
+    }
+    // Whoever comes from here on is counted: also who asks for no site, or has no password.
+    if let Some(response) = requests::answer(shared, router, incoming, trace) {
+        return answered(FirstStep::Requests, router.site(incoming.authority()), response);
     }
     if let Some(response) = twin_host::redirect(shared, router, incoming, trace) {
         return answered(FirstStep::TwinHost, None, response);
@@ -123,7 +132,7 @@ pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest
 
 /// Returns whether a step could answer a request for a stored page of this site, or change it: then [`admit`] has to be asked.
 ///
-/// Two steps need no look. A twin host has no site, and the answer to a challenge is never stored.
+/// Three steps need no look. A twin host has no site, and the answer to a challenge is never stored. Requests of an address are counted where a hit is found.
 pub(crate) fn concerns(router: &Router, site: &Site, client: Option<&Client>, head: &RequestHead<'_>) -> bool {
     router.is_health(head.path) || site.https.concerns(client, head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(head))
 }

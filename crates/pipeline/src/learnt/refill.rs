@@ -105,7 +105,7 @@ impl Refilling {
 /// The rules by which a site is refilled, and what is known of its origin.
 #[derive(Debug, Default)]
 pub struct Refill {
-    lanes: usize,
+    concurrency: usize,
     budget: Option<Arc<Budget>>,
     pub(crate) pace: Pace,
     /// The failures of its own requests: none of them is a client's.
@@ -116,8 +116,13 @@ impl Refill {
     /// Allows `concurrency` requests at once, at most a quarter of what the origin's budget allows, and at least one. 0 allows none.
     #[must_use]
     pub fn new(concurrency: usize, budget: Option<Arc<Budget>>) -> Self {
-        let quarter = budget.as_ref().map_or(usize::MAX, |budget| (budget.concurrency() / 4).max(1));
-        Self { lanes: concurrency.min(quarter), budget, pace: Pace::default(), failures: Cell::default() }
+        Self { concurrency, budget, pace: Pace::default(), failures: Cell::default() }
+    }
+
+    /// Returns the most requests at once. The origin's places may become more and fewer.
+    fn lanes(&self) -> usize {
+        let quarter = self.budget.as_ref().map_or(usize::MAX, |budget| (budget.concurrency() / 4).max(1));
+        self.concurrency.min(quarter)
     }
 
     /// Returns whether refilling pauses, because the last page failed.
@@ -248,9 +253,9 @@ impl Pipeline {
                 None => sites.push((site, RefCell::new(VecDeque::from([page])))),
             }
         }
-        let pending = sites.iter().filter(|(site, _)| site.refill.lanes > 0).map(|(_, pages)| pages.borrow().len() as u64);
+        let pending = sites.iter().filter(|(site, _)| site.refill.lanes() > 0).map(|(_, pages)| pages.borrow().len() as u64);
         shared.refilling.pending.store(pending.sum(), Relaxed);
-        join_all(sites.iter().flat_map(|(site, pages)| (0..site.refill.lanes).map(|_| run.lane(site, pages)))).await;
+        join_all(sites.iter().flat_map(|(site, pages)| (0..site.refill.lanes()).map(|_| run.lane(site, pages)))).await;
         !run.is_overtaken()
     }
 
@@ -473,7 +478,7 @@ mod tests {
             (0, budget(256), 0),
             (2, None, 2),
         ] {
-            assert_eq!(Refill::new(concurrency, budget).lanes, lanes);
+            assert_eq!(Refill::new(concurrency, budget).lanes(), lanes);
         }
     }
 

@@ -25,13 +25,13 @@ use access::{Attempts, group};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use origins::{Fault, OriginError};
+use origins::{Fault, OriginError, server::Budget};
 use parking_lot::Mutex;
 use policy::{Login, PassRule, PasswordIn, Tried};
 use semantics::Timestamp;
 
 use self::places::{NoPlace, Place, Places};
-use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question};
+use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question, rate::Together};
 
 /// The largest form with a password. Other content with one is at hand up to this size before it takes a place.
 const FORM_BYTES_MAX: usize = 64 << 10;
@@ -49,6 +49,10 @@ const FAULTS_MAX: u32 = 10;
 const KNOWN_MAX: usize = 1024;
 /// The addresses of which is remembered when they were last reported; beyond that, all are forgotten, and reported once more. Some 200 KiB.
 const TOLD_MAX: usize = 4096;
+/// The addresses of which other machines are still to be told. Those beyond that are counted here alone. 16 KiB.
+const UNTOLD_MAX: usize = 1024;
+/// The most wrong passwords of one address that another machine is believed at once: a whole budget.
+const HEARD_MAX: u32 = 1_000;
 /// The time in which an address is reported once.
 const TOLD_EVERY: Duration = Duration::from_mins(1);
 /// The time after which it is worth trying again where there was no place.
@@ -75,10 +79,11 @@ pub struct LoginLimits {
 }
 
 impl LoginLimits {
-    /// Makes the limits: `attempts` wrong passwords for each address, and `concurrency` requests at the origin at once. All workers share them.
+    /// Makes the limits: `attempts` wrong passwords for each address, and `concurrency` requests at the origin at once, but no more than a quarter of what
+    /// its budget allows, and at least one. All workers share them.
     #[must_use]
-    pub fn new(attempts: u32, concurrency: usize) -> Self {
-        let places = |concurrency| Arc::new(Places::new(concurrency, WAITING_MAX, WAIT_MAX));
+    pub fn new(attempts: u32, concurrency: usize, budget: Option<Arc<Budget>>) -> Self {
+        let places = |concurrency| Arc::new(Places::new(concurrency, WAITING_MAX, WAIT_MAX).within(budget.clone()));
         Self { attempts, places: places(concurrency), without_password: places(WITHOUT_PASSWORD) }
     }
 }
@@ -89,7 +94,10 @@ pub(crate) struct Logins(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    attempts: Attempts,
+    /// Wrong passwords by the numbers of the addresses.
+    attempts: Attempts<u64>,
+    /// Those of which the other machines are still to be told.
+    untold: BTreeMap<u64, u32>,
     /// Numbers of credentials that the origin did not refuse, the latest last: no guesses.
     right: VecDeque<u64>,
     /// The requests of an address that have a place or wait for one. As many entries as there are places and waiters.
@@ -132,6 +140,27 @@ struct Part<'a> {
 }
 
 impl Logins {
+    /// Counts a wrong password that came here. A machine that hears nothing of the others has a part of each budget, so that each counts for many.
+    fn was_wrong(&self, who: u64, together: Together, now: Timestamp) {
+        let mut known = self.0.lock();
+        let times = if let Together::Apart { machines } = together { machines.clamp(1, HEARD_MAX) } else { 1 };
+        known.attempts.was_wrong(who, times, now);
+        if together != Together::Alone && (known.untold.len() < UNTOLD_MAX || known.untold.contains_key(&who)) {
+            *known.untold.entry(who).or_default() += 1;
+        }
+    }
+
+    /// Takes the wrong passwords of which the other machines have not been told yet.
+    pub(crate) fn tell(&self, addresses_max: usize) -> Vec<(u64, u32)> {
+        let mut known = self.0.lock();
+        std::iter::from_fn(|| known.untold.pop_first()).take(addresses_max).collect()
+    }
+
+    /// Counts wrong passwords that came to another machine.
+    pub(crate) fn hear(&self, who: u64, count: u32, now: Timestamp) {
+        self.0.lock().attempts.was_wrong(who, count.min(HEARD_MAX), now);
+    }
+
     /// Takes a part for an address, if it has not too many. One that is not counted by its address needs none.
     fn part(&self, who: Option<IpAddr>) -> Result<Option<Part<'_>>, ()> {
         let Some(who) = who else { return Ok(None) };
@@ -168,7 +197,9 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn may_try(&self) -> Result<(), Duration> {
         let now = self.shared.clock.now();
-        self.who.map_or(Ok(()), |who| self.shared.logins.0.lock().attempts.may_try(Some(who), self.limits.attempts, now))
+        let Some(who) = self.who else { return Ok(()) };
+        let who = self.shared.rates.tags().of_passwords(who);
+        self.shared.logins.0.lock().attempts.may_try(who, self.limits.attempts, now)
     }
 
     fn was_wrong(&self) {
@@ -178,7 +209,7 @@ impl Attempt<'_> {
 
 fn count(shared: &Shared, who: Option<IpAddr>) {
     if let Some(who) = who {
-        shared.logins.0.lock().attempts.was_wrong(Some(who), shared.clock.now());
+        shared.logins.was_wrong(shared.rates.tags().of_passwords(who), shared.rates.together(), shared.clock.now());
     }
 }
 
@@ -479,6 +510,56 @@ mod tests {
             known.is_news((0, Some(IpAddr::from(std::net::Ipv4Addr::from_bits(number)))), at(2_000));
         }
         assert!(known.told.len() <= TOLD_MAX);
+    }
+
+    /// Machines that tell each other have one budget. One that hears nothing of the others has a third of it, of three.
+    #[test]
+    fn the_wrong_passwords_of_several_machines_are_one_budget() {
+        let machine = || Shared::new(store::StoreOptions::with_memory(1 << 20), crate::Clock::Simulated(Arc::default()));
+        let machines = [machine(), machine(), machine()];
+        let who: IpAddr = "192.0.2.1".parse().expect("an address");
+        for shared in &machines {
+            shared.rates.join([7; 16]);
+        }
+        let exchange = || {
+            let told: Vec<_> = machines.iter().map(|shared| shared.tell_others(100)).collect();
+            for (own, shared) in machines.iter().enumerate() {
+                let others: Vec<_> = told.iter().enumerate().filter(|(of, _)| *of != own).map(|(_, told)| told.clone()).collect();
+                shared.hear_others(&others, 3);
+            }
+        };
+        let may_try = |shared: &Shared| {
+            let tag = shared.rates.tags().of_passwords(who);
+            shared.logins.0.lock().attempts.may_try(tag, 10, shared.clock.now()).is_ok()
+        };
+        exchange();
+        for of in [0, 1, 2, 0, 1, 2, 0, 1, 2] {
+            assert!(may_try(&machines[of]));
+            count(&machines[of], Some(who));
+        }
+        exchange();
+        assert!(machines.iter().all(may_try), "nine of ten");
+        count(&machines[2], Some(who));
+        exchange();
+        assert!(!machines.iter().any(may_try), "ten of ten");
+        assert!(machines[0].tell_others(100).wrong.is_empty(), "each is told once");
+
+        let apart = machine();
+        apart.stand_apart(3);
+        let tried = (0..10)
+            .filter(|_| {
+                may_try(&apart) && {
+                    count(&apart, Some(who));
+                    true
+                }
+            })
+            .count();
+        // A third of ten, rounded up.
+        assert_eq!(tried, 4);
+        // What was wrong meanwhile was within its part: nobody else is charged for it.
+        assert_eq!(apart.tell_others(100), crate::Told::default());
+        apart.hear_others(&[], 3);
+        assert_eq!(apart.tell_others(100), crate::Told::default());
     }
 
     #[test]

@@ -4,7 +4,8 @@
 
 use std::{collections::VecDeque, net::IpAddr, sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
+use origins::server::Budget;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// The requests of which is remembered whose they were.
@@ -16,6 +17,9 @@ const FREE: usize = 2;
 #[derive(Debug)]
 pub(super) struct Places {
     state: Mutex<State>,
+    concurrency: usize,
+    /// What bounds the requests at the origin. Its cap may change.
+    budget: Option<Arc<Budget>>,
     waiting_max: usize,
     wait_max: Duration,
 }
@@ -117,14 +121,27 @@ impl Places {
     pub(super) fn new(concurrency: usize, waiting_max: usize, wait_max: Duration) -> Self {
         let concurrency = concurrency.max(1);
         let state = State { concurrency, taken: Vec::new(), queue: VecDeque::new(), next: 0, served: VecDeque::new() };
-        Self { state: Mutex::new(state), waiting_max, wait_max }
+        Self { state: Mutex::new(state), concurrency, budget: None, waiting_max, wait_max }
+    }
+
+    /// Allows no more places than a quarter of those at the origin, and at least one.
+    pub(super) fn within(self, budget: Option<Arc<Budget>>) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Returns the state with as many places as there are now. Whoever waits is called when one is given back, and then all that there are are given away.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let quarter = self.budget.as_ref().map_or(usize::MAX, |budget| (budget.concurrency() / 4).max(1));
+        let mut state = self.state.lock();
+        state.concurrency = self.concurrency.min(quarter);
+        state
     }
 
     /// Waits for a place. Dropping the future leaves the queue.
     pub(super) async fn acquire(self: Arc<Self>, who: Option<IpAddr>) -> Result<Place, NoPlace> {
         let (call, called) = oneshot::channel();
         let number = {
-            let mut state = self.state.lock();
+            let mut state = self.state();
             if state.may_take(who) {
                 // Whoever waits although there is a place may not have this one.
                 state.take(who);
@@ -166,7 +183,7 @@ impl Drop for Queued<'_> {
         if self.is_over {
             return;
         }
-        let mut state = self.places.state.lock();
+        let mut state = self.places.state();
         let before = state.queue.len();
         state.queue.retain(|waiting| waiting.number != self.number);
         if state.queue.len() == before && self.called.try_recv().is_ok() {
@@ -177,7 +194,7 @@ impl Drop for Queued<'_> {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.state.lock().give_back(self.who);
+        self.places.state().give_back(self.who);
     }
 }
 
@@ -207,6 +224,20 @@ mod tests {
         assert!(second.as_mut().now_or_never().is_none());
         drop(first);
         assert!(second.now_or_never().expect("called").is_ok());
+    }
+
+    #[tokio::test]
+    async fn sign_ins_never_have_more_than_a_quarter_of_the_origins_places_but_one() {
+        let budget = Arc::new(Budget::new(16, 1, Duration::from_secs(1)));
+        let places = Arc::new(Places::new(3, 8, Duration::from_secs(10)).within(Some(Arc::clone(&budget))));
+        let all = |places: &Arc<Places>| {
+            let takes = |number| Arc::clone(places).acquire(address(number)).now_or_never()?.ok();
+            (1..10).map_while(takes).collect::<Vec<Place>>().len()
+        };
+        for (cap, sign_ins) in [(16, 3), (8, 2), (7, 1), (1, 1), (0, 1), (12, 3)] {
+            budget.set_concurrency(cap);
+            assert_eq!(all(&places), sign_ins, "of {cap} places");
+        }
     }
 
     #[tokio::test]

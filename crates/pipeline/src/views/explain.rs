@@ -339,6 +339,7 @@ fn answered_by(step: FirstStep, response: &Response<Body>) -> Now {
     let by = match step {
         FirstStep::Challenge => "the proof for a certificate authority's challenge",
         FirstStep::Health => "the health check",
+        FirstStep::Requests => "the limit for requests of one address",
         FirstStep::TwinHost => "the redirect of a host that only leads to another one",
         FirstStep::Schedule => "Seawall, which runs WordPress's schedule by itself",
         FirstStep::Https => "the https redirect",

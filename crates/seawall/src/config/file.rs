@@ -21,7 +21,8 @@ use super::{
     traces::{Collector, CollectorField, Share},
     units::{ByteSize, Count, Period},
     words::{
-        BaseUrl, CompanionServer, CookiePattern, CronPeriod, DroppedCookie, HostPattern, KindWord, LoginAttempts, NamePattern, TrustedField,
+        BaseUrl, CompanionServer, CookiePattern, CronPeriod, DroppedCookie, HostPattern, KindWord, LoginAttempts, NamePattern,
+        RequestsPerSecond, TrustedField,
     },
 };
 
@@ -303,7 +304,7 @@ pub struct Limits {
     /// Default: `20000`.
     pub connections: Given<Count>,
 
-    /// The number of open connections from one address (IPv6: one /64), at most `connections`. Loopback and `trusted_proxies` are exempt,
+    /// The number of open connections from one address (IPv6: one /64), at most `connections`, at each machine of a cluster. Loopback and `trusted_proxies` are exempt,
     /// because many people are behind them. Worst case for one address: this times `header_bytes` (8 MiB with the defaults).
     ///
     /// Default: `256`, or `connections` where that is less.
@@ -351,10 +352,24 @@ pub struct Limits {
     /// Default: `"60s"`.
     pub idle_timeout: Given<Period>,
 
+    /// The number of requests that one address (IPv6: one /64) may send in a second, on average, over all connections and protocols; 0.01 to 1000000, or
+    /// `"off"`. More are answered with 429 (RFC 6585 §4) and `Retry-After`, whether they are stored or not. Loopback, `trusted_proxies` and the addresses
+    /// in `[purge] allow` are exempt, and so are health checks and challenges of certificate authorities; behind a trusted proxy, the client that it
+    /// names counts. A page and what belongs to it are many requests at once, and an office may have one address: see `requests_burst`. The machines of a
+    /// [cluster](cluster.md#limits) share this limit. Worst case in memory: 6.5 MiB, for 65536 addresses; those that have sent least are forgotten first.
+    ///
+    /// Default: `"off"`.
+    pub requests_per_second: Given<RequestsPerSecond>,
+
+    /// The number of requests that one address may send at once after a time of silence, with `requests_per_second`; 1 to 1000000.
+    ///
+    /// Default: those of one second, at least 1.
+    pub requests_burst: Given<Count>,
+
     /// The number of wrong passwords that one address (IPv6: one /64) may send to the sign-in of a WordPress or a Ghost; 1 to 1000, or `"off"`. After
     /// that, one is forgiven every six seconds, and further attempts are answered with 429 (RFC 6585 §4) without asking the site. For a WordPress that
     /// is `wp-login.php`, `xmlrpc.php`, and every request with `Authorization`. Right passwords are not counted, and loopback is exempt: name a proxy in
-    /// front in `trusted_proxies`. Worst case in memory: 1 MiB.
+    /// front in `trusted_proxies`. The machines of a [cluster](cluster.md#limits) count together. Worst case in memory: 1 MiB.
     ///
     /// Default: `10`.
     pub login_attempts: Given<LoginAttempts>,
@@ -565,7 +580,8 @@ pub struct Cache {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Origin {
-    /// The number of requests that an origin gets at the same time, per site; 1 to 65535. A small server is faster with few.
+    /// The number of requests that an origin gets at the same time, per site; 1 to 65535. A small server is faster with few. The machines of a
+    /// [cluster](cluster.md#limits) share them by need.
     ///
     /// Default: `256`.
     pub concurrency: Given<Count>,

@@ -86,6 +86,8 @@ pub(super) const SECTIONS: [(&str, &[&str]); 24] = [
             "body_timeout",
             "write_timeout",
             "idle_timeout",
+            "requests_per_second",
+            "requests_burst",
             "login_attempts",
             "login_concurrency",
         ],

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use access::Attempts;
+use access::SPARE;
 use pipeline::Redirect;
 use toml::Spanned;
 
@@ -20,7 +20,7 @@ use super::{
     error::{ConfigError, ConfigErrors, Document, Mistake, Place},
     file::{self, File, Given},
     overrides::{Overrides, Said},
-    settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Logins, Server, Settings},
+    settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Logins, Requests, Server, Settings},
     units::{ByteSize, Count, Period},
 };
 use crate::recognition::Known;
@@ -34,6 +34,8 @@ const WAIT: RangeInclusive<Period> = Period(Duration::from_millis(1))..=Period(D
 
 const ADMIN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9180);
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8080);
+/// The requests that many pages take, with all that belongs to them.
+const OF_A_PAGE: u64 = 20;
 /// The port of `--domain` for plain HTTP.
 const DOMAIN_PORT: u16 = 80;
 
@@ -77,7 +79,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn settings(&mut self, file: &File, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Settings> {
         let server = self.server(&file.server, overrides, env);
         let tls = self.tls(file, overrides, &server, env);
-        let (limits, logins) = (self.limits(&file.limits), self.logins(&file.limits));
+        let (limits, requests, logins) = (self.limits(&file.limits), self.requests(&file.limits), self.logins(&file.limits));
         let log = self.log(&file.log, overrides);
         let traces = self.traces(&file.traces, env);
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
@@ -103,6 +105,7 @@ impl<'a> Resolver<'a> {
             server,
             tls,
             limits,
+            requests,
             logins,
             log,
             traces,
@@ -247,9 +250,32 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    fn requests(&mut self, file: &file::Limits) -> Option<Requests> {
+        let per_second = file.requests_per_second.as_ref().and_then(|said| said.get_ref().0);
+        let Some(per_second) = per_second else {
+            if let Some(value) = &file.requests_burst {
+                let mistake = Mistake::new(
+                    "requests_burst says nothing without requests_per_second",
+                    "set requests_per_second, or leave requests_burst out",
+                );
+                self.wrong_at(mistake, value.span());
+            }
+            return None;
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most a million")]
+        let of_one_second = per_second.ceil() as u64;
+        let burst = self.count("requests_burst", &file.requests_burst, of_one_second, 1..=1_000_000);
+        if burst < OF_A_PAGE {
+            self.warnings.push(format!(
+                "one address may send {burst} requests at once, which is less than many pages take with their pictures and styles: raise requests_burst in [limits]"
+            ));
+        }
+        Some(Requests { per_second, burst: burst as f64 })
+    }
+
     fn logins(&mut self, file: &file::Limits) -> Option<Logins> {
         let concurrency = as_usize(self.count("login_concurrency", &file.login_concurrency, 2, 1..=1000));
-        let attempts = file.login_attempts.as_ref().map_or(Some(Attempts::SPARE), |said| said.get_ref().0)?;
+        let attempts = file.login_attempts.as_ref().map_or(Some(SPARE), |said| said.get_ref().0)?;
         Some(Logins { attempts, concurrency })
     }
 

@@ -32,6 +32,8 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// The limits for one client, and for all of them together.
     pub limits: Limits,
+    /// The limit for requests of one address, or `None` if there is none.
+    pub requests: Option<Requests>,
     /// The limits for attempts to sign in at a site, or `None` if there are none.
     pub logins: Option<Logins>,
     /// The access log.
@@ -54,6 +56,15 @@ pub struct Settings {
     pub sites: Vec<Site>,
     /// Warnings about settings that are possible, but were hardly meant.
     pub warnings: Vec<String>,
+}
+
+/// The limit for requests of one address.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Requests {
+    /// The requests in a second.
+    pub per_second: f64,
+    /// The requests at once.
+    pub burst: f64,
 }
 
 /// The limits for attempts to sign in at a site.

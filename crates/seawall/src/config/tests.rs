@@ -240,7 +240,13 @@ fn relative_paths_begin_at_the_file() {
 /// A file without or beside a source, and a piece of the error with its line.
 #[test]
 fn values_that_make_no_sense_together() {
-    let cases: [(&str, usize, &str); 52] = [
+    let cases: [(&str, usize, &str); 58] = [
+        ("[limits]\nrequests_per_second = 100\nrequests_burst = 200", 0, ""),
+        ("[limits]\nrequests_per_second = 0.5", 0, ""),
+        ("[limits]\nrequests_per_second = \"off\"", 0, ""),
+        ("[limits]\nrequests_per_second = 0", 3, "possible: 0.01 to 1000000, or \"off\""),
+        ("[limits]\nrequests_per_second = 10\nrequests_burst = 0", 4, "too little for requests_burst"),
+        ("[limits]\nrequests_burst = 10", 3, "says nothing without requests_per_second"),
         ("[limits]\nconnections = 0", 3, "possible: 1 to 1000000; default: 20000"),
         ("[limits]\nconnections = 9000000", 3, "too much for connections"),
         ("[limits]\nconnections = 10\nconnections_per_address = 11", 4, "never reached"),

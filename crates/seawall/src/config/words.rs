@@ -90,6 +90,59 @@ impl<'de> Deserialize<'de> for LoginAttempts {
     }
 }
 
+/// The number of requests that an address may send in a second, or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct RequestsPerSecond(pub Option<f64>);
+
+impl RequestsPerSecond {
+    /// The fewest: one in a hundred seconds.
+    pub const MIN: f64 = 0.01;
+    /// The most.
+    pub const MAX: f64 = 1_000_000.0;
+}
+
+impl FromStr for RequestsPerSecond {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        let mistake =
+            || Mistake::new(format!("\"{text}\" is not a number of requests"), "possible: 0.01 to 1000000, or \"off\"; default: \"off\"");
+        match text {
+            "off" => Ok(Self(None)),
+            number => {
+                let number = number.parse::<f64>().ok().filter(|number| (Self::MIN..=Self::MAX).contains(number));
+                number.map(|number| Self(Some(number))).ok_or_else(mistake)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestsPerSecond {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrOff;
+        impl Visitor<'_> for NumberOrOff {
+            type Value = RequestsPerSecond;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number without quotation marks, or \"off\"")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<RequestsPerSecond, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<RequestsPerSecond, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<RequestsPerSecond, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(NumberOrOff)
+    }
+}
+
 /// A server that answers for some paths of a Ghost: its address, or `off`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompanionServer(pub Option<OriginAddress>);

@@ -35,6 +35,8 @@ pub(crate) struct Setup {
     pub(crate) cluster: Option<String>,
     /// Whether it has a tier on the disk.
     pub(crate) has_disk: bool,
+    /// Lines of its own, such as `[limits]`. With some, readers are nobody who may purge: those are exempt.
+    pub(crate) own: String,
     /// A distance of its clock from everybody else's, as faketime reads it; `@FILE`: in a file, which is read again and again.
     pub(crate) clock: Option<String>,
 }
@@ -44,12 +46,12 @@ impl Setup {
     pub(crate) fn joined(url: &str, lease: Duration, doubt_hold: Duration) -> Self {
         let (lease, hold) = (lease.as_millis(), doubt_hold.as_millis());
         let cluster = format!("url = \"{url}\"\nsecret = \"{SECRET}\"\nlease = \"{lease}ms\"\ndoubt_hold = \"{hold}ms\"\n");
-        Self { cluster: Some(cluster), has_disk: false, clock: None }
+        Self { cluster: Some(cluster), has_disk: false, own: String::new(), clock: None }
     }
 
     /// A machine that stands alone.
     pub(crate) const fn alone() -> Self {
-        Self { cluster: None, has_disk: false, clock: None }
+        Self { cluster: None, has_disk: false, own: String::new(), clock: None }
     }
 }
 
@@ -167,9 +169,10 @@ impl Machine {
 
     fn config(&self) -> String {
         let address = self.place.front();
+        let may_purge = if self.setup.own.is_empty() { "\"10.77.0.0/24\"" } else { "" };
         let mut text = format!(
             "[server]\nlisten = [\"{address}:{PORT}\"]\nadmin = \"{address}:{ADMIN_PORT}\"\nadmin_token_file = \"token\"\nworkers = 1\n\
-             [log]\naccess = \"off\"\n[acme]\nenabled = false\n[https]\nredirect = false\nhsts = \"0s\"\n[purge]\nallow = [\"10.77.0.0/24\"]\n\
+             [log]\naccess = \"off\"\n[acme]\nenabled = false\n[https]\nredirect = false\nhsts = \"0s\"\n[purge]\nallow = [{may_purge}]\n\
              [cache]\nmemory = \"64MiB\"\ntwo_visitor_proof = false\n"
         );
         if self.setup.has_disk {
@@ -178,6 +181,7 @@ impl Machine {
         if let Some(cluster) = &self.setup.cluster {
             write!(text, "[cluster]\n{cluster}machine = \"{}\"\n", self.name).expect("a String takes it");
         }
+        text += &self.setup.own;
         for (host, kind) in [("blog.example", "generic"), ("ghost.example", "ghost")] {
             write!(text, "[[site]]\nhosts = [\"{host}\"]\nsource = \"http://{}:{ORIGIN_PORT}\"\nkind = \"{kind}\"\n", Place::CITY)
                 .expect("a String takes it");

@@ -16,6 +16,7 @@ mod faults;
 mod http;
 mod itself;
 mod ledger;
+mod limits;
 mod load;
 mod machine;
 mod network;

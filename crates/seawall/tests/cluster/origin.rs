@@ -25,6 +25,9 @@ use crate::{
 /// The longest time that a page is held back for a test.
 const HELD_AT_MOST: Duration = Duration::from_secs(60);
 
+/// How long it takes for a page below `/slow/`.
+const SLOW: Duration = Duration::from_millis(200);
+
 /// An origin in the city of a network. When it is dropped, its port refuses.
 #[derive(Debug)]
 pub(crate) struct Origin {
@@ -43,6 +46,9 @@ struct State {
     held: Mutex<Option<usize>>,
     let_go: Condvar,
     waiting: AtomicUsize,
+    /// The requests that are answered slowly right now, and the most at once.
+    slow: AtomicUsize,
+    slow_max: AtomicUsize,
 }
 
 impl Origin {
@@ -58,6 +64,8 @@ impl Origin {
             held: Mutex::new(None),
             let_go: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            slow: AtomicUsize::new(0),
+            slow_max: AtomicUsize::new(0),
         });
         let listener = TcpListener::bind((Place::CITY, ORIGIN_PORT)).expect("a namespace of its own");
         let serving = Arc::clone(&state);
@@ -99,6 +107,11 @@ impl Origin {
         self.state.waiting.load(SeqCst)
     }
 
+    /// Returns the most requests below `/slow/` that it had at once since the last call.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.state.slow_max.swap(0, SeqCst)
+    }
+
     /// Returns how often it was asked for a page.
     pub(crate) fn asked(&self) -> u64 {
         self.state.asked.load(Relaxed)
@@ -136,6 +149,7 @@ impl State {
                 "HTTP/1.1 503 Service Unavailable\r\ncache-control: no-store\r\ncontent-length: 0\r\n\r\n".to_owned()
             } else {
                 match (method, page_at(path)) {
+                    ("GET", _) if path.starts_with("/slow/") => self.slow(),
                     ("GET" | "HEAD", Some(page)) => self.page(page, &head),
                     ("POST", Some(page)) => written(&self.ledger.change([page]), ""),
                     ("PUT", _) if path.starts_with("/ghost/api/admin/posts/") => self.edited(path),
@@ -146,6 +160,15 @@ impl State {
             stream.write_all(&answer.as_bytes()[..end])?;
         }
         Ok(())
+    }
+
+    /// Takes its time for a page that is nobody's to keep.
+    fn slow(&self) -> String {
+        let now = self.slow.fetch_add(1, SeqCst) + 1;
+        self.slow_max.fetch_max(now, SeqCst);
+        rest(SLOW);
+        self.slow.fetch_sub(1, SeqCst);
+        "HTTP/1.1 200 OK\r\ncache-control: no-store\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\nslow".to_owned()
     }
 
     fn page(&self, page: usize, head: &str) -> String {

@@ -1,5 +1,7 @@
 //! Limits and timeouts of clients: RFC 9110 §15.5.9 (408), RFC 6585 §5 (431), RFC 9110 §15.5.15 (414), §15.6.4 (503).
 
+use std::time::Duration;
+
 use testkit::{Gate, Req, get, ok};
 
 use crate::site::{HOST, site_with};
@@ -102,6 +104,39 @@ async fn loopback_is_exempt_from_the_limit_per_address() {
     for client in &mut clients {
         client.get("/post").await.status(200);
     }
+}
+
+/// RFC 6585 §4: whoever sends more than its address may is told when to come again, whether the answer is stored or not. Each client that a trusted
+/// proxy names is counted by itself, an IPv6 network as one.
+#[tokio::test]
+async fn requests_of_an_address_are_limited() {
+    let limit =
+        "[server]\ntrusted_proxies = [\"127.0.0.1\"]\nhealth_path = \"/healthy\"\n[limits]\nrequests_per_second = 0.5\nrequests_burst = 3";
+    let (origin, site) = site_with(limit).await;
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
+    origin.on(get("/never")).reply(ok("text").field("cache-control", "no-store"));
+    let from = |client: &'static str, target: &str| site.request(Req::get(target).field("x-forwarded-for", client));
+    for target in ["/post", "/post", "/never"] {
+        from("192.0.2.1", target).await.status(200);
+    }
+    for target in ["/post", "/never", "/post"] {
+        // One flows in every two seconds.
+        from("192.0.2.1", target).await.status(429).field("retry-after", "2");
+    }
+    from("192.0.2.1", "/healthy").await.status(200);
+    from("192.0.2.2", "/post").await.status(200);
+    for address in ["2001:db8:0:1::1", "2001:db8:0:1::2", "2001:db8:0:1:ffff::3"] {
+        from(address, "/post").await.status(200);
+    }
+    from("2001:db8:0:1::4", "/post").await.status(429);
+    from("2001:db8:0:2::1", "/post").await.status(200);
+    // The proxy itself is exempt: many are behind it.
+    for _ in 0..5 {
+        site.get("/post").await.status(200);
+    }
+    site.clock.advance(Duration::from_secs(2));
+    from("192.0.2.1", "/post").await.status(200);
+    from("192.0.2.1", "/post").await.status(429);
 }
 
 /// Each limit of a head, met and exceeded by one.
