@@ -282,6 +282,8 @@ check( '... at the address that was set, under the name of the site', array( tru
 preg_match( '/^Seawall-Signature: t=(\d+), sha256=([0-9a-f]{64})\r?$/mi', $sent[0]['head'], $signature );
 check( '... signed over time and body', hash_hmac( 'sha256', $signature[1] . '.' . $sent[0]['body'], 's3cret' ), $signature[2] );
 check( '... now', true, abs( time() - $signature[1] ) < 30 );
+list( $out, $again ) = as_seawall( wp_cli( $edit . str_replace( '60', '61', $edit ) . 'echo PHP_EOL;' ) );
+check( '... and never with the same id twice', 2, count( array_unique( array( json_decode( $sent[0]['body'], true )['id'], json_decode( $again[0]['body'], true )['id'] ) ) ) );
 check( '... hard, with a reason', array( false, 'pre_post_update' ), array( json_decode( $sent[0]['body'], true )['soft'], json_decode( $sent[0]['body'], true )['reason'] ) );
 check( 'the result is kept', 'Seawall has taken the order', inside( 'echo Seawall_Purger::last()[0]["text"];' ) );
 

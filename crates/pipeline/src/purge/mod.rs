@@ -10,6 +10,7 @@
 //! 5. Whoever made the order gets a [`Receipt`], and later word of [how far it went](crate::Elsewhere).
 
 mod invalidation;
+mod once;
 mod permission;
 mod receipt;
 mod request;

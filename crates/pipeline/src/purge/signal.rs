@@ -24,6 +24,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     Receipt,
+    once::Once,
     webhook::Reading,
     writes::{Editors, Writing},
 };
@@ -81,6 +82,7 @@ pub(crate) fn take(question: &Question, response: &mut Response<origins::Body>) 
 pub struct Signalled {
     sites: Mutex<BTreeMap<String, OfSite>>,
     pub(super) reading: Reading,
+    pub(super) once: Once,
     pub(super) editors: Editors,
 }
 

@@ -2,7 +2,7 @@
 //! changes that were made past Seawall, and of a source on another machine.
 //!
 //! A Ghost says that something has changed, and its signature is over content and time. The plugin says what is to be purged, and its signature is
-//! over time and content. With a secret, only webhooks count that are signed with it; without one, those of senders who may purge. A Ghost deletes a webhook that is
+//! over time and content, and counts once. With a secret, only webhooks count that are signed with it; without one, those of senders who may purge. A Ghost deletes a webhook that is
 //! answered with 410, so none is.
 
 use std::{collections::BTreeMap, future::poll_fn, net::IpAddr, pin::Pin, rc::Rc, sync::Arc, time::Duration};
@@ -47,6 +47,8 @@ struct Dialect {
     too_large: Refused,
     unsigned: Refused,
     wrongly_signed: Refused,
+    /// What is said to a message that comes again. `None`: it may; older Ghosts sign the same content in the same way each time.
+    again: Option<Refused>,
     /// The remedy where there is no secret.
     without_secret: &'static str,
 }
@@ -65,6 +67,7 @@ static OF_GHOST: Dialect = Dialect {
         StatusCode::FORBIDDEN,
         "the signature of this webhook is wrong: its secret in Ghost's settings must be the same as webhook_secret in [ghost]",
     ),
+    again: None,
     without_secret: "Or set webhook_secret in [ghost], and the same secret in Ghost's settings.",
 };
 
@@ -82,6 +85,10 @@ static OF_WORDPRESS: Dialect = Dialect {
         StatusCode::FORBIDDEN,
         "the signature of this purge is wrong: SEAWALL_SECRET in WordPress must be the same as secret in [wordpress]",
     ),
+    again: Some(Refused(
+        StatusCode::FORBIDDEN,
+        "this purge came before, and a signature counts once: sign it again, with another time or another id in its content",
+    )),
     without_secret: "Or set secret in [wordpress], and the same as SEAWALL_SECRET in WordPress.",
 };
 
@@ -335,12 +342,19 @@ impl Pipeline {
             return read(&self.shared, dialect, headers, address, body, |_| ()).await.map_err(refused);
         };
         let signature = Signature::of(dialect, headers).ok_or_else(|| refused(dialect.unsigned))?;
-        if !signature.is_recent(dialect, self.shared.clock.now()) {
-            return Err(refused(AT_ANOTHER_TIME));
-        }
+        let Some(until) = signature.accepted_until(dialect, self.shared.clock.now()) else { return Err(refused(AT_ANOTHER_TIME)) };
         let mut verified = Verification::begin(site, secret, &signature);
         let content = read(&self.shared, dialect, headers, address, body, |data| verified.update(data)).await.map_err(refused)?;
-        if verified.agrees_with(&signature) { Ok(content) } else { Err(refused(dialect.wrongly_signed)) }
+        if !verified.agrees_with(&signature) {
+            return Err(refused(dialect.wrongly_signed));
+        }
+        if let Some(again) = dialect.again
+            && let Ok(hmac) = signature.hmac.as_slice().try_into()
+            && !self.shared.signalled.once.is_first(hmac, until, self.shared.clock.now())
+        {
+            return Err(refused(again));
+        }
+        Ok(content)
     }
 }
 
@@ -402,11 +416,13 @@ impl Signature {
         Some(Self { hmac: hmac?, at: at? })
     }
 
-    fn is_recent(&self, dialect: &Dialect, now: Timestamp) -> bool {
-        let at = self.at.parse().ok().and_then(|time: u64| time.checked_mul(dialect.time_unit));
+    /// Returns until when this signature is accepted, if it is now.
+    fn accepted_until(&self, dialect: &Dialect, now: Timestamp) -> Option<Timestamp> {
+        let at = self.at.parse().ok().and_then(|time: u64| time.checked_mul(dialect.time_unit))?;
         // As coarsely as the sender counts.
         let now = now.as_millis() / dialect.time_unit * dialect.time_unit;
-        at.is_some_and(|at| Duration::from_millis(now.abs_diff(at)) <= CLOCKS_DIFFER_MAX)
+        let is_recent = Duration::from_millis(now.abs_diff(at)) <= CLOCKS_DIFFER_MAX;
+        is_recent.then(|| Timestamp::from_millis(at) + CLOCKS_DIFFER_MAX + Duration::from_millis(dialect.time_unit))
     }
 }
 

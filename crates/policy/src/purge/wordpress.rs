@@ -8,6 +8,7 @@
 //!
 //! What editors' browsers send by themselves changes no page: autosaves, heartbeats, locks, preferences. A published comment changes its page.
 
+mod form;
 mod xml_rpc;
 
 use http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -411,7 +412,7 @@ impl Policy {
             return false;
         }
         match attempt {
-            Attempt::Ajax => !answer.is_editors && action(answer).is_some_and(|action| WRITING_ACTIONS.contains(&action.as_str())),
+            Attempt::Ajax => !answer.is_editors && certain_action(answer).is_some_and(|action| WRITING_ACTIONS.contains(&action.as_str())),
             Attempt::XmlRpc => answer.content.is_some_and(|content| xml_rpc::Calls::of(content.bytes).write()),
             Attempt::Rest(Resource::Comments | Resource::WithinAnswer) => !answer.is_editors,
             Attempt::Admin { .. } | Attempt::Rest(_) | Attempt::Comment => false,
@@ -437,7 +438,9 @@ impl Policy {
             Attempt::Ajax if status.is_success() => everything_if(match action(answer) {
                 Some(action) if HARMLESS_ACTIONS.contains(&action.as_str()) => false,
                 Some(action) if action == "customize_save" && !publishes_changeset(answer) => false,
-                Some(action) if WRITING_ACTIONS.contains(&action.as_str()) => is_editors || !says_refused(answer.told),
+                Some(action) if WRITING_ACTIONS.contains(&action.as_str()) && certain_action(answer).is_some() => {
+                    is_editors || !says_refused(answer.told)
+                }
                 _ => is_editors,
             }),
             Attempt::Rest(_) if !status.is_success() => Accepted::Nothing,
@@ -736,34 +739,37 @@ fn said_of_a_user(answer: &Answer<'_>) -> Accepted {
     if is_of_user && parameter(query, "updated").is_some() { Accepted::Perhaps } else { Accepted::Nothing }
 }
 
-/// Returns the action of a request to `admin-ajax.php`. `None`: it is not known.
+/// Returns the action of a request to `admin-ajax.php`, as far as it can be seen. `None`: it is not known.
 fn action(answer: &Answer<'_>) -> Option<String> {
-    let query = answer.target.split_once('?').map_or("", |(_, query)| query);
-    form_value(answer, "action").or_else(|| {
-        // What the content says goes before it, so it must be known to say nothing.
-        let says_nothing = answer.content.is_none_or(|content| content.is_whole);
-        says_nothing.then(|| parameter(query, "action")).flatten()
-    })
+    certain_action(answer).or_else(|| value_in_sight(answer, "action"))
 }
 
-/// Returns a value of the form in a request's content.
-fn form_value(answer: &Answer<'_>, name: &str) -> Option<String> {
-    let content = answer.content?;
-    let media_type = answer.request.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if media_type.to_ascii_lowercase().starts_with("multipart/form-data") {
-        let text = String::from_utf8_lossy(content.bytes);
-        let (_, rest) = text.split_once(&format!("name=\"{name}\""))?;
+/// Returns the action of a request to `admin-ajax.php` if PHP can have no other.
+fn certain_action(answer: &Answer<'_>) -> Option<String> {
+    let query = answer.target.split_once('?').map_or("", |(_, query)| query);
+    let fields = form::fields(answer)?;
+    let in_form = fields.into_iter().rev().find(|(name, _)| name == "action").map(|(_, value)| value);
+    in_form.or_else(|| parameter(query, "action"))
+}
+
+/// Returns the value that a form in a request's content seems to have for a name. A stranger can have it seem so; who is an editor does not.
+fn value_in_sight(answer: &Answer<'_>, name: &str) -> Option<String> {
+    let text = String::from_utf8_lossy(answer.content?.bytes);
+    if let Some((_, rest)) = text.split_once(&format!("; name=\"{name}\"")) {
         let (_, value) = rest.split_once("\r\n\r\n")?;
         return value.split_once("\r\n").map(|(value, _)| value.to_owned());
     }
-    // Names and values that matter here are in ASCII.
-    parameter(&String::from_utf8_lossy(content.bytes), name)
+    parameter(&text, name)
 }
 
 /// Returns whether the customizer publishes: it saves drafts by itself.
 fn publishes_changeset(answer: &Answer<'_>) -> bool {
-    let is_whole = answer.content.is_some_and(|content| content.is_whole);
-    form_value(answer, "customize_changeset_status").map_or(!is_whole, |status| status == "publish")
+    const STATUS: &str = "customize_changeset_status";
+    let said = match form::fields(answer) {
+        Some(fields) => return fields.iter().rev().find(|(name, _)| name == STATUS).is_some_and(|(_, status)| status == "publish"),
+        None => value_in_sight(answer, STATUS),
+    };
+    said.is_none_or(|status| status == "publish")
 }
 
 /// Returns whether the content of an answer of `admin-ajax.php` says that WordPress has refused.
@@ -781,10 +787,7 @@ fn says_refused(told: Told<'_>) -> bool {
 
 /// Returns whether the content of a request to the REST interface may say that it is for another route.
 fn may_be_for_another_route(answer: &Answer<'_>) -> bool {
-    let media_type = answer.request.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let media_type = media_type.trim().to_ascii_lowercase();
-    let is_form = media_type.starts_with("application/x-www-form-urlencoded") || media_type.starts_with("multipart/form-data");
-    is_form && answer.content.is_some_and(|content| !content.is_whole || form_value(answer, "rest_route").is_some())
+    form::fields(answer).is_none_or(|fields| fields.iter().any(|(name, _)| name == "rest_route"))
 }
 
 /// Returns whether the content of an answer of the REST interface says that a write was accepted.

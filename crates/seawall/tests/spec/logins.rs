@@ -68,6 +68,25 @@ async fn whoever_is_wrong_ten_times_has_to_wait() {
     sign_in(&site, "192.0.2.1", "right").await.status(302);
 }
 
+/// However the form is written, PHP reads it: in parts, cut into chunks, or under a type that nobody knows.
+#[tokio::test]
+async fn a_password_counts_in_whatever_form_it_is_sent() {
+    let (origin, site) = wordpress("").await;
+    answers_logins(&origin);
+    let part = |name: &str, value: &str| format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+    let parts = format!("{}{}--x--\r\n", part("log", "ada"), part("pwd", "wrong"));
+    for n in 0..10 {
+        let request = Req::post(LOGIN).field("content-type", "multipart/form-data; boundary=x");
+        let request = if n % 2 == 0 { request.body(parts.clone()) } else { request.chunks([&parts[..50], &parts[50..]]) };
+        site.request(from("192.0.2.1", request)).await.status(200);
+    }
+    for content_type in ["multipart/form-data; boundary=x", "Multipart/Form-Data; boundary=\"x\"", "text/plain"] {
+        let request = Req::post(LOGIN).field("content-type", content_type).body(parts.clone());
+        site.request(from("192.0.2.1", request)).await.status(429);
+    }
+    assert_eq!(origin.count(LOGIN), 10);
+}
+
 /// A school has one address: whoever knows the password costs nobody anything.
 #[tokio::test]
 async fn right_passwords_are_not_counted() {

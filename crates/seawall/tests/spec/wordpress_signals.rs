@@ -810,6 +810,32 @@ async fn a_purge_that_is_not_signed_rightly_is_refused_with_the_remedy() {
     site.request(signed(SIGNED_NOW, NOW, PURGE)).await.status(403).body_contains("clocks");
 }
 
+/// Whoever has overheard a purge must not empty the cache with it again and again.
+#[tokio::test]
+async fn a_signature_counts_once() {
+    let (_origin, site) = stored(&format!("{WORDPRESS}{SECRET}")).await;
+    site.request(signed(SIGNED_NOW, NOW, PURGE)).await.status(200);
+    site.get("/post/").await.body("new");
+    for later in [0, 1, 299] {
+        site.clock.advance(secs(later));
+        site.request(signed(SIGNED_NOW, NOW, PURGE)).await.status(403).body_contains("came before");
+        site.request(signed(&SIGNED_NOW.to_uppercase(), NOW, PURGE)).await.status(403).body_contains("came before");
+        site.get("/post/").await.body("new").x_cache("HIT");
+    }
+    site.clock.advance(secs(1));
+    site.request(signed(SIGNED_NOW, NOW, PURGE)).await.status(403).body_contains("clocks");
+    // The same order, signed a second later, is another message.
+    let (_origin, site) = stored(&format!("{WORDPRESS}{SECRET}")).await;
+    site.request(signed(SIGNED_NOW, NOW, PURGE)).await.status(200);
+    site.get("/post/").await.x_cache("MISS");
+    site.request(signed("27412251a7d5e6c20cd534e9121cc2322eea70f69b4a2d271019d02ad8dc0c35", "1767225601", PURGE)).await.status(200);
+    site.get("/post/").await.x_cache("MISS");
+    // One that is refused does not keep the right one out.
+    let (_origin, site) = stored(&format!("{WORDPRESS}{SECRET}")).await;
+    site.request(signed(SIGNED_NOW, NOW, "{}")).await.status(403).body_contains("SEAWALL_SECRET");
+    site.request(signed(SIGNED_NOW, NOW, PURGE)).await.status(200);
+}
+
 #[tokio::test]
 async fn without_a_secret_a_purge_is_taken_from_whoever_may_purge() {
     let (_origin, site) = wordpress().await;

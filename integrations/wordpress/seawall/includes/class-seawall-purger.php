@@ -202,6 +202,8 @@ final class Seawall_Purger {
 				'purge'  => array_values( $words ),
 				'soft'   => false,
 				'reason' => $reason,
+				// Seawall takes each signature once. Two changes of a post within one second must not have the same one.
+				'id'     => wp_generate_uuid4(),
 			),
 			JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE
 		);

@@ -17,6 +17,8 @@ fn attempted(method: &Method, target: &str, fields: Fields<'_>) -> Option<Attemp
     policy().attempted(method, target, &headers(fields))
 }
 
+const FORM: Fields<'_> = &[("content-type", "application/x-www-form-urlencoded")];
+const PARTS: Fields<'_> = &[("content-type", "multipart/form-data; boundary=x")];
 const AJAX: &str = "/wp-admin/admin-ajax.php";
 const ADMIN: Option<Attempt> = Some(Attempt::Admin { of_anybody: false });
 const ADMIN_OF_ANYBODY: Option<Attempt> = Some(Attempt::Admin { of_anybody: true });
@@ -295,7 +297,7 @@ fn several_writes_and_those_in_an_envelope_are_judged_by_what_is_within() {
 /// WordPress takes the route of a form before that of the path.
 #[test]
 fn a_form_may_be_for_another_route_than_the_path_says() {
-    let form: Fields<'_> = &[("content-type", "application/x-www-form-urlencoded")];
+    let form = FORM;
     for (request, content, is_cut, expected) in [
         (form, "title=x", false, true),
         (form, "rest_route=/forms/v1/form", false, false),
@@ -328,8 +330,8 @@ fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
         assert_eq!(Case { target, fields, ..Case::default() }.purges(attempt), expected, "{target} {fields:?}");
     }
     let ajax = |target, fields| {
-        let content = Some(&b"action=inline-save"[..]);
-        Case { target, fields, content, told: Told::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
+        let (request, content) = (FORM, Some(&b"action=inline-save"[..]));
+        Case { target, request, fields, content, told: Told::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
     };
     assert!(ajax("/wp-admin/admin-ajax.php", &[]) && ajax("/wp/wp-admin/admin-ajax.php", of_admin));
     assert!(!ajax("/wp/wp-admin/admin-ajax.php", page));
@@ -381,19 +383,105 @@ fn ajax_is_judged_by_its_action() {
 
 #[test]
 fn the_action_is_found_wherever_it_stands() {
-    let multipart = ("content-type", "multipart/form-data; boundary=x");
     let parts = b"--x\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n5\r\n--x\r\nContent-Disposition: form-data; name=\"action\"\r\n\r\nheartbeat\r\n--x--";
     for (target, request, content, is_cut, expected) in [
-        ("/a", &[multipart][..], Some(&parts[..]), false, Some("heartbeat")),
+        ("/a", PARTS, Some(&parts[..]), false, Some("heartbeat")),
+        ("/a", PARTS, Some(&parts[..]), true, Some("heartbeat")),
         ("/a?action=heartbeat", &[], Some(b""), false, Some("heartbeat")),
         ("/a?action=heartbeat", &[], None, false, Some("heartbeat")),
-        ("/a?action=heartbeat", &[], Some(b"action=x"), false, Some("x")),
+        ("/a?action=heartbeat", FORM, Some(b"action=x"), false, Some("x")),
+        // PHP makes no form of it.
+        ("/a?action=heartbeat", &[], Some(b"action=x"), false, Some("heartbeat")),
+        ("/a?action=heartbeat", &[("content-type", "text/plain")], Some(b"action=x"), false, Some("heartbeat")),
         // The content may say another one, further on.
-        ("/a?action=heartbeat", &[], Some(b"a=1"), true, None),
-        ("/a", &[], Some(b"a=1"), false, None),
+        ("/a?action=heartbeat", FORM, Some(b"a=1"), true, None),
+        ("/a", FORM, Some(b"a=1"), false, None),
     ] {
         let found = Case { target, request, content, is_cut, ..Case::default() }.with(|_, answer| action(answer));
         assert_eq!(found.as_deref(), expected, "{target} {content:?}");
+    }
+}
+
+/// What is expected where it is known is what PHP 8.2 has in `$_POST`.
+#[test]
+fn a_form_is_read_as_php_reads_it_or_not_known() {
+    type Known<'a> = Option<&'a [(&'a str, &'a str)]>;
+    let field = |name: &str, value: &str| format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+    let of_parts = |parts: &[(&str, &str)]| parts.iter().map(|(name, value)| field(name, value)).collect::<String>() + "--x--\r\n";
+    let action = of_parts(&[("action", "z")]);
+    let twice = "--x\r\nContent-Disposition: form-data; name=\"a\"; name=\"action\"\r\n\r\nz\r\n--x--";
+    let file = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"action\"\r\nContent-Type: text/plain\r\n\r\ninline-save\r\n";
+    let (parts, z): (_, Known<'_>) = ("multipart/form-data; boundary=x", Some(&[("action", "z")]));
+    for (content_type, content, expected) in [
+        (parts, of_parts(&[("action", "a"), ("action", "b")]), Some(&[("action", "a"), ("action", "b")][..])),
+        (parts, of_parts(&[(" action", "z")]), z),
+        (parts, of_parts(&[(".action", "z")]), Some(&[("_action", "z")])),
+        (parts, of_parts(&[("t", "; name=\"action\"\r\n\r\na\r\n")]), Some(&[("t", "; name=\"action\"\r\n\r\na\r\n")])),
+        (parts, format!("{file}{action}"), z),
+        ("Multipart/Form-Data;boundary=x", action.clone(), z),
+        ("multipart/form-dataX; boundary=x", action.clone(), Some(&[])),
+        ("multipart/form-data\t; boundary=x", action.clone(), Some(&[])),
+        ("application/json", "action=a".to_owned(), Some(&[])),
+        ("application/x-www-form-urlencoded; charset=UTF-8", "action=z".to_owned(), z),
+        // PHP finds `action` in all of these, or in what is no part of its own; no browser writes them.
+        (parts, action.replace("\"action\"", "action"), None),
+        (parts, action.replace("\"action\"", "'action'"), None),
+        (parts, action.replace("\"action\"", "\"action\0b\""), None),
+        (parts, action.replace("name=", "Name="), None),
+        (parts, action.replace("--x\r\n", "--x\r\nX-A: b\r\n"), None),
+        (parts, action.replace("\r\n", "\n"), None),
+        (parts, format!("preamble\r\n{action}"), None),
+        (parts, format!("{action}epilogue"), None),
+        (parts, field("action", "z"), None),
+        (parts, of_parts(&[("t", "a\n--x\nContent-Disposition: form-data; name=\"action\"\n\nz")]), None),
+        (parts, of_parts(&[("t", "a\r\n--xy\r\nb")]), None),
+        (parts, of_parts(&[("%61ction", "z")]), None),
+        (parts, twice.to_owned(), None),
+        ("multipart/form-data; boundary=\"x\"", action.clone(), None),
+        ("multipart/form-data; xboundary=y; boundary=x", action.clone(), None),
+        ("multipart/form-data", action.clone(), None),
+        // Beyond `max_input_vars`, PHP reads no more.
+        ("application/x-www-form-urlencoded", "a=&".repeat(1_000) + "action=z", None),
+        (parts, field("a", "").repeat(1_000) + &action, None),
+        (parts, String::new(), None),
+    ] {
+        let request: Fields<'_> = &[("content-type", content_type)];
+        let read = Case { request, content: Some(content.as_bytes()), ..Case::default() }.with(|_, answer| form::fields(answer));
+        let read: Option<Vec<_>> = read.as_ref().map(|read| read.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect());
+        assert_eq!(read.as_deref(), expected, "{content_type} {content}");
+        let cut = Case { request, content: Some(content.as_bytes()), is_cut: true, ..Case::default() };
+        assert!(cut.with(|_, answer| form::fields(answer)).is_none_or(|fields| fields.is_empty()), "{content_type}");
+    }
+}
+
+/// Strangers can have a plugin answer with a success. That must not look like a write of an editor.
+#[test]
+fn a_stranger_cannot_dress_up_a_form_as_an_editors() {
+    let part = |disposition: &str, value: &str| format!("--x\r\nContent-Disposition: form-data; {disposition}\r\n\r\n{value}\r\n");
+    let (save, form_of_plugin) = (part("name=\"action\"", "inline-save"), part("name=\"action\"", "of_plugin"));
+    for (request, content, is_cut) in [
+        (PARTS, format!("{save}{form_of_plugin}--x--"), false),
+        (PARTS, format!("{save}{}--x--", form_of_plugin.replace("\"action\"", "action")), false),
+        (PARTS, format!("{}{form_of_plugin}--x--", part("name=\"f\"; filename=\"action\"", "inline-save")), false),
+        (PARTS, format!("{}{form_of_plugin}--x--", part("name=\"t\"", "; name=\"action\"\r\n\r\ninline-save\r\n")), false),
+        (PARTS, save, true),
+        (FORM, "action=inline-save&a=".to_owned(), true),
+        (&[("content-type", "text/plain")], "action=inline-save".to_owned(), false),
+    ] {
+        let target = "/wp-admin/admin-ajax.php?action=of_plugin";
+        let case = |is_editors| Case {
+            target,
+            request,
+            content: Some(content.as_bytes()),
+            is_cut,
+            told: Told::Whole(br#"{"success":true}"#),
+            is_editors,
+            ..Case::default()
+        };
+        assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (false, true), "{content}");
+        let rest = content.replace("action", "rest_route").replace("inline-save", "/forms/v1/form");
+        let case = Case { target: "/wp-json/wp/v2/posts", content: Some(rest.as_bytes()), ..case(false) };
+        assert_eq!(case.purges(Attempt::Rest(Resource::Editors)), request[0].1 == "text/plain", "{rest}");
     }
 }
 
