@@ -54,7 +54,7 @@ impl Pipeline {
         let request_time = self.shared.clock.at(began);
         question.site.down.tried(request_time);
         let arrival = forward::arrival(question);
-        let asking = Asking::begin(&self.shared, question, &mut request, began);
+        let asking = Asking::begin(self, question, &mut request, began);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {

@@ -220,13 +220,14 @@ fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
     add("error.type", failure);
     add("seawall.site", Some(asked.site_name.to_owned().into()));
     add("seawall.request_id", Some(asked.id.to_string().into()));
+    add("seawall.own", asked.is_own.then(|| true.into()));
     let (began, ended) = asked.times;
     let took = u64::try_from(ended.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX);
     let ended = clock.nanos_at(ended);
     Span {
         trace: asked.ids.trace,
         span: asked.span,
-        parent: Some(asked.ids.span),
+        parent: (!asked.is_own).then_some(asked.ids.span),
         parent_is_remote: false,
         flags: asked.ids.flags,
         state: asked.state.to_owned(),
