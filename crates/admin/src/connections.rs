@@ -1,12 +1,25 @@
 //! The listener: accepting connections, and everything that bounds them.
 //!
-//! Worst case: 64 connections, each with 16 KiB of head, 16 KiB of body and one response. Who comes 65th waits in the system's queue. No
-//! connection outlives a minute, so not even a client that never reads its response can hold a place for long. The connections of viewers, who are shown
-//! events as long as they like, are excepted: they are few, and one that does not read is cut off.
+//! Worst case: 64 connections, each with 16 KiB of head, 16 KiB of body and one response. For one more, a connection that says nothing makes way
+//! ([`places`](crate::places)); if there is none, that one waits, and all others in the system's queue. No connection outlives a minute, so not even a
+//! client that never reads its response can hold a place for long. The connections of viewers, who are shown events as long as they like, are
+//! excepted: they are few, and one that does not read is cut off.
 
-use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
-use axum::{Extension, Router};
+use axum::{
+    Extension, Router,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::Response,
+};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -14,15 +27,16 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::watch,
     task::JoinSet,
 };
 
 use crate::{
     Token,
     console::Console,
-    events::{Events, Viewing},
+    events::Events,
     guard::{Guard, Peer},
+    places::{Place, Places, Seat},
     routes,
 };
 
@@ -46,6 +60,8 @@ pub(crate) struct Bounds {
     pub(crate) lifetime: Duration,
     /// The time for a connection that was asked to end.
     pub(crate) grace: Duration,
+    /// The time after which a stranger's answer makes way, if all places are taken.
+    pub(crate) patience: Duration,
     /// The interval at which the console is asked whether a second is over that viewers are to be told of: an event is late by no more than this.
     pub(crate) look: Duration,
 }
@@ -57,6 +73,7 @@ impl Bounds {
         body: Duration::from_secs(10),
         lifetime: Duration::from_secs(60),
         grace: Duration::from_secs(5),
+        patience: Duration::from_secs(10),
         look: Duration::from_millis(100),
     };
 }
@@ -82,33 +99,36 @@ pub(crate) async fn serve_within(
     let guard = Guard::new(token, listener.local_addr()?);
     let events = Arc::new(Events::new(Arc::clone(&console)));
     let router = routes::router(console, Arc::clone(&events), guard, bounds.body);
-    let places = Arc::new(Semaphore::new(bounds.connections));
+    let places = Places::new(bounds.connections, bounds.patience);
     let (ending, end) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     let mut telling = pin!(events.tell(bounds.look));
+    // Who has come and has no place yet.
+    let mut coming: Option<(TcpStream, IpAddr)> = None;
     loop {
-        // Both are cancel-safe: a place that is dropped is free again, and an accept that is dropped has accepted nobody.
+        // Both are cancel-safe: an accept that is dropped has accepted nobody, and a wait for a place that is dropped has taken none.
         let next = async {
-            let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
-            (place, listener.accept().await)
+            match &coming {
+                None => Step::Came(listener.accept().await),
+                Some((_, peer)) => Step::HasPlace(places.take(*peer).await),
+            }
         };
         tokio::select! {
             () = &mut shutdown => break,
             never = &mut telling => match never {},
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            (place, accepted) = next => match accepted {
-                Ok((stream, peer)) => {
-                    let (router, end) = (router.clone(), end.clone());
-                    connections.spawn(async move {
-                        answer(bounds, stream, Peer(peer.ip()), router, end).await;
-                        drop(place);
-                    });
-                }
-                Err(error) if is_of_one_connection(&error) => {}
-                Err(error) => {
+            next = next => match next {
+                Step::Came(Ok((stream, peer))) => coming = Some((stream, peer.ip())),
+                Step::Came(Err(error)) if is_of_one_connection(&error) => {}
+                Step::Came(Err(error)) => {
                     tracing::warn!(%error, "the admin listener cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+                Step::HasPlace(place) => {
+                    if let Some((stream, _)) = coming.take() {
+                        connections.spawn(answer(bounds, stream, place, router.clone(), end.clone()));
+                    }
                 }
             },
         }
@@ -125,12 +145,20 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Answers the requests of one connection until it closes, its time is up, or `end` says so.
-async fn answer(bounds: Bounds, stream: TcpStream, peer: Peer, router: Router, mut end: watch::Receiver<bool>) {
+/// The next thing that happens at the listener.
+enum Step {
+    Came(io::Result<(TcpStream, SocketAddr)>),
+    HasPlace(Place),
+}
+
+/// Answers the requests of one connection until it closes, its time is up, it has to make way, or `end` says so.
+async fn answer(bounds: Bounds, stream: TcpStream, place: Place, router: Router, mut end: watch::Receiver<bool>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(HEAD_MAX);
-    let viewing = Viewing::default();
-    let router = router.layer(Extension(viewing.clone())).layer(Extension(peer));
+    let seat = place.seat();
+    let viewing = seat.viewing();
+    let router = router.layer(Extension(viewing.clone())).layer(Extension(Peer(seat.peer())));
+    let router = router.layer(middleware::from_fn_with_state(seat.clone(), seated));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     let lifetime = async {
         tokio::time::sleep(bounds.lifetime).await;
@@ -138,6 +166,7 @@ async fn answer(bounds: Bounds, stream: TcpStream, peer: Peer, router: Router, m
     };
     let served = tokio::select! {
         served = &mut connection => Some(served),
+        () = seat.has_to_go() => Some(Ok(())),
         () = lifetime => None,
         () = viewing.cut_off() => None,
         _ = end.wait_for(|end| *end) => None,
@@ -152,4 +181,11 @@ async fn answer(bounds: Bounds, stream: TcpStream, peer: Peer, router: Router, m
     if let Err(error) = served {
         tracing::debug!(%error, "a connection to the admin listener failed");
     }
+}
+
+/// Notes on a connection's seat what is being answered.
+async fn seated(State(seat): State<Seat>, mut request: Request, next: Next) -> Response {
+    let answering = seat.answers();
+    request.extensions_mut().insert(seat);
+    next.run(request).await.map(|content| answering.until_sent(content))
 }

@@ -76,6 +76,11 @@ impl Viewing {
         let _ = self.0.subscribe().wait_for(|phase| *phase != Phase::Viewing).await;
     }
 
+    /// Returns whether the connection carries events.
+    pub(crate) fn goes_on(&self) -> bool {
+        *self.0.borrow() == Phase::Viewing
+    }
+
     /// Waits until the client was found to read too slowly. Cancel-safe.
     pub(crate) async fn cut_off(&self) {
         let _ = self.0.subscribe().wait_for(|phase| *phase == Phase::CutOff).await;

@@ -24,6 +24,7 @@ use axum::http::{
 use crate::{
     Token,
     dashboard::{self, SESSION},
+    places::Seat,
     refusal::Refusal,
     session::{AGE_MAX, Opened, Sessions},
 };
@@ -67,6 +68,7 @@ impl Guard {
         let host = host(request)?;
         let given = bearer(&request.headers);
         if given.is_some_and(|given| self.token.matches(given)) {
+            keeps_its_place(request);
             return Ok(());
         }
         // A client of HTTP/1.0 that names no host is a probe, never a browser.
@@ -79,6 +81,9 @@ impl Guard {
             return Err(Refusal::cross_site());
         }
         let cookie = self.cookies(&request.headers).find(|cookie| self.sessions.knows(cookie, now));
+        if cookie.is_some() {
+            keeps_its_place(request);
+        }
         if request.method.is_safe() {
             return match self.loopback || cookie.is_some() || says_nothing(request) {
                 true => Ok(()),
@@ -150,6 +155,13 @@ pub(crate) struct SignedIn {
 pub(crate) struct Standing {
     pub(crate) signed_in: bool,
     pub(crate) reads: bool,
+}
+
+/// Keeps the connection of a request from making way for others, as long as the request is answered.
+fn keeps_its_place(request: &Parts) {
+    if let Some(seat) = request.extensions.get::<Seat>() {
+        seat.obeys();
+    }
 }
 
 /// Returns whether the answer to a safe request is the same for everybody and says nothing of this server: the page and its parts. With them, the token

@@ -37,6 +37,7 @@ mod dashboard;
 mod events;
 mod exposition;
 mod guard;
+mod places;
 mod refusal;
 mod routes;
 mod session;

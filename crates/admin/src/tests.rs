@@ -658,22 +658,66 @@ fn a_viewer_that_reads_too_slowly_is_cut_off() {
     }
 }
 
-/// What was asked on an open connection is answered before one that waits for its place.
+/// Whoever shows events keeps its place, and one more waits until it is free.
 #[test]
 fn further_connections_wait_for_a_place() {
     let server = Running::on("127.0.0.1:0", Bounds { connections: 1, ..Bounds::DEFAULT });
-    let request = format!("GET /status HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
-    let turn = |stream: &mut TcpStream| read_one(stream).json()["workers"].clone();
-    let mut first = server.connect();
-    first.write_all(request.as_bytes()).expect("sent");
-    assert_eq!(turn(&mut first), 1);
-
+    let (mut viewer, _) = server.view();
     let mut waiting = server.connect();
-    waiting.write_all(request.as_bytes()).expect("sent");
-    first.write_all(request.as_bytes()).expect("sent");
-    assert_eq!(turn(&mut first), 2);
-    drop(first);
-    assert_eq!(turn(&mut waiting), 3);
+    waiting.write_all(format!("GET /status HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes()).expect("sent");
+    for at in 1..=3 {
+        server.console.at.store(at, Ordering::SeqCst);
+        read_events(&mut viewer, 1);
+    }
+    assert_eq!(server.console.asked.load(Ordering::SeqCst), 0, "nobody is answered who has no place");
+    drop(viewer);
+    // The viewer's end is noticed when the next event cannot be sent.
+    server.console.at.store(4, Ordering::SeqCst);
+    assert_eq!(read_one(&mut waiting).status, 200);
+}
+
+/// Everybody on this machine has one address: nobody may shut the operator out by saying nothing on many connections.
+#[test]
+fn connections_that_say_nothing_or_half_of_it_make_way_for_one_that_asks() {
+    let long = Duration::from_secs(3_600);
+    let server = Running::on("127.0.0.1:0", Bounds { head: long, lifetime: long, ..Bounds::DEFAULT });
+    let (mut viewer, _) = server.view();
+    assert_eq!(read_events(&mut viewer, 1), [0]);
+    let mut slow: Vec<TcpStream> = (0..200)
+        .map(|n| {
+            let mut stream = server.connect();
+            // Those that came before may have been closed already, but never the last ones.
+            stream.write_all(if n % 2 == 0 { &b""[..] } else { b"GET /status HTTP/1.1\r\nHost: 127" }).expect("sent");
+            stream
+        })
+        .collect();
+    for n in 1..=100 {
+        assert_eq!(server.ask("GET /healthz HTTP/1.1|HOST", "").status, 200, "{n}");
+    }
+    assert_eq!(slow[0].read(&mut [0]).expect("closed"), 0, "the first has made way");
+    server.console.at.store(7, Ordering::SeqCst);
+    assert_eq!(read_events(&mut viewer, 1), [7], "who views stays");
+}
+
+/// A stranger who asks and does not read holds a place no longer than one who says nothing, if others need it.
+#[test]
+fn answers_that_nobody_reads_make_way_for_one_that_asks() {
+    let (long, short) = (Duration::from_secs(3_600), Duration::from_millis(50));
+    let server = Running::on("127.0.0.1:0", Bounds { connections: 2, patience: short, head: long, lifetime: long, ..Bounds::DEFAULT });
+    // Of a client that reads nothing, nothing is read any more once its answers fill what the system keeps.
+    let request = format!("GET /recent?limit=5 HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).repeat(1_000);
+    let deaf: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.set_write_timeout(Some(Duration::from_millis(200))).expect("set");
+            while stream.write_all(request.as_bytes()).is_ok() {}
+            stream
+        })
+        .collect();
+    for n in 1..=20 {
+        assert_eq!(server.ask("GET /healthz HTTP/1.1|HOST", "").status, 200, "{n}");
+    }
+    drop(deaf);
 }
 
 #[test]

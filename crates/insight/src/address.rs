@@ -1,8 +1,7 @@
 //! The address of a page as it is kept: scheme, host, path, and the names of its query parameters. What stands after a name may be a secret.
 
-use std::borrow::Cow;
-
 use policy::{Kind, Parameters};
+use semantics::shown::{self, Parameter};
 
 use crate::text::{CUT, append};
 
@@ -10,8 +9,6 @@ use crate::text::{CUT, append};
 pub(crate) const ADDRESS_BYTES_MAX: usize = 160;
 /// Bytes of the longest host that stands in one.
 const HOST_BYTES_MAX: usize = 64;
-/// Bytes of the longest name of a parameter that is shown.
-const NAME_BYTES_MAX: usize = 32;
 
 /// An address as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +44,7 @@ pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     // A fragment is not sent; should one be, it is nobody's business.
     let path = path.split('#').next().unwrap_or_default();
-    let shown_path = without_tokens(path);
+    let shown_path = shown::path(path);
     let mut fits = append(out, &shown_path, most) && shown_path == path;
     let pairs = query.into_iter().flat_map(|query| query.split('&'));
     let shown = pairs.filter(|pair| shows(pair.split('=').next().unwrap_or_default()));
@@ -55,11 +52,10 @@ pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn
         if !fits {
             return false;
         }
-        let (name, mark) = match pair.split_once('=') {
-            Some((name, _)) if name.len() <= NAME_BYTES_MAX => (name, "=…"),
-            None if is_word(pair) => (pair, ""),
-            // A name that is too long, and a value without a name.
-            Some(_) | None => ("", "…"),
+        let (name, mark) = match Parameter::of(pair) {
+            Parameter::Named(name) => (name, "=…"),
+            Parameter::Word(word) => (word, ""),
+            Parameter::Hidden => ("", "…"),
         };
         let before = out.len();
         let needed = 1 + name.len() + mark.len();
@@ -73,31 +69,6 @@ pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn
         }
     }
     fits
-}
-
-/// Returns a path with `…` in place of what may be a secret: parameters of a segment (`;jsessionid=…`), a query that was written as a part of the path
-/// (`%3F`), and segments that are a number of the kind that is handed out to one person, as Ghost's links to drafts are (`/p/UUID/`).
-fn without_tokens(path: &str) -> Cow<'_, str> {
-    let query = path.as_bytes().windows(3).position(|bytes| bytes.eq_ignore_ascii_case(b"%3f"));
-    let end = path.find(';').into_iter().chain(query).min().unwrap_or(path.len());
-    let is_token = |segment: &str| {
-        let digits = segment.bytes().filter(u8::is_ascii_hexdigit).count();
-        digits >= 24 && segment.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
-    };
-    if end == path.len() && !path.split('/').any(is_token) {
-        return Cow::Borrowed(path);
-    }
-    let segments: Vec<&str> = path[..end].split('/').map(|segment| if is_token(segment) { "…" } else { segment }).collect();
-    let mut shown = segments.join("/");
-    if end < path.len() {
-        shown.push('…');
-    }
-    Cow::Owned(shown)
-}
-
-/// Returns whether a parameter without a value is a name: what has digits in it, or is long, may be a token.
-fn is_word(parameter: &str) -> bool {
-    parameter.len() <= 24 && parameter.bytes().all(|b| b.is_ascii_alphabetic() || b"_-[].".contains(&b))
 }
 
 #[cfg(test)]

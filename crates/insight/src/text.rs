@@ -1,15 +1,11 @@
 //! What strangers sent, made fit to be kept: without control characters and marks that turn writing round, and no longer than its bound.
 
+use semantics::shown::is_order;
+
 /// What stands where something was taken out that cannot be shown.
 const HIDDEN: char = '\u{fffd}';
 /// What stands where something was cut off, or is a value that is not kept.
 pub(crate) const CUT: char = '…';
-
-/// Returns whether a character says something to whoever shows it, instead of being shown.
-fn is_order(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
 
 /// Appends a text to what has `out.len()` bytes already, so that all of it has at most `most` bytes; what is cut off leaves a `…`. Returns whether
 /// all of it fitted.

@@ -141,7 +141,7 @@ impl Pipeline {
         match deliver::stored(shared, stored, question, &ending.status, now).await {
             Ok(response) => ending.with_explained(response),
             Err(error) => {
-                tracing::warn!(site = %question.site.name, target = question.path_to_log(), %error, "a stored response could not be read, so the origin is asked");
+                tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "a stored response could not be read, so the origin is asked");
                 Box::pin(self.alone(Asking::new(question, None, Forwarded::UriMiss, find::DAMAGED))).await
             }
         }

@@ -54,7 +54,7 @@ impl Pipeline {
         let request_time = self.shared.clock.at(began);
         question.site.down.tried(request_time);
         let arrival = forward::arrival(question);
-        let asking = Asking::begin(&self.shared, question, &mut request, began);
+        let asking = Asking::begin(self, question, &mut request, began);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
@@ -111,7 +111,7 @@ impl Pipeline {
                 }
                 // What is known to be down is not reported again for every request.
                 if is_the_origins(error.fault) && !is_known {
-                    tracing::warn!(site = %question.site.name, target = question.path_to_log(), %error, "the origin did not answer");
+                    tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the origin did not answer");
                 }
                 let failure = Failure::from(&error);
                 not_kept::remember(&self.shared, question, failure.name(), None, response_time);

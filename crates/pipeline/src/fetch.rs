@@ -241,7 +241,7 @@ impl Fetch {
                 // Trailers are not kept.
                 Ok(Err(_)) => {}
                 Err(error) => {
-                    tracing::warn!(site = %question.site.name, target = question.path_to_log(), %error, "the response broke off");
+                    tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the response broke off");
                     writer.fail(Failure::from(&error).of_saying(self.saying));
                     return;
                 }

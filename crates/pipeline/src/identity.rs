@@ -71,9 +71,11 @@ pub struct OriginAsked<'a> {
     pub ids: TraceIds,
     /// The span of the request to the origin.
     pub span: SpanId,
+    /// Whether the trace begins with this span, as no client has asked for anything.
+    pub is_own: bool,
     /// The `tracestate` that the origin was told; empty if there is none.
     pub state: &'a str,
-    /// The id of the client's request.
+    /// The id of the client's request, or of our own.
     pub id: RequestId,
     /// The number of the site.
     pub site: u16,
@@ -96,6 +98,8 @@ pub struct OriginAsked<'a> {
 pub(crate) struct Identity {
     id: RequestId,
     trace: Option<Rc<Traced>>,
+    /// Whether no client has sent it.
+    is_own: bool,
 }
 
 /// The place of a request in a trace.
@@ -108,9 +112,9 @@ struct Traced {
 }
 
 impl Identity {
-    /// Makes the identity of a request of our own, which belongs to no trace.
+    /// Makes the identity of a request of our own, which belongs to nobody's trace. What it asks of an origin begins one.
     pub(crate) fn of_our_own(shared: &Shared) -> Self {
-        Self { id: shared.ids.request(), trace: None }
+        Self { id: shared.ids.request(), trace: None, is_own: true }
     }
 
     /// Makes the identity of another visitor's request in the same trace.
@@ -147,16 +151,20 @@ impl Identity {
         HeaderValue::from_bytes(self.id.written().as_bytes()).expect("digits and dashes")
     }
 
-    /// Puts id and place into the fields of a request to the origin. Returns the span that the origin was told, if there is a trace.
-    pub(crate) fn tell_origin(&self, shared: &Shared, fields: &mut HeaderMap) -> Option<SpanId> {
+    /// Puts id and place into the fields of a request to the origin. Returns its place and the span that the origin was told, if there is a trace.
+    fn tell_origin(&self, pipeline: &Pipeline, fields: &mut HeaderMap) -> Option<(Rc<Traced>, SpanId)> {
         fields.insert(X_REQUEST_ID, self.id());
-        let traced = self.trace.as_ref()?;
-        let span = shared.ids.span();
+        let traced = match &self.trace {
+            Some(traced) => Rc::clone(traced),
+            None if self.is_own => pipeline.begin_trace()?,
+            None => return None,
+        };
+        let span = pipeline.shared.ids.span();
         fields.insert(TRACEPARENT, ascii(traced.ids.under(span)));
         if let Some(state) = &traced.state {
             fields.insert(TRACESTATE, state.clone());
         }
-        Some(span)
+        Some((traced, span))
     }
 }
 
@@ -207,22 +215,25 @@ impl Pipeline {
         let shared = &self.shared;
         let said = if is_trusted { RequestId::of(lines) } else { None };
         let id = said.unwrap_or_else(|| shared.ids.request());
-        let traced = self.tracing.borrow().as_ref().map(|tracing| {
-            let parent = if is_trusted { TraceParent::of(lines) } else { None };
-            let state = parent.and_then(|_| HeaderValue::try_from(trace_state(lines)?).ok());
-            let ids = match parent {
-                Some(TraceParent { trace, span: parent, flags }) => {
-                    TraceIds { trace, span: shared.ids.span(), parent: Some(parent), flags }
-                }
-                None => {
-                    let trace = shared.ids.trace();
-                    let flags = TraceFlags { sampled: tracing.records(trace), random: false };
-                    TraceIds { trace, span: shared.ids.span(), parent: None, flags }
-                }
-            };
-            Rc::new(Traced { ids, state, tracing: Rc::clone(tracing) })
-        });
-        Identity { id, trace: traced }
+        let parent = if is_trusted && self.tracing.borrow().is_some() { TraceParent::of(lines) } else { None };
+        let trace = match parent {
+            Some(TraceParent { trace, span: parent, flags }) => self.tracing.borrow().as_ref().map(|tracing| {
+                let state = trace_state(lines).and_then(|state| HeaderValue::try_from(state).ok());
+                let ids = TraceIds { trace, span: shared.ids.span(), parent: Some(parent), flags };
+                Rc::new(Traced { ids, state, tracing: Rc::clone(tracing) })
+            }),
+            None => self.begin_trace(),
+        };
+        Identity { id, trace, is_own: false }
+    }
+
+    /// Begins a trace, if requests are traced.
+    fn begin_trace(&self) -> Option<Rc<Traced>> {
+        let tracing = Rc::clone(self.tracing.borrow().as_ref()?);
+        let ids = &self.shared.ids;
+        let trace = ids.trace();
+        let flags = TraceFlags { sampled: tracing.records(trace), random: false };
+        Some(Rc::new(Traced { ids: TraceIds { trace, span: ids.span(), parent: None, flags }, state: None, tracing }))
     }
 }
 
@@ -254,7 +265,7 @@ impl Drop for Awaited<'_> {
 /// A request to an origin that is under way, and is recorded when it has ended; also if nobody waits for it any more.
 pub(crate) struct Asking<'a> {
     question: &'a Question,
-    traced: Option<(&'a Rc<Traced>, SpanId)>,
+    traced: Option<(Rc<Traced>, SpanId)>,
     method: Method,
     uri: Uri,
     began: Instant,
@@ -262,11 +273,10 @@ pub(crate) struct Asking<'a> {
 
 impl<'a> Asking<'a> {
     /// Tells the origin who the request is, and begins to measure.
-    pub(crate) fn begin(shared: &Shared, question: &'a Question, request: &mut http::Request<origins::Body>, began: Instant) -> Self {
-        let identity = &question.identity;
-        let span = identity.tell_origin(shared, request.headers_mut());
-        let recorded = identity.trace.as_ref().filter(|traced| traced.ids.flags.sampled);
-        Self { question, traced: recorded.zip(span), method: request.method().clone(), uri: request.uri().clone(), began }
+    pub(crate) fn begin(pipeline: &Pipeline, question: &'a Question, request: &mut http::Request<origins::Body>, began: Instant) -> Self {
+        let told = question.identity.tell_origin(pipeline, request.headers_mut());
+        let traced = told.filter(|(traced, _)| traced.ids.flags.sampled);
+        Self { question, traced, method: request.method().clone(), uri: request.uri().clone(), began }
     }
 
     /// Records what came of it.
@@ -285,6 +295,7 @@ impl<'a> Asking<'a> {
         (traced.tracing.report)(&OriginAsked {
             ids: traced.ids,
             span,
+            is_own: question.identity.trace.is_none(),
             state: traced.state.as_ref().and_then(|state| state.to_str().ok()).unwrap_or_default(),
             id: question.identity.id,
             site: question.site.id,

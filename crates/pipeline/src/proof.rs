@@ -395,7 +395,7 @@ fn refuse(shared: &Shared, question: &Question, status: StatusCode, difference: 
     let now = shared.clock.now();
     if shared.proofs.may_warn(question.site.id, now, now + WARN_EVERY) {
         tracing::warn!(
-            site = %question.site.name, target = question.path_to_log(), %difference,
+            site = %question.site.name, target = &*question.path_to_log(), %difference,
             "two visitors were given different pages, so it is not stored; if the difference does not matter, set cache.two_visitor_proof to false"
         );
     }

@@ -1,13 +1,13 @@
 //! A request as the pipeline sees it: the site, the target, and the client.
 
-use std::{net::IpAddr, rc::Rc};
+use std::{borrow::Cow, net::IpAddr, rc::Rc};
 
 use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
 use origins::is_for_proxies_only;
 use policy::{Carries, Member, Trace, Verdict, purge::is_for_sources_only, settle_forms_for_scripts};
 use semantics::{
-    FieldLines, RequestFields, RequestHead, Scheme, Timestamp, cache_control::RequestDirectives, request::has_any,
+    FieldLines, RequestFields, RequestHead, Scheme, Timestamp, cache_control::RequestDirectives, request::has_any, shown,
     target::canonical_authority, vary::canonical_accept_encoding,
 };
 use store::KeyHash;
@@ -247,9 +247,9 @@ pub(crate) struct HashedKey<'a> {
 }
 
 impl Question {
-    /// Returns the path, without the query: its values can be somebody's own, and a log keeps them for long.
-    pub(crate) fn path_to_log(&self) -> &str {
-        self.target.split_once('?').map_or(&*self.target, |(path, _)| path)
+    /// Returns the path as messages may have it, without the query: its values can be somebody's own, and a log keeps them for long.
+    pub(crate) fn path_to_log(&self) -> Cow<'_, str> {
+        shown::path(self.target.split_once('?').map_or(&*self.target, |(path, _)| path))
     }
 
     pub(crate) fn hashed_key(&self) -> HashedKey<'_> {

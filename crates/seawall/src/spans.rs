@@ -1,7 +1,7 @@
 //! Spans of requests, by the names of OpenTelemetry's semantic conventions for HTTP, and the exporter that they go to.
 //!
-//! A request is a span of the server's side, and what it asked of its origin is one below it, of the client's side. As elsewhere, no client's address and no
-//! value of a cookie or of a query parameter is told.
+//! A request is a span of the server's side, and what it asked of its origin is one below it, of the client's side. As elsewhere, no client's address, no
+//! value of a cookie or of a query parameter and nothing of a path that may be a secret is told.
 
 use std::{borrow::Cow, collections::HashMap, rc::Rc, sync::Arc, time::Duration};
 
@@ -9,7 +9,11 @@ use anyhow::Context;
 use edge::Exchange;
 use origins::server::{Address, tls_config};
 use pipeline::{Clock, Note, OUTCOMES, OriginAsked, Tracing};
-use semantics::{Scheme, TraceIds, target::canonical_authority};
+use semantics::{
+    Scheme, TraceIds,
+    shown::{self, Parameter},
+    target::canonical_authority,
+};
 use traces::{Counts, Exporter, Kind, Options, Span, Spans, Value, shortened};
 
 use crate::{
@@ -147,15 +151,15 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     add("http.request.method_original", original);
     let scheme = note.scheme.unwrap_or(exchange.peer.scheme);
     add("url.scheme", Some(scheme.as_str().into()));
-    add("url.path", Some(shortened(path.as_bytes(), TARGET_BYTES_MAX).into()));
+    add("url.path", Some(shown_path(path).into()));
     add("url.query", query.map(|query| redacted(query).into()));
     let authority = canonical_authority(scheme, std::str::from_utf8(exchange.host).unwrap_or_default());
     let (host, port) = host_and_port(&authority);
-    add("server.address", (!host.is_empty()).then(|| shortened(host.as_bytes(), TEXT_BYTES_MAX).into()));
+    add("server.address", (!host.is_empty()).then(|| text(host.as_bytes()).into()));
     let own_port = if scheme == Scheme::Https { 443 } else { 80 };
     add("server.port", (!host.is_empty()).then(|| port.unwrap_or(own_port).into()));
     add("network.protocol.version", Some(version(exchange.version).into()));
-    add("user_agent.original", (!exchange.user_agent.is_empty()).then(|| shortened(exchange.user_agent, TEXT_BYTES_MAX).into()));
+    add("user_agent.original", (!exchange.user_agent.is_empty()).then(|| text(exchange.user_agent).into()));
     add("http.response.status_code", Some(exchange.status.into()));
     add("http.response.body.size", Some(exchange.body_bytes.into()));
     let failure = match exchange.status {
@@ -199,11 +203,11 @@ fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
     add("http.request.method_original", original);
     let (path, query) = asked.target.split_once('?').map_or((asked.target, None), |(path, query)| (path, Some(query)));
     let target = || match query {
-        Some(query) => format!("{}?{}", shortened(path.as_bytes(), TARGET_BYTES_MAX), redacted(query)),
-        None => shortened(path.as_bytes(), TARGET_BYTES_MAX),
+        Some(query) => format!("{}?{}", shown_path(path), redacted(query)),
+        None => shown_path(path),
     };
     add("url.full", (!server.base.is_empty()).then(|| format!("{}{}", server.base, target()).into()));
-    add("url.path", server.base.is_empty().then(|| shortened(path.as_bytes(), TARGET_BYTES_MAX).into()));
+    add("url.path", server.base.is_empty().then(|| shown_path(path).into()));
     add("server.address", Some(shortened(server.address.as_bytes(), TEXT_BYTES_MAX).into()));
     add("server.port", server.port.map(Value::from));
     add("network.protocol.name", server.is_php.then(|| "fastcgi".into()));
@@ -216,13 +220,14 @@ fn of_origin(asked: &OriginAsked<'_>, server: &Server, clock: &Clock) -> Span {
     add("error.type", failure);
     add("seawall.site", Some(asked.site_name.to_owned().into()));
     add("seawall.request_id", Some(asked.id.to_string().into()));
+    add("seawall.own", asked.is_own.then(|| true.into()));
     let (began, ended) = asked.times;
     let took = u64::try_from(ended.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX);
     let ended = clock.nanos_at(ended);
     Span {
         trace: asked.ids.trace,
         span: asked.span,
-        parent: Some(asked.ids.span),
+        parent: (!asked.is_own).then_some(asked.ids.span),
         parent_is_remote: false,
         flags: asked.ids.flags,
         state: asked.state.to_owned(),
@@ -242,13 +247,23 @@ const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", 
 fn method(method: &str) -> (&'static str, Option<Value>) {
     match METHODS.iter().find(|known| **known == method) {
         Some(known) => (known, None),
-        None => ("_OTHER", Some(shortened(method.as_bytes(), TEXT_BYTES_MAX).into())),
+        None => ("_OTHER", Some(text(method.as_bytes()).into())),
     }
 }
 
 /// Returns the name of a span: the method, as no span has a route that is the same for many paths.
 fn span_name(method: &'static str) -> Cow<'static, str> {
     Cow::Borrowed(if method == "_OTHER" { "HTTP" } else { method })
+}
+
+/// Returns what a client sent as text that gives whoever shows it no orders.
+fn text(bytes: &[u8]) -> String {
+    shortened(bytes, TEXT_BYTES_MAX).replace(shown::is_order, "\u{fffd}")
+}
+
+/// Returns a path without what may be a secret in it.
+fn shown_path(path: &str) -> String {
+    shortened(shown::path(path).as_bytes(), TARGET_BYTES_MAX)
 }
 
 /// Returns a query without its values.
@@ -258,15 +273,15 @@ fn redacted(query: &str) -> String {
         if at > 0 {
             out.push('&');
         }
-        match pair.split_once('=') {
-            Some((name, _)) => {
+        match Parameter::of(pair) {
+            Parameter::Named(name) => {
                 out.push_str(name);
                 out.push('=');
                 out.push_str(REDACTED);
             }
-            // A parameter without a name is a value.
-            None if pair.is_empty() => {}
-            None => out.push_str(REDACTED),
+            Parameter::Word("") => {}
+            // A parameter without a name is a value, for the conventions.
+            Parameter::Word(_) | Parameter::Hidden => out.push_str(REDACTED),
         }
         if out.len() > TARGET_BYTES_MAX {
             break;
@@ -303,11 +318,17 @@ mod tests {
             ("&a=1&", "&a=REDACTED&"),
             ("", ""),
             ("=secret", "=REDACTED"),
+            ("0123456789abcdef0123456789abcdef=1&a=2", "REDACTED&a=REDACTED"),
         ] {
             assert_eq!(redacted(query), expected);
         }
         let long = redacted(&"name=value&".repeat(1_000));
         assert!(long.len() <= TARGET_BYTES_MAX && !long.contains("value"));
+    }
+
+    #[test]
+    fn a_text_turns_no_writing_round() {
+        assert_eq!(text("reader \u{202e}x\u{1b}[2J <b>é".as_bytes()), "reader \u{fffd}x\u{fffd}[2J <b>é");
     }
 
     #[test]

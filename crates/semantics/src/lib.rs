@@ -25,6 +25,7 @@ pub mod reference;
 pub mod request;
 pub mod request_id;
 pub mod reuse;
+pub mod shown;
 pub mod storable;
 pub mod structured;
 pub mod target;

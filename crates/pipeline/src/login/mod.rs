@@ -315,10 +315,10 @@ impl Pipeline {
         if self.shared.logins.0.lock().is_news((site.id, of), self.shared.clock.now()) {
             match (refusal, client) {
                 (LoginRefusal::Address, Some(client)) => {
-                    tracing::warn!(site = %site.name, %client, target = question.path_to_log(), "too many wrong passwords came from this address: it has to wait");
+                    tracing::warn!(site = %site.name, %client, target = &*question.path_to_log(), "too many wrong passwords came from this address: it has to wait");
                 }
                 _ => {
-                    tracing::warn!(site = %site.name, target = question.path_to_log(), "too many people, or machines, sign in at once: some have to try again")
+                    tracing::warn!(site = %site.name, target = &*question.path_to_log(), "too many people, or machines, sign in at once: some have to try again")
                 }
             }
         }

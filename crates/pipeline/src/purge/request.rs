@@ -8,7 +8,7 @@ use admin_api::Spread;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use policy::purge::{Dialect, Maker, Order};
-use semantics::RequestFields;
+use semantics::{RequestFields, shown};
 
 use super::{Receipt, permission::vouched_address, receipt::spread_in_words};
 use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
@@ -27,7 +27,7 @@ impl Pipeline {
         let address = vouched_address(client, &parts.headers, &config.trusted_proxies);
         if let Err(why) = self.shared.purging.admit(&parts.headers, address) {
             // Counted, and no line at the usual level: strangers would write the log.
-            tracing::debug!(site = %site.name, ?address, target = %parts.uri.path(), "refused to purge");
+            tracing::debug!(site = %site.name, ?address, target = %shown::path(parts.uri.path()), "refused to purge");
             return reply.failed(StatusCode::FORBIDDEN, &why);
         }
         let fields = RequestFields::from_map(&parts.headers);

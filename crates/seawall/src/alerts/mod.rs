@@ -225,31 +225,15 @@ async fn keep(state: &State, stopped: oneshot::Receiver<()>) {
     keeping.write(true);
 }
 
-/// Sends what comes into an outbox, one after the other, until the end.
+/// Sends what comes into an outbox, until the end. The settings are looked at for each notice: a reload may have changed them.
 async fn send_all(state: &State, way: Way, mut ends: watch::Receiver<bool>) {
-    loop {
-        send_waiting(state, way, &mut ends).await;
-        if *ends.borrow() {
-            return;
-        }
-        tokio::select! {
-            () = state.alerts.outbox(way).filled() => {}
-            _ = ends.changed() => {}
-        }
-    }
-}
-
-/// Sends what is in an outbox. The settings are looked at for each notice: a reload may have changed them.
-async fn send_waiting(state: &State, way: Way, ends: &mut watch::Receiver<bool>) {
-    let outbox = state.alerts.outbox(way);
-    while let Some(notice) = outbox.first() {
+    let once = async |notice: &Notice| {
         let plan = state.plan.load_full();
         let settings = &plan.settings.alerts;
         let transport = if way == Way::Webhook { transport(settings) } else { None };
-        let once = || send(way, settings, transport.as_deref(), &notice, state.shared.clock.now());
-        outbox.deliver(way, once, ends).await;
-        outbox.done();
-    }
+        send(way, settings, transport.as_deref(), notice, state.shared.clock.now()).await
+    };
+    state.alerts.outbox(way).deliver(way, once, &mut ends).await;
 }
 
 /// The looking, and what is written down of it.

@@ -11,6 +11,7 @@ use opentelemetry_proto::tonic::{
     trace::v1::{Span, span::SpanKind, status::StatusCode},
 };
 use prost::Message;
+use store::{Hardness, PurgeTarget};
 use testkit::{FastCgiServer, Gate, Origin, Reply, Req, exposition, get, millis, ok, post, secs, status};
 
 use crate::{
@@ -177,6 +178,49 @@ async fn a_request_and_what_it_asks_of_its_origin_are_one_trace() {
     assert!(!everything.contains("secret") && !everything.contains(&format!("127.0.0.1:{port}")), "{everything}");
     let resource = collector.requests()[0].resource_spans[0].resource.clone().expect("a resource");
     assert_eq!(attribute(&resource.attributes, "service.name"), Some(&Value::StringValue("blog".to_owned())));
+}
+
+/// What is handed out to one person may stand in a path: the id of a session, a link to a draft. It is hidden as in every list that Seawall shows.
+#[tokio::test]
+async fn what_may_be_a_secret_in_a_path_is_in_no_span() {
+    let (origin, collector, site) = traced("").await;
+    origin.on(get("/*").any_query()).reply(ok("text"));
+    let targets = [
+        "/a;jsessionid=s3cret?b=s3cret",
+        "/a%3Ftoken=s3cret",
+        "/p/0b6c2fbb-93d1-4c59-a8f1-7a3c1d2e4f50/",
+        "/b?0b6c2fbb93d14c59a8f17a3c1d2e4f50",
+    ];
+    for target in targets {
+        site.get(target).await.status(200);
+    }
+    stop(site);
+    let of = |kind, key| collector.of_kind(kind).iter().map(|span| text(span, key)).collect::<Vec<_>>();
+    assert_eq!(of(SpanKind::Server, "url.path"), ["/a…", "/a…", "/p/…/", "/b"]);
+    let shown = ["/a…?b=REDACTED", "/a…", "/p/…/", "/b?REDACTED"].map(|shown| format!("{}{shown}", origin.url()));
+    assert_eq!(of(SpanKind::Client, "url.full"), shown);
+    let everything = format!("{:?}", collector.requests());
+    assert!(!everything.contains("s3cret") && !everything.contains("93d1"), "{everything}");
+}
+
+/// A page that comes back after a purge was asked for by nobody: the request to the origin begins a trace of its own, of which the origin is told.
+#[tokio::test]
+async fn a_refill_has_a_trace_of_its_own() {
+    let (origin, collector, site) = traced("[refill]\nconcurrency = 1").await;
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=86400"));
+    for _ in 0..3 {
+        site.request(Req::get("/post").field("cache-control", "max-age=86400")).await.status(200);
+    }
+    site.purge(&PurgeTarget::All, Hardness::Soft);
+    site.clock.advance(secs(1));
+    origin.until_count("/post", 2).await;
+    stop(site);
+    let [asked, refilled] = &collector.of_kind(SpanKind::Client)[..] else { panic!("{:?}", collector.spans()) };
+    assert_eq!((asked.parent_span_id.len(), text(asked, "seawall.own").as_str()), (8, ""));
+    assert_eq!((refilled.parent_span_id.len(), text(refilled, "seawall.own").as_str()), (0, "true"));
+    assert_ne!(refilled.trace_id, asked.trace_id);
+    let told = origin.last("/post").field("traceparent").expect("a parent");
+    assert_eq!(told, format!("00-{}-{}-01", hex(&refilled.trace_id), hex(&refilled.span_id)));
 }
 
 /// OTLP/HTTP: a POST of protobuf to the path for traces, with the fields that the operator names.
