@@ -10,6 +10,8 @@ use crate::text::{CUT, append};
 pub(crate) const ADDRESS_BYTES_MAX: usize = 160;
 /// Bytes of the longest host that stands in one.
 const HOST_BYTES_MAX: usize = 64;
+/// Hexadecimal digits of a segment that is taken for a number of the kind that is handed out to one person.
+const TOKEN_DIGITS: usize = 24;
 /// Bytes of the longest name of a parameter that is shown.
 const NAME_BYTES_MAX: usize = 32;
 
@@ -44,9 +46,10 @@ impl Address {
 /// Appends path and query with `…` in place of each value, so that all has at most `most` bytes. Only parameters are shown whose names `shows` lets
 /// through. Returns whether all of it fitted.
 pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn(&str) -> bool) -> bool {
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     // A fragment is not sent; should one be, it is nobody's business.
-    let path = path.split('#').next().unwrap_or_default();
+    let path_end = target.bytes().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
+    let (path, rest) = target.split_at(path_end);
+    let query = if rest.is_empty() { None } else { rest.split_once('?').map(|(_, query)| query) };
     let shown_path = without_tokens(path);
     let mut fits = append(out, &shown_path, most) && shown_path == path;
     let pairs = query.into_iter().flat_map(|query| query.split('&'));
@@ -78,11 +81,14 @@ pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn
 /// Returns a path with `…` in place of what may be a secret: parameters of a segment (`;jsessionid=…`), a query that was written as a part of the path
 /// (`%3F`), and segments that are a number of the kind that is handed out to one person, as Ghost's links to drafts are (`/p/UUID/`).
 fn without_tokens(path: &str) -> Cow<'_, str> {
+    if !may_have_tokens(path) {
+        return Cow::Borrowed(path);
+    }
     let query = path.as_bytes().windows(3).position(|bytes| bytes.eq_ignore_ascii_case(b"%3f"));
     let end = path.find(';').into_iter().chain(query).min().unwrap_or(path.len());
     let is_token = |segment: &str| {
         let digits = segment.bytes().filter(u8::is_ascii_hexdigit).count();
-        digits >= 24 && segment.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+        digits >= TOKEN_DIGITS && segment.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
     };
     if end == path.len() && !path.split('/').any(is_token) {
         return Cow::Borrowed(path);
@@ -93,6 +99,15 @@ fn without_tokens(path: &str) -> Cow<'_, str> {
         shown.push('…');
     }
     Cow::Owned(shown)
+}
+
+/// Returns whether a path has a sign of what may be a secret. Nearly none has, and one look at each byte tells.
+fn may_have_tokens(path: &str) -> bool {
+    let mut digits = 0;
+    path.bytes().any(|byte| {
+        digits = if byte.is_ascii_hexdigit() || byte == b'-' { digits + 1 } else { 0 };
+        digits >= TOKEN_DIGITS || matches!(byte, b';' | b'%')
+    })
 }
 
 /// Returns whether a parameter without a value is a name: what has digits in it, or is long, may be a token.
