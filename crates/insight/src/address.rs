@@ -41,9 +41,10 @@ impl Address {
 /// Appends path and query with `…` in place of each value, so that all has at most `most` bytes. Only parameters are shown whose names `shows` lets
 /// through. Returns whether all of it fitted.
 pub(crate) fn hidden(out: &mut String, target: &str, most: usize, shows: impl Fn(&str) -> bool) -> bool {
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     // A fragment is not sent; should one be, it is nobody's business.
-    let path = path.split('#').next().unwrap_or_default();
+    let path_end = target.bytes().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(target.len());
+    let (path, rest) = target.split_at(path_end);
+    let query = if rest.is_empty() { None } else { rest.split_once('?').map(|(_, query)| query) };
     let shown_path = shown::path(path);
     let mut fits = append(out, &shown_path, most) && shown_path == path;
     let pairs = query.into_iter().flat_map(|query| query.split('&'));

@@ -1,7 +1,6 @@
 //! The account of what happened: what it is told, and where that is counted.
 
 use std::{
-    collections::HashMap,
     hash::{BuildHasher, RandomState},
     sync::Arc,
 };
@@ -21,9 +20,9 @@ use crate::{
     outages::{Outages, Purges},
     reasons::Room,
     recent::{Entry, Ring, micros},
-    referrers, remedies,
+    referrers,
     series::{Columns, Track, bytes_max, columns},
-    site::{Counted, Places, SITE_BYTES_MAX, Sketches, Slot, State, read_sums, write_sums},
+    site::{Counted, Family, Places, SITE_BYTES_MAX, Sketches, Slot, State, read_sums, write_sums},
     text::shortened,
     totals::Sums,
 };
@@ -66,14 +65,15 @@ pub struct Insight {
 }
 
 /// The hash of what a program says, and its family.
-type Remembered = (u64, Arc<str>);
+type Remembered = (u64, Family);
 
 /// The sites, and what is kept of each.
 #[derive(Debug)]
 pub(crate) struct Sites {
     /// Those of the configuration, in its order.
     pub(crate) configured: Vec<Arc<Slot>>,
-    by_number: HashMap<u16, Arc<Slot>>,
+    /// The same, by their numbers, in the order of these.
+    by_number: Vec<(u16, Arc<Slot>)>,
     /// All that something is known of: those that are not configured any more, too.
     pub(crate) known: Vec<Arc<Slot>>,
     /// Requests that reached no site, and those of sites beyond the bound.
@@ -105,15 +105,16 @@ impl Default for Sites {
     fn default() -> Self {
         let (none, others) = (Slot::new(""), Slot::new(OTHER_SITES));
         let known = vec![Arc::clone(&none), Arc::clone(&others)];
-        Self { configured: Vec::new(), by_number: HashMap::new(), known, none, others }
+        Self { configured: Vec::new(), by_number: Vec::new(), known, none, others }
     }
 }
 
 impl Sites {
     fn slot(&self, site: Option<u16>) -> &Arc<Slot> {
-        match site {
-            None => &self.none,
-            Some(number) => self.by_number.get(&number).unwrap_or(&self.others),
+        let Some(number) = site else { return &self.none };
+        match self.by_number.binary_search_by_key(&number, |(number, _)| *number) {
+            Ok(at) => &self.by_number[at].1,
+            Err(_) => &self.others,
         }
     }
 
@@ -175,8 +176,9 @@ impl Insight {
             if !next.configured.iter().any(|other| Arc::ptr_eq(other, &slot)) {
                 next.configured.push(Arc::clone(&slot));
             }
-            next.by_number.insert(*number, slot);
+            next.by_number.push((*number, slot));
         }
+        next.by_number.sort_by_key(|(number, _)| *number);
         next.known = [&next.none, &next.others].into_iter().chain(&next.configured).cloned().collect();
         // Those that are gone may come back, if there is room for them.
         let gone: Vec<_> = sites.known.iter().filter(|slot| !next.known.iter().any(|other| Arc::ptr_eq(other, slot))).cloned().collect();
@@ -204,7 +206,7 @@ impl Insight {
             ("", "bypass") => "request",
             (rule, _) => rule,
         };
-        let (number, is_failure) = (self.names.number(rule), remedies::is_failure(rule));
+        let (number, is_failure) = self.names.rule(rule);
         let error = if is_failure {
             Some(number)
         } else if ended.status >= 500 {
@@ -213,11 +215,13 @@ impl Insight {
             // What was refused here.
             (ended.status >= 400 && ended.result == "none").then_some(number)
         };
+        let address = Address::of(ended.scheme, ended.host, ended.target);
         let counted = Counted {
             at: ended.at,
             status: ended.status,
             amount: Amount { micros: ended.origin_time.map_or(0, micros), requests: 1, bytes: ended.bytes },
-            address: Address::of(ended.scheme, ended.host, ended.target),
+            address_hash: self.keys.hash_one(&address.text),
+            address,
             rule: number,
             detail: ended.detail,
             cookie: ended.cookie,
@@ -231,18 +235,20 @@ impl Insight {
         let sites = self.sites.read();
         let (slot, places) = (sites.slot(ended.site), sites.places());
         slot.state.lock().count(&counted, (&self.keys, &self.sketches, &self.room), places);
-        let entry = Entry::of(ended, Arc::clone(&slot.name), number, &counted.agent, &counted.referrer);
+        let entry = Entry::of(ended, Arc::clone(&slot.name), number, &counted.agent.name, &counted.referrer);
         drop(sites);
         self.ring.lock().push(entry);
     }
 
     /// Counts a hit of a sample.
     pub fn sampled_hit(&self, hit: &SampledHit<'_>) {
+        let address = Address::of(hit.scheme, hit.host, hit.target);
         let counted = Counted {
             at: 0,
             status: 200,
             amount: Amount { micros: 0, requests: 1, bytes: hit.bytes },
-            address: Address::of(hit.scheme, hit.host, hit.target),
+            address_hash: self.keys.hash_one(&address.text),
+            address,
             rule: Name::NONE,
             detail: "",
             cookie: None,
@@ -259,15 +265,16 @@ impl Insight {
     }
 
     /// Returns the family of a program. What the same program said before is not looked at again.
-    fn agent(&self, agent: &str) -> Arc<str> {
+    fn agent(&self, agent: &str) -> Family {
         let hash = self.keys.hash_one(agent);
         let place = usize::try_from(hash % AGENTS_REMEMBERED as u64).expect("less than a few hundred");
         let mut remembered = self.agents[place].lock();
         match &*remembered {
-            Some((of, family)) if *of == hash => Arc::clone(family),
+            Some((of, family)) if *of == hash => family.clone(),
             Some(_) | None => {
-                let family: Arc<str> = agents::family(agent).into();
-                *remembered = Some((hash, Arc::clone(&family)));
+                let name: Arc<str> = agents::family(agent).into();
+                let family = Family { hash: self.keys.hash_one(&name), name };
+                *remembered = Some((hash, family.clone()));
                 family
             }
         }
@@ -464,7 +471,7 @@ impl Insight {
             all.track.bytes() + all.last_of.capacity() * size_of::<(Arc<str>, Columns)>()
         };
         let lists = self.ring.lock().bytes() + self.purges.lock().bytes() + self.outages.lock().bytes();
-        let agents: usize = self.agents.iter().map(|place| place.lock().as_ref().map_or(0, |(_, family)| of_text(family) + 16)).sum();
+        let agents: usize = self.agents.iter().map(|place| place.lock().as_ref().map_or(0, |(_, family)| of_text(&family.name) + 16)).sum();
         let fixed = size_of::<Self>() + size_of_val(&*self.agents) + self.sketches.bytes() + self.names.bytes() + sites.known.len() * 64;
         let bytes = of_sites + of_all + lists + agents + fixed;
         (bytes as u64, MEMORY_MAX)

@@ -14,12 +14,14 @@ use crate::{
 
 /// Places by which a table grows.
 const GROWTH: usize = 8;
+/// Places that are looked at together.
+const BLOCK: usize = 16;
 
 /// The names that cost one site most.
 #[derive(Debug)]
 pub(crate) struct Leaders<T> {
-    /// The hash of each place's name: all that is looked at for a name that has none.
-    hashes: Vec<u64>,
+    /// A byte of the hash of each place's name: all that is looked at for a name that has none, a block of places at a time.
+    tags: Vec<u8>,
     places: Vec<Place<T>>,
     /// No place has certainly cost less than this. It may be out of date, as places only gain.
     least: u64,
@@ -30,6 +32,8 @@ pub(crate) struct Leaders<T> {
 /// A name that leads, and what it has cost.
 #[derive(Debug)]
 pub(crate) struct Place<T> {
+    /// The hash of its name.
+    hash: u64,
     pub(crate) name: Box<str>,
     pub(crate) cost: Lately<Amount>,
     /// At most so much of the cost may be others', whose cells it shared before it got this place.
@@ -61,7 +65,7 @@ impl Part {
 
 impl<T> Default for Leaders<T> {
     fn default() -> Self {
-        Self { hashes: Vec::new(), places: Vec::new(), least: 0, is_crowded: false }
+        Self { tags: Vec::new(), places: Vec::new(), least: 0, is_crowded: false }
     }
 }
 
@@ -84,7 +88,7 @@ impl<T: Default> Leaders<T> {
         most: usize,
         name: impl FnOnce() -> Box<str>,
     ) -> Option<&mut Place<T>> {
-        if let Some(at) = self.hashes.iter().position(|other| *other == hash) {
+        if let Some(at) = self.find(hash) {
             let place = &mut self.places[at];
             place.cost.add(amount);
             return Some(place);
@@ -92,9 +96,8 @@ impl<T: Default> Leaders<T> {
         let has_room = self.places.len() < most;
         if has_room && !self.is_crowded {
             self.grow(most);
-            self.hashes.push(hash);
             let (error, sketched) = (Part::default(), Part::default());
-            self.places.push(Place { name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
+            self.push(Place { hash, name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
             return self.places.last_mut();
         }
         self.is_crowded = true;
@@ -113,19 +116,19 @@ impl<T: Default> Leaders<T> {
                 return None;
             }
             let leaving = &self.places[at];
-            sketch.add(self.hashes[at], leaving.cost.sum().minus(leaving.sketched.amount()));
+            sketch.add(leaving.hash, leaving.cost.sum().minus(leaving.sketched.amount()));
             at
         };
         let error = Part::of(estimate.likely.minus(estimate.certain));
         let sketched = Part::of(estimate.likely);
-        let place = Place { name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
+        let place =
+            Place { hash, name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
         if at == self.places.len() {
-            self.hashes.push(hash);
-            self.places.push(place);
+            self.push(place);
             // What comes with little may be less than all others.
             self.least = 0;
         } else {
-            self.hashes[at] = hash;
+            self.tags[at] = tag(hash);
             self.places[at] = place;
         }
         self.places.get_mut(at)
@@ -135,15 +138,14 @@ impl<T: Default> Leaders<T> {
         if self.places.len() == self.places.capacity() {
             let growth = GROWTH.min(most - self.places.len());
             self.places.reserve_exact(growth);
-            self.hashes.reserve_exact(growth);
+            self.tags.reserve_exact(growth);
         }
     }
 
     /// Takes a place up that was left on disk.
-    pub(crate) fn restore(&mut self, hash: u64, place: Place<T>) {
-        if !self.hashes.contains(&hash) {
-            self.hashes.push(hash);
-            self.places.push(place);
+    pub(crate) fn restore(&mut self, place: Place<T>) {
+        if self.find(place.hash).is_none() {
+            self.push(place);
             self.least = 0;
         }
     }
@@ -164,18 +166,41 @@ impl<T: Default> Leaders<T> {
     /// Takes their places from those that have cost nothing, and from those that have cost least if there are more than `most`.
     pub(crate) fn settle(&mut self, most: usize) {
         let old = std::mem::take(self);
-        let mut places: Vec<(u64, Place<T>)> = old.hashes.into_iter().zip(old.places).collect();
-        places.retain(|(_, place)| place.cost.sum().requests > 0);
+        let mut places = old.places;
+        places.retain(|place| place.cost.sum().requests > 0);
         self.is_crowded = old.is_crowded || places.len() > most;
-        places.sort_by_key(|(_, place)| std::cmp::Reverse(place.certain()));
+        places.sort_by_key(|place| std::cmp::Reverse(place.certain()));
         places.truncate(most);
-        (self.hashes, self.places) = places.into_iter().unzip();
-        self.hashes.shrink_to_fit();
-        self.places.shrink_to_fit();
+        places.shrink_to_fit();
+        self.tags = places.iter().map(|place| tag(place.hash)).collect();
+        self.places = places;
     }
 }
 
+/// Returns the byte of a hash by which most others are told apart at a glance. The lowest ones choose cells of a sketch.
+const fn tag(hash: u64) -> u8 {
+    hash.to_be_bytes()[0]
+}
+
 impl<T> Leaders<T> {
+    /// Finds the place of a name by its hash.
+    fn find(&self, hash: u64) -> Option<usize> {
+        let tag = tag(hash);
+        self.tags.chunks(BLOCK).enumerate().find_map(|(block, tags)| {
+            // All of a block are looked at, as the compiler makes vectors of that.
+            if !tags.iter().fold(false, |found, other| found | (*other == tag)) {
+                return None;
+            }
+            let first = block * BLOCK;
+            self.places[first..first + tags.len()].iter().position(|place| place.hash == hash).map(|at| first + at)
+        })
+    }
+
+    fn push(&mut self, place: Place<T>) {
+        self.tags.push(tag(place.hash));
+        self.places.push(place);
+    }
+
     pub(crate) fn places(&self) -> &[Place<T>] {
         &self.places
     }
@@ -183,14 +208,14 @@ impl<T> Leaders<T> {
     /// Returns the bytes that it takes, beside what stands in `T`.
     pub(crate) fn bytes(&self, more: impl Fn(&T) -> usize) -> usize {
         let texts: usize = self.places.iter().map(|place| crate::memory::of_text(&place.name) + more(&place.more)).sum();
-        self.places.capacity() * size_of::<Place<T>>() + self.hashes.capacity() * size_of::<u64>() + texts
+        self.places.capacity() * size_of::<Place<T>>() + self.tags.capacity() + texts
     }
 }
 
 impl<T> Place<T> {
     /// Makes a place of what was left on disk.
-    pub(crate) const fn restored(name: Box<str>, cost: Lately<Amount>, error: Part, more: T) -> Self {
-        Self { name, cost, error, sketched: Part { micros: 0, requests: 0 }, error_is_old: false, more }
+    pub(crate) fn restored((hash, name): (u64, Box<str>), cost: Lately<Amount>, error: Part, more: T) -> Self {
+        Self { hash, name, cost, error, sketched: Part { micros: 0, requests: 0 }, error_is_old: false, more }
     }
 }
 

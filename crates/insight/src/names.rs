@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use parking_lot::RwLock;
 
-use crate::text::shortened;
+use crate::{remedies, text::shortened};
 
 /// Names that are told apart.
 const NAMES_MAX: usize = 512;
@@ -30,7 +30,8 @@ pub(crate) struct Names(RwLock<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    numbers: HashMap<Box<str>, Name>,
+    /// The number of each, and whether it is the name of a failure.
+    numbers: HashMap<Box<str>, (Name, bool)>,
     names: Vec<Box<str>>,
 }
 
@@ -44,22 +45,29 @@ impl Default for Names {
 }
 
 impl Names {
+    /// Returns the number of a name.
     pub(crate) fn number(&self, name: &str) -> Name {
-        if let Some(number) = self.0.read().numbers.get(name) {
-            return *number;
+        self.rule(name).0
+    }
+
+    /// Returns the number of a rule's name, and whether it is a failure.
+    pub(crate) fn rule(&self, name: &str) -> (Name, bool) {
+        if let Some(rule) = self.0.read().numbers.get(name) {
+            return *rule;
         }
         let mut known = self.0.write();
         let name = shortened(name, NAME_BYTES_MAX);
-        if let Some(number) = known.numbers.get(&*name) {
-            return *number;
+        if let Some(rule) = known.numbers.get(&*name) {
+            return *rule;
         }
+        let is_failure = remedies::is_failure(&name);
         match u16::try_from(known.names.len()) {
             Ok(number) if known.names.len() < NAMES_MAX => {
-                known.numbers.insert(name.as_str().into(), Name(number));
+                known.numbers.insert(name.as_str().into(), (Name(number), is_failure));
                 known.names.push(name.into());
-                Name(number)
+                (Name(number), is_failure)
             }
-            Ok(_) | Err(_) => Name::OTHERS,
+            Ok(_) | Err(_) => (Name::OTHERS, is_failure),
         }
     }
 

@@ -88,7 +88,8 @@ impl Entry {
         Self {
             at: ended.at,
             site,
-            text: text.into_boxed_str(),
+            // What grew with room for the longest is copied: cutting the rest off would cost an allocator ten times as much.
+            text: text.as_str().into(),
             ends,
             rule,
             status: ended.status,

@@ -13,6 +13,9 @@ const WORLDWIDE: [&str; 4] = ["google", "bing", "yandex", "yahoo"];
 
 /// Returns the host that a reader came from. Empty: none is said, or it is the host that was asked for.
 pub(crate) fn host(referrer: &str, own: &str) -> String {
+    if referrer.is_empty() {
+        return String::new();
+    }
     let Some((scheme, rest)) = referrer.split_once("://") else { return String::new() };
     let host = bare(rest);
     if host.is_empty() || host == bare(own) {

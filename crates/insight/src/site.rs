@@ -136,6 +136,14 @@ pub(crate) struct Cookie {
     pub(crate) set_by: Box<str>,
 }
 
+/// The family of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Family {
+    pub(crate) name: Arc<str>,
+    /// The hash of the name.
+    pub(crate) hash: u64,
+}
+
 /// A request as a site counts it: all that takes time was done before the site is locked.
 #[derive(Debug)]
 pub(crate) struct Counted<'a> {
@@ -143,10 +151,12 @@ pub(crate) struct Counted<'a> {
     pub(crate) status: u16,
     pub(crate) amount: Amount,
     pub(crate) address: Address,
+    /// The hash of the address.
+    pub(crate) address_hash: u64,
     pub(crate) rule: Name,
     pub(crate) detail: &'a str,
     pub(crate) cookie: Option<CookiePart>,
-    pub(crate) agent: Arc<str>,
+    pub(crate) agent: Family,
     pub(crate) referrer: String,
     /// Whether the origin was asked, so that there is a reason.
     pub(crate) is_fetched: bool,
@@ -165,8 +175,9 @@ impl State {
         let Counted { address, amount, rule, .. } = counted;
         if counted.is_fetched {
             self.reasons.add(room, (*rule, counted.detail), *amount, address, places.example_bytes);
-            let hash = keys.hash_one(&address.text);
-            if let Some(place) = self.missed.add(&sketches.missed, hash, *amount, places.missed, || address.text.as_str().into()) {
+            if let Some(place) =
+                self.missed.add(&sketches.missed, counted.address_hash, *amount, places.missed, || address.text.as_str().into())
+            {
                 // What was turned away without asking says nothing of why a page costs.
                 if amount.micros > 0 || place.more.rule == Name::default() {
                     place.more.rule = *rule;
@@ -192,13 +203,14 @@ impl State {
         let times = u64::from(counted.stands_for);
         let read = Amount { micros: 0, requests: times, bytes: amount.bytes.saturating_mul(times) };
         if counted.is_read {
-            self.hot.add(&sketches.hot, keys.hash_one(&address.text), read, places.hot, || address.text.as_str().into());
+            self.hot.add(&sketches.hot, counted.address_hash, read, places.hot, || address.text.as_str().into());
             if !counted.referrer.is_empty() {
                 let name = || counted.referrer.as_str().into();
                 self.referrers.add(&sketches.referrers, keys.hash_one(&counted.referrer), read, places.names, name);
             }
         }
-        self.agents.add(&sketches.agents, keys.hash_one(&counted.agent), read, places.names, || (&*counted.agent).into());
+        let Family { name, hash } = &counted.agent;
+        self.agents.add(&sketches.agents, *hash, read, places.names, || (&**name).into());
     }
 
     /// Begins another period.
@@ -342,7 +354,7 @@ fn read_leaders<T: Default>(
         let cost = read_cost(reader)?;
         let error = Part { micros: reader.number()?, requests: reader.number()? };
         let more = more(reader)?;
-        leaders.restore(keys.hash_one(name), Place::restored(name.into(), cost, error, more));
+        leaders.restore(Place::restored((keys.hash_one(name), name.into()), cost, error, more));
     }
     Ok(leaders)
 }

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use origins::{Fault, OfFolder};
-use semantics::{Timestamp, date::format_http_date, request_id::REQUEST_ID};
+use semantics::{Timestamp, date::format_http_date, request::has_any};
 
 use crate::{
     Failure, Interim, Pipeline,
     body::file::lies_in_a_file,
     fence::Caused,
     forward,
-    identity::Asking,
+    identity::{Asking, X_REQUEST_ID},
     keep::{self, ResponseHead},
     learnt::{early_hints, not_kept, trouble::Trouble},
     purge::signal,
@@ -129,7 +129,9 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
     }
     let headers = response.headers_mut();
     // It was for this one request, and a stored response is for all. Each client gets its own.
-    headers.remove(REQUEST_ID);
+    if has_any(headers, &[X_REQUEST_ID]) {
+        headers.remove(X_REQUEST_ID);
+    }
     if status == StatusCode::NO_CONTENT {
         // Origins send it although they must not (RFC 9110 §8.6).
         headers.remove(header::CONTENT_LENGTH);

@@ -23,7 +23,7 @@ use semantics::{
 
 use crate::{Note, Pipeline, Shared, question::Question};
 
-const X_REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID);
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID);
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -266,8 +266,8 @@ impl Drop for Awaited<'_> {
 pub(crate) struct Asking<'a> {
     question: &'a Question,
     traced: Option<(Rc<Traced>, SpanId)>,
-    method: Method,
-    uri: Uri,
+    /// The method and the target of the request; none if it is not recorded.
+    asked: Option<(Method, Uri)>,
     began: Instant,
 }
 
@@ -276,7 +276,8 @@ impl<'a> Asking<'a> {
     pub(crate) fn begin(pipeline: &Pipeline, question: &'a Question, request: &mut http::Request<origins::Body>, began: Instant) -> Self {
         let told = question.identity.tell_origin(pipeline, request.headers_mut());
         let traced = told.filter(|(traced, _)| traced.ids.flags.sampled);
-        Self { question, traced, method: request.method().clone(), uri: request.uri().clone(), began }
+        let asked = traced.as_ref().map(|_| (request.method().clone(), request.uri().clone()));
+        Self { question, traced, asked, began }
     }
 
     /// Records what came of it.
@@ -290,7 +291,7 @@ impl<'a> Asking<'a> {
     }
 
     fn record(&mut self, ended: Instant, outcome: Result<u16, &'static str>) {
-        let Some((traced, span)) = self.traced.take() else { return };
+        let (Some((traced, span)), Some((method, uri))) = (self.traced.take(), self.asked.take()) else { return };
         let question = self.question;
         (traced.tracing.report)(&OriginAsked {
             ids: traced.ids,
@@ -301,8 +302,8 @@ impl<'a> Asking<'a> {
             site: question.site.id,
             site_name: &question.site.name,
             route: question.site.route.as_ref().map(|route| route.path.as_str()),
-            method: &self.method,
-            target: self.uri.path_and_query().map_or("/", |target| target.as_str()),
+            method: &method,
+            target: uri.path_and_query().map_or("/", |target| target.as_str()),
             times: (self.began, ended),
             outcome,
         });

@@ -8,6 +8,7 @@ use policy::{AcceptClass, Kept, Key, NONCE_MADE, NotKept, Seen, TAG_WANTED, capp
 use semantics::{
     Timestamp,
     coding::{Coding, vary_on_accept_encoding},
+    request::has_any,
     storable::may_be_brought_on,
     validation::{freshen, same_representation},
     vary::Vary,
@@ -74,8 +75,10 @@ impl ContentTag {
 /// without validators that are none, and with a word to browsers where the kind has one.
 pub(crate) fn dress(shared: &Shared, question: &Question, response: &mut Response<origins::Body>, times: Times) {
     // This is said by nobody but us, to ourselves.
-    for name in [NONCE_MADE, TAG_WANTED] {
-        response.headers_mut().remove(name);
+    if has_any(response.headers(), &[NONCE_MADE, TAG_WANTED]) {
+        for name in [NONCE_MADE, TAG_WANTED] {
+            response.headers_mut().remove(name);
+        }
     }
     if question.key.is_empty() {
         return;
@@ -107,10 +110,8 @@ pub(crate) fn has_nonce(question: &Question, headers: &HeaderMap, whole: &[u8]) 
 
 /// Returns the name of the rule by which a response is not kept, with the cookie if that is the reason.
 pub(crate) fn detail(question: &Question, why: NotKept, headers: &HeaderMap) -> &'static str {
-    match question.site.policy.refused_cookie(headers).filter(|_| why == NotKept::SetCookie) {
-        Some(name) => cookies::detail(name),
-        None => why.name(),
-    }
+    let cookie = if why == NotKept::SetCookie { question.site.policy.refused_cookie(headers) } else { None };
+    cookie.map_or_else(|| why.name(), cookies::detail)
 }
 
 /// Decides whether the answer to a question is kept, and how. Remembers the reason if it is not.
@@ -179,8 +180,8 @@ pub(crate) fn end_what_was_stored(
         Some(_) | None => question.site.policy.keep(&seen(shared, &Method::GET, question, head, times)).err(),
     };
     if why.is_some_and(NotKept::is_about_the_page) {
-        let fields = question.fields();
-        shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && held.vary.matches(&fields));
+        // Hardly anything is stored of such a page.
+        shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && held.vary.matches(&question.fields()));
         tier::end(shared, question);
     }
 }

@@ -137,7 +137,7 @@ impl Policy {
     pub fn keep(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
         // A Ghost calls a member's page public, and means the members of one tier. It may be behind any site: before it was recognised, too.
         if !self.is_impersonal() {
-            if seen.headers.contains_key(MEMBER_CACHE_TIER) {
+            if has_any(seen.headers, &[MEMBER_CACHE_TIER]) {
                 return Err(NotKept::Member("member-tier"));
             }
             if seen.carries.ghost_cookie {
@@ -149,7 +149,7 @@ impl Policy {
 
     /// Decides as [`keep`](Self::keep) does about an answer of which it is known for which members it is.
     pub(crate) fn keep_whatever_tier(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
-        let path = seen.target.split_once('?').map_or(seen.target, |(path, _)| path);
+        let (path, query) = seen.target.split_once('?').map_or((seen.target, None), |(path, query)| (path, Some(query)));
         let keeps = &self.rules_for(path).keeps;
         // A part, or a confirmation, is about the page that is there: it is no page of another status.
         let is_page = !matches!(seen.status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
@@ -164,7 +164,6 @@ impl Policy {
         let held_anyway = held_anyway.filter(|_| !(said.targeted && (said.no_store || said.private.is_present())));
         let directives = if held_anyway.is_some() { ResponseDirectives::default() } else { said };
         let omitted = omitted(seen.headers, &directives);
-        let query = seen.target.split_once('?').map(|(_, query)| query);
         let briefly = keeps.briefly.iter().find(|(names, _)| has_parameter(query, names)).map(|(_, most)| *most);
         let hold_max = [keeps.hold_max, briefly].into_iter().flatten().min();
         // An origin that says `private="set-cookie"` has said itself that the rest is for all.
@@ -177,18 +176,17 @@ impl Policy {
         if self.redirects_to_itself(seen) {
             return Err(NotKept::RedirectLoop);
         }
-        let freshness = match held_anyway {
+        let freshness = || match held_anyway {
             Some(hold) => self.held(seen, hold),
             None => self.freshness(seen, &directives, hold_max, briefly),
         };
-        storable(seen.method, seen.request, seen.carries.authorization, seen.status, seen.headers, &directives, &freshness).map_err(
-            |why| {
-                // Without the cookie the site's hold would have kept it.
-                let is_held_for_others =
-                    why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, (false, hold_max)).is_some();
-                if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
-            },
-        )?;
+        let storable = storable(seen.method, seen.request, seen.carries.authorization, seen.status, seen.headers, &directives, freshness);
+        let freshness = storable.map_err(|why| {
+            // Without the cookie the site's hold would have kept it.
+            let is_held_for_others =
+                why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, (false, hold_max)).is_some();
+            if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
+        })?;
         // A lifetime of nothing is no word that an answer is for all: it would come out again when the origin is down.
         let by_origin = freshness.source == LifetimeSource::Explicit && freshness.lifetime > freshness.initial_age;
         if seen.carries.cookie && !by_origin {

@@ -19,7 +19,7 @@ const TAG_BYTES_MAX: usize = 256;
 /// commas except where nginx-helper sends it, the others commas; and no tag has either in it.
 const TAG_FIELDS: [HeaderName; 5] = [
     HeaderName::from_static("surrogate-key"),
-    HeaderName::from_static("cache-tag"),
+    CACHE_TAG,
     HeaderName::from_static("xkey"),
     HeaderName::from_static("x-litespeed-tag"),
     HeaderName::from_static("x-cache-tags"),
@@ -32,7 +32,7 @@ const TAG_FIELDS: [HeaderName; 5] = [
 /// one before this.
 pub const DIALECT_FIELDS: [HeaderName; 17] = [
     HeaderName::from_static("surrogate-key"),
-    HeaderName::from_static("cache-tag"),
+    CACHE_TAG,
     HeaderName::from_static("xkey"),
     HeaderName::from_static("x-litespeed-tag"),
     HeaderName::from_static("x-cache-tags"),
@@ -58,16 +58,27 @@ pub const NONCE_MADE: HeaderName = HeaderName::from_static("seawall-nonce-made")
 /// is Seawall's own, and removed from what an origin sends.
 pub const TAG_WANTED: HeaderName = HeaderName::from_static("seawall-tag-wanted");
 
+const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
 const CACHE_GROUPS: HeaderName = HeaderName::from_static("cache-groups");
 const CACHE_GROUP_INVALIDATION: HeaderName = HeaderName::from_static("cache-group-invalidation");
 
 /// Removes the fields that are only for this cache.
 pub fn remove_dialect(headers: &mut HeaderMap) {
     // Hardly any response has one: comparing the names that are there is cheaper than looking up each of these.
-    if headers.keys().any(|name| DIALECT_FIELDS.contains(name)) {
+    if headers.keys().any(is_of_dialect) {
         for name in &DIALECT_FIELDS {
             headers.remove(name);
         }
+    }
+}
+
+/// Returns whether a field is only for this cache. The first letter tells most others apart.
+fn is_of_dialect(name: &HeaderName) -> bool {
+    match name.as_str().as_bytes().first() {
+        Some(b'l' | b's' | b'x') => DIALECT_FIELDS.contains(name),
+        // Of these there are many others in each response.
+        Some(b'c') => *name == CACHE_TAG,
+        _ => false,
     }
 }
 

@@ -77,7 +77,8 @@ impl NotStorable {
     }
 }
 
-/// Returns whether the final response may be stored; `authorization` says whether the request that it answers had that field.
+/// Returns how fresh the final response is, if it may be stored; `authorization` says whether the request that it answers had that field.
+/// `freshness` is asked for only if nothing else is against it.
 ///
 /// # Errors
 /// Returns the first reason against storing, in the order of [`NotStorable`].
@@ -88,8 +89,8 @@ pub fn storable(
     status: StatusCode,
     headers: &HeaderMap,
     directives: &ResponseDirectives,
-    freshness: &Freshness,
-) -> Result<(), NotStorable> {
+    freshness: impl FnOnce() -> Freshness,
+) -> Result<Freshness, NotStorable> {
     if *method != Method::GET {
         return Err(NotStorable::Method);
     }
@@ -113,7 +114,12 @@ pub fn storable(
     if varies_on_everything(headers) {
         return Err(NotStorable::VaryStar);
     }
-    if permitted(status, headers, directives, freshness) && useful(headers, freshness) { Ok(()) } else { Err(NotStorable::Unfresh) }
+    let freshness = freshness();
+    if permitted(status, headers, directives, &freshness) && useful(headers, &freshness) {
+        Ok(freshness)
+    } else {
+        Err(NotStorable::Unfresh)
+    }
 }
 
 fn status_permits(status: StatusCode, directives: &ResponseDirectives) -> Result<(), NotStorable> {
@@ -209,7 +215,7 @@ mod tests {
             if let Some(hold) = self.hold {
                 freshness = freshness.with_hold(hold);
             }
-            storable(&self.method, &self.request, self.authorization, status, &headers, &directives, &freshness)
+            storable(&self.method, &self.request, self.authorization, status, &headers, &directives, || freshness).map(|_| ())
         }
     }
 

@@ -307,9 +307,13 @@ fn port(authority: &str) -> Option<&str> {
 /// `authority` should pass [`valid_authority`], or be empty; anything else is returned in lower case at most.
 #[must_use]
 pub fn canonical_authority(scheme: Scheme, authority: &str) -> Cow<'_, str> {
-    // A name in lower case and nothing else: what nearly everybody sends.
-    let plain = |found: bool, &byte: &u8| found & !(byte.is_ascii_uppercase() | matches!(byte, b':' | b'['));
-    if authority.as_bytes().iter().fold(true, plain) && !authority.ends_with('.') {
+    // A name in lower case, perhaps with a port that has to be said: what nearly everybody sends.
+    let (name, port) = match authority.bytes().position(|byte| byte == b':') {
+        Some(colon) => (&authority[..colon], Some(&authority[colon + 1..])),
+        None => (authority, None),
+    };
+    let plain = |found: bool, &byte: &u8| found & !(byte.is_ascii_uppercase() | (byte == b'['));
+    if name.as_bytes().iter().fold(true, plain) && !name.ends_with('.') && port.is_none_or(|port| is_to_be_said(scheme, port)) {
         return Cow::Borrowed(authority);
     }
     let host = host_without_port(authority);
@@ -327,6 +331,15 @@ pub fn canonical_authority(scheme: Scheme, authority: &str) -> Cow<'_, str> {
         (true, false, true) => Cow::Borrowed(name),
         _ => Cow::Owned(name.to_ascii_lowercase() + &port),
     }
+}
+
+/// Returns whether a port is a number in its one spelling that is not the scheme's own. One of five digits may be none: then it is left as it is.
+fn is_to_be_said(scheme: Scheme, port: &str) -> bool {
+    let default = match scheme {
+        Scheme::Http => "80",
+        Scheme::Https => "443",
+    };
+    matches!(port.as_bytes(), [b'1'..=b'9', ..]) && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()) && port != default
 }
 
 /// Returns the port with its colon if it is not the scheme's own, else nothing. What is no port is left as it is.

@@ -141,17 +141,22 @@ impl Chunk {
 pub(crate) fn settle_length(fields: &mut HeaderMap) -> Result<(), &'static str> {
     let mut lines = fields.get_all(CONTENT_LENGTH).iter();
     // A number with digits alone is written in one way, but for zeros before it.
-    let is_plain = |line: &[u8]| line.iter().all(u8::is_ascii_digit) && (line.len() == 1 || line.first() != Some(&b'0'));
-    let is_settled = match (lines.next(), lines.next()) {
-        (None, _) => return Ok(()),
-        (Some(only), None) => is_plain(only.as_bytes()),
-        (Some(_), Some(_)) => false,
+    let is_plain = |line: &[u8]| {
+        (1..=LENGTH_DIGITS).contains(&line.len()) && line.iter().all(u8::is_ascii_digit) && (line.len() == 1 || line.first() != Some(&b'0'))
     };
-    if let Some(length) = length_of(fields)?.filter(|_| !is_settled) {
+    match (lines.next(), lines.next()) {
+        (None, _) => return Ok(()),
+        (Some(only), None) if is_plain(only.as_bytes()) => return Ok(()),
+        (Some(_), _) => {}
+    }
+    if let Some(length) = length_of(fields)? {
         fields.insert(CONTENT_LENGTH, length.into());
     }
     Ok(())
 }
+
+/// Digits of which any number of them is a length.
+const LENGTH_DIGITS: usize = 19;
 
 /// Returns what `Content-Length` says; `None` if it is not there.
 fn length_of(fields: &HeaderMap) -> Result<Option<u64>, &'static str> {

@@ -127,6 +127,8 @@ impl Wire {
     /// Makes a request ready to be sent; [`Wire::poll_head`] sends it.
     pub(super) fn begin(&mut self, asked: Asked<'_>) {
         self.content = if let Body::Full(content) = asked.0.body() { content.clone() } else { Bytes::new() };
+        // The pieces of the response before are gone by now: its room serves this one as a whole, and not what was left of it.
+        self.read.reserve(READ_MIN);
         self.head.clear();
         head::write(asked, &self.content, &mut self.head);
         self.written = 0;

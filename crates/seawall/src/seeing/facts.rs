@@ -75,7 +75,7 @@ pub(crate) fn tell_hit(insight: &Insight, exchange: &Exchange<'_>, note: &Note, 
 }
 
 fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 fn version(version: Version) -> &'static str {
