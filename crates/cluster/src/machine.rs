@@ -312,6 +312,8 @@ impl Machine {
         self.recent.clear();
         self.orders.forget_what_was_appended();
         if self.follows {
+            // Pages that others have fetched for this stream say nothing of what was read in another one.
+            self.seen = Seen::default();
             self.past = Some(round.end.id);
             if self.position.take().is_some() {
                 // The next round shows the beginning.

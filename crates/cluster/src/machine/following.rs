@@ -102,6 +102,22 @@ fn where_the_continuity_breaks_the_past_is_carried_out_once_more_with_what_was_m
     assert_eq!(done(&acts), "reached 9, reached 10, lease");
 }
 
+/// While another primary takes over, a purge may be appended at both. Whoever fetched a page for the new stream may not have read it in the old one.
+#[test]
+fn an_entry_that_was_read_in_another_stream_is_carried_out_again() {
+    let now = Instant::now();
+    let mut machine = machine(Some(position("a", 7)), now);
+    machine.round(round(true, vec![entry("a", 8)], entry("a", 8), now), now);
+    machine.round(round(false, vec![], entry("b", 9), now), now);
+    machine.round(round(false, vec![entry("b", 9)], entry("b", 9), now), now);
+    let again = Entry { id: id(10), ..entry("a", 8) };
+    let acts = machine.round(round(true, vec![again.clone()], again.clone(), now), now);
+    assert_eq!(done(&acts), "reached 9, apply 8, reached 10, lease");
+    let twice = Entry { id: id(11), ..again };
+    let acts = machine.round(round(true, vec![twice.clone()], twice, now), now);
+    assert_eq!(done(&acts), "reached 10, reached 11, lease", "but once");
+}
+
 #[test]
 fn what_was_made_here_is_read_when_it_has_come_back() {
     let now = Instant::now();

@@ -9,7 +9,7 @@
 //! | found | because | then |
 //! |---|---|---|
 //! | an unfinished last line | killed while writing it; nobody was told of that purge | the line is dropped |
-//! | a line that is damaged | bit rot, somebody's editor | [`History::Damaged`]: it may have been any purge, so everything is purged softly |
+//! | a line that is damaged | bit rot, somebody's editor | [`History::Damaged`]: it may have been any purge, so everything is purged softly and doubted |
 //! | no closing line, and the machine has been started since | power was lost: the last lines may not have come to the disk | the same |
 //! | no file, or not ours | see below; somebody removed it; a new folder | [`History::Lost`]: stored responses cannot be judged, and are given up |
 //!
@@ -47,7 +47,7 @@ const FILE_MAX: u64 = 1 << 30;
 pub(crate) enum History {
     /// All purges are known.
     Whole,
-    /// Some purges may be missing: everything has been purged softly.
+    /// Some purges may be missing: everything has been purged softly, and is doubted.
     Damaged,
     /// No purges are known, and neither is the last generation: what is stored must be given up. This is also the state of a new folder.
     Lost,

@@ -124,6 +124,9 @@ fn a_doubt_covers_everything_that_was_fetched_before_it_and_softens_no_purge() {
     assert_eq!(table.verdict(&later), Purged::Doubted);
     table.purge(&PurgeTarget::All, Hardness::Soft);
     assert_eq!([&early, &hard].map(|stored| table.verdict(stored)), [Purged::Soft, Purged::Hard]);
+    assert!(table.is_doubted(before), "the purge that is not known may have been a hard one");
+    table.purge(&PurgeTarget::All, Hardness::Hard);
+    assert!(!table.is_doubted(before), "nothing of it is shown any more");
 }
 
 #[test]
