@@ -1090,8 +1090,8 @@ pub struct Cluster {
     pub secret_file: Given<String>,
 
     /// How long a machine may show what it has stored without a word from the server; 500ms to 30s. A purge waits for so long, and a little, for a machine
-    /// that does not answer. So a short time makes purges quick when a machine has died, and a long one bridges a server that restarts. Every machine should
-    /// have the same; where they differ, the shortest one counts for all.
+    /// that does not answer. So a short time makes purges quick when a machine has died, and a long one bridges a server that restarts. Every machine must
+    /// have the same: where they differ, the shortest one that is known counts.
     ///
     /// Default: `"2s"`.
     pub lease: Given<Period>,
