@@ -136,16 +136,22 @@ pub(crate) struct Cookie {
     pub(crate) set_by: Box<str>,
 }
 
-/// A request as a site counts it: all that takes time was done before the site is locked.
+/// What a request has cost, and why.
 #[derive(Debug)]
-pub(crate) struct Counted<'a> {
-    pub(crate) at: u64,
-    pub(crate) status: u16,
+pub(crate) struct Cost<'a> {
     pub(crate) amount: Amount,
     pub(crate) address: Address,
     pub(crate) rule: Name,
     pub(crate) detail: &'a str,
     pub(crate) cookie: Option<CookiePart>,
+}
+
+/// A request as a site counts it: all that takes time was done before the site is locked.
+#[derive(Debug)]
+pub(crate) struct Counted<'a> {
+    pub(crate) at: u64,
+    pub(crate) status: u16,
+    pub(crate) cost: Cost<'a>,
     pub(crate) agent: Arc<str>,
     pub(crate) referrer: String,
     /// Whether the origin was asked, so that there is a reason.
@@ -161,31 +167,9 @@ pub(crate) struct Counted<'a> {
 impl State {
     /// Counts a request.
     pub(crate) fn count(&mut self, counted: &Counted<'_>, shared: (&RandomState, &Sketches, &Room), places: Places) {
-        let (keys, sketches, room) = shared;
-        let Counted { address, amount, rule, .. } = counted;
-        if counted.is_fetched {
-            self.reasons.add(room, (*rule, counted.detail), *amount, address, places.example_bytes);
-            let hash = keys.hash_one(&address.text);
-            if let Some(place) = self.missed.add(&sketches.missed, hash, *amount, places.missed, || address.text.as_str().into()) {
-                // What was turned away without asking says nothing of why a page costs.
-                if amount.micros > 0 || place.more.rule == Name::default() {
-                    place.more.rule = *rule;
-                }
-            }
-        }
-        if let Some(part) = counted.cookie.filter(|_| !counted.detail.is_empty()) {
-            let name = shortened(counted.detail, COOKIE_BYTES_MAX);
-            let hash = keys.hash_one(&name);
-            if let Some(place) = self.cookies.add(&sketches.cookies, hash, *amount, places.cookies, || name.as_str().into())
-                && part == CookiePart::Set
-            {
-                let cookie = &mut place.more;
-                cookie.answers.now += 1;
-                if cookie.set_by.is_empty() || is_time_for_example(cookie.answers.total()) {
-                    cookie.set_by = address.text.as_str().into();
-                }
-            }
-        }
+        self.cost(&counted.cost, counted.is_fetched, shared, places);
+        let (keys, sketches, _) = shared;
+        let Cost { address, amount, .. } = &counted.cost;
         if let Some(failure) = counted.error {
             self.errors.add((counted.status, failure), counted.at, address);
         }
@@ -199,6 +183,35 @@ impl State {
             }
         }
         self.agents.add(&sketches.agents, keys.hash_one(&counted.agent), read, places.names, || (&*counted.agent).into());
+    }
+
+    /// Counts what a request has cost. There is a reason for it only if the origin was asked.
+    pub(crate) fn cost(&mut self, cost: &Cost<'_>, is_fetched: bool, shared: (&RandomState, &Sketches, &Room), places: Places) {
+        let (keys, sketches, room) = shared;
+        let Cost { address, amount, rule, .. } = cost;
+        if is_fetched {
+            self.reasons.add(room, (*rule, cost.detail), *amount, address, places.example_bytes);
+            let hash = keys.hash_one(&address.text);
+            if let Some(place) = self.missed.add(&sketches.missed, hash, *amount, places.missed, || address.text.as_str().into()) {
+                // What was turned away without asking says nothing of why a page costs.
+                if amount.micros > 0 || place.more.rule == Name::default() {
+                    place.more.rule = *rule;
+                }
+            }
+        }
+        if let Some(part) = cost.cookie.filter(|_| !cost.detail.is_empty()) {
+            let name = shortened(cost.detail, COOKIE_BYTES_MAX);
+            let hash = keys.hash_one(&name);
+            if let Some(place) = self.cookies.add(&sketches.cookies, hash, *amount, places.cookies, || name.as_str().into())
+                && part == CookiePart::Set
+            {
+                let cookie = &mut place.more;
+                cookie.answers.now += 1;
+                if cookie.set_by.is_empty() || is_time_for_example(cookie.answers.total()) {
+                    cookie.set_by = address.text.as_str().into();
+                }
+            }
+        }
     }
 
     /// Begins another period.
