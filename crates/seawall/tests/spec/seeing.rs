@@ -1,6 +1,8 @@
 //! What an operator sees of the traffic: every count is that of the access log, and nothing of a visitor is kept.
 
-use std::{collections::BTreeMap, fs};
+mod judges;
+
+use std::{collections::BTreeMap, fs, path::Path};
 
 use admin::{Recent, Seen};
 use policy::purge::{Order, What};
@@ -9,6 +11,7 @@ use store::{Hardness, PurgeTarget};
 use testkit::{Client, Gate, Origin, Req, get, head, not_modified, ok, patiently, post, secs, status};
 
 use crate::site::{HOST, Site, site_with};
+use judges::Counted;
 
 fn seen(site: &Site, of: Option<&str>) -> Seen {
     site.server.settle_seeing();
@@ -487,6 +490,23 @@ async fn what_is_shown_is_what_the_access_log_says() {
     let in_hour: u64 = hour.rows.iter().flatten().map(|row| row[column]).sum();
     assert_eq!(in_hour, requests() as u64, "each second has its own");
     assert!(total.memory.0 <= total.memory.1 && total.memory.1 <= 8 << 20, "{:?}", total.memory);
+    if long() {
+        is_as_others_count(&folder.path().join("access.log"), |host| console.seen(host).expect("it is there"));
+    }
+}
+
+/// Holds that jq and GoAccess count the same in a log as Seawall shows, of all sites together and of each.
+fn is_as_others_count(log: &Path, seen: impl Fn(Option<&str>) -> Seen) {
+    let by_jq = judges::by_jq(log);
+    for host in (0..SITES).map(|n| format!("s{n}.example")) {
+        assert_eq!(Counted::shown(&seen(Some(&host))), by_jq[&host], "jq of {host}");
+    }
+    let hosts = (0..SITES).map(|n| Some(format!("s{n}.example"))).chain([None]);
+    for host in hosts {
+        let combined = log.with_extension("combined");
+        judges::combined(log, host.as_deref(), &combined);
+        assert_eq!(Counted::shown(&seen(host.as_deref())).with_result(), judges::by_goaccess(&combined), "GoAccess of {host:?}");
+    }
 }
 
 /// Sums up lines by what they have in common. Those of which that is `None` are left out.
