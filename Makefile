@@ -87,6 +87,7 @@ spec-seeing: tools seeing ## what Seawall shows of itself, read by Prometheus an
 	crates/seawall/tests/blog_looks/bring-up
 	crates/seawall/tests/seeing/bring-up --long
 	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package seawall --test seeing
+	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package seawall --test spec what_is_shown_is_what_the_access_log_says
 	SEAWALL_SEEING_LONG=1 $(CARGO) test --locked --package admin --test dashboard
 
 spec-cluster: tools cluster ## several machines that act as one, over a real Valkey: all tests of crates/seawall/tests/cluster, with the long ones: a quarter of an hour; needs root

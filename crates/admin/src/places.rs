@@ -43,6 +43,7 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Seat(Arc<Seated>);
 
+/// What is known of a connection that has a place.
 #[derive(Debug)]
 struct Seated {
     peer: IpAddr,
@@ -202,7 +203,7 @@ mod tests {
         [192, 0, 2, last].into()
     }
 
-    /// The first octet of the addresses that have places, and who of them was told to go.
+    /// Tells whether a connection still has its place.
     fn is_seated(places: &Places, place: &Place) -> bool {
         places.taken.lock().iter().any(|seated| Arc::ptr_eq(seated, &place.seat.0))
     }

@@ -46,6 +46,8 @@ pub struct Ended<'a> {
     pub result: &'static str,
     /// The rule or the failure that decided, without a cookie's name; `cold` where nothing was stored yet; empty if none did.
     pub rule: &'a str,
+    /// The reason why the origin was asked, where `rule` says something else; otherwise empty, or `rule`.
+    pub reason: &'a str,
     /// Which cookie, parameter or field it was, by its name; empty if that is not known.
     pub detail: &'a str,
     /// The part that a cookie had, if `detail` is the name of one.
@@ -75,6 +77,27 @@ pub enum CookiePart {
     Carried,
     /// The response set it, and was not stored for that.
     Set,
+}
+
+/// A fetch that has ended after the client that began it had left. The request itself was told of when its client left.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InVain<'a> {
+    /// The number of its site.
+    pub site: u16,
+    /// `https` or `http`.
+    pub scheme: &'a str,
+    /// The host that it asked for.
+    pub host: &'a str,
+    /// Path and query as the origin was asked for them.
+    pub target: &'a str,
+    /// The rule that decided, without a cookie's name, or the reason why the origin was asked.
+    pub rule: &'a str,
+    /// Which cookie it was, by its name; empty if that is not known.
+    pub detail: &'a str,
+    /// The part that the cookie had, if `detail` is the name of one.
+    pub cookie: Option<CookiePart>,
+    /// The time that the origin took until the head of its response.
+    pub origin_time: Duration,
 }
 
 /// A plain hit that stands for several.
@@ -118,15 +141,15 @@ pub struct Row {
     pub sums: [[Sum; CLASSES.len()]; RESULTS.len()],
     /// How many responses took how long, by result and bucket ([`BUCKET_MICROS`]).
     pub latencies: [[u64; BUCKETS]; RESULTS.len()],
-    /// Responses with a status of 500 and above.
+    /// Requests whose responses had a status of 500 and above.
     pub server_errors: u64,
-    /// Responses with a status of 400 to 499.
+    /// Requests whose responses had a status of 400 to 499, or whose clients left before there was one.
     pub client_errors: u64,
-    /// Requests that were sent to the origin: those in the background, too.
+    /// Requests that were sent to the origin: those in the background, too, and those that were given up.
     pub origin_requests: u64,
     /// Those of them that got no response.
     pub origin_failures: u64,
-    /// The time that they took until the heads of their responses, in microseconds.
+    /// The time that they took until the heads of their responses, or until they were given up, in microseconds.
     pub origin_micros: u64,
 }
 

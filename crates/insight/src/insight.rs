@@ -9,7 +9,7 @@ use admin_api::{COLUMNS, Moment, PurgeLine, Recent, RequestLine, Series};
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    Ended, Filter, Row, SampledHit, Span, Unreadable,
+    Ended, Filter, InVain, Row, SampledHit, Span, Unreadable,
     address::Address,
     agents,
     amount::Amount,
@@ -22,7 +22,7 @@ use crate::{
     recent::{Entry, Ring, micros},
     referrers,
     series::{Columns, Track, bytes_max, columns},
-    site::{Counted, Family, Places, SITE_BYTES_MAX, Sketches, Slot, State, read_sums, write_sums},
+    site::{Cost, Counted, Family, Places, SITE_BYTES_MAX, Sketches, Slot, State, read_sums, write_sums},
     text::shortened,
     totals::Sums,
 };
@@ -207,6 +207,7 @@ impl Insight {
             (rule, _) => rule,
         };
         let (number, is_failure) = self.names.rule(rule);
+        let reason = if ended.reason.is_empty() { number } else { self.names.rule(ended.reason).0 };
         let error = if is_failure {
             Some(number)
         } else if ended.status >= 500 {
@@ -219,12 +220,14 @@ impl Insight {
         let counted = Counted {
             at: ended.at,
             status: ended.status,
-            amount: Amount { micros: ended.origin_time.map_or(0, micros), requests: 1, bytes: ended.bytes },
-            address_hash: self.keys.hash_one(&address.text),
-            address,
-            rule: number,
-            detail: ended.detail,
-            cookie: ended.cookie,
+            cost: Cost {
+                amount: Amount { micros: ended.origin_time.map_or(0, micros), requests: 1, bytes: ended.bytes },
+                address_hash: self.keys.hash_one(&address.text),
+                address,
+                rule: reason,
+                detail: ended.detail,
+                cookie: ended.cookie,
+            },
             agent,
             referrer,
             is_fetched,
@@ -240,18 +243,37 @@ impl Insight {
         self.ring.lock().push(entry);
     }
 
+    /// Counts what a fetch has cost its origin although its client had left. The list of the last requests has the request already.
+    pub fn fetched_in_vain(&self, fetched: &InVain<'_>) {
+        let amount = Amount { micros: micros(fetched.origin_time), requests: 1, bytes: 0 };
+        let address = Address::of(fetched.scheme, fetched.host, fetched.target);
+        let cost = Cost {
+            amount,
+            address_hash: self.keys.hash_one(&address.text),
+            address,
+            rule: self.names.rule(fetched.rule).0,
+            detail: fetched.detail,
+            cookie: fetched.cookie,
+        };
+        let sites = self.sites.read();
+        let (slot, places) = (sites.slot(Some(fetched.site)), sites.places());
+        slot.state.lock().cost(&cost, true, (&self.keys, &self.sketches, &self.room), places);
+    }
+
     /// Counts a hit of a sample.
     pub fn sampled_hit(&self, hit: &SampledHit<'_>) {
         let address = Address::of(hit.scheme, hit.host, hit.target);
         let counted = Counted {
             at: 0,
             status: 200,
-            amount: Amount { micros: 0, requests: 1, bytes: hit.bytes },
-            address_hash: self.keys.hash_one(&address.text),
-            address,
-            rule: Name::NONE,
-            detail: "",
-            cookie: None,
+            cost: Cost {
+                amount: Amount { micros: 0, requests: 1, bytes: hit.bytes },
+                address_hash: self.keys.hash_one(&address.text),
+                address,
+                rule: Name::NONE,
+                detail: "",
+                cookie: None,
+            },
             agent: self.agent(hit.agent),
             referrer: referrers::host(hit.referrer, hit.host),
             is_fetched: false,

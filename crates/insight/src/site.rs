@@ -144,11 +144,9 @@ pub(crate) struct Family {
     pub(crate) hash: u64,
 }
 
-/// A request as a site counts it: all that takes time was done before the site is locked.
+/// What a request has cost, and why.
 #[derive(Debug)]
-pub(crate) struct Counted<'a> {
-    pub(crate) at: u64,
-    pub(crate) status: u16,
+pub(crate) struct Cost<'a> {
     pub(crate) amount: Amount,
     pub(crate) address: Address,
     /// The hash of the address.
@@ -156,6 +154,14 @@ pub(crate) struct Counted<'a> {
     pub(crate) rule: Name,
     pub(crate) detail: &'a str,
     pub(crate) cookie: Option<CookiePart>,
+}
+
+/// A request as a site counts it: all that takes time was done before the site is locked.
+#[derive(Debug)]
+pub(crate) struct Counted<'a> {
+    pub(crate) at: u64,
+    pub(crate) status: u16,
+    pub(crate) cost: Cost<'a>,
     pub(crate) agent: Family,
     pub(crate) referrer: String,
     /// Whether the origin was asked, so that there is a reason.
@@ -171,12 +177,33 @@ pub(crate) struct Counted<'a> {
 impl State {
     /// Counts a request.
     pub(crate) fn count(&mut self, counted: &Counted<'_>, shared: (&RandomState, &Sketches, &Room), places: Places) {
+        self.cost(&counted.cost, counted.is_fetched, shared, places);
+        let (keys, sketches, _) = shared;
+        let Cost { address, amount, .. } = &counted.cost;
+        if let Some(failure) = counted.error {
+            self.errors.add((counted.status, failure), counted.at, address);
+        }
+        let times = u64::from(counted.stands_for);
+        let read = Amount { micros: 0, requests: times, bytes: amount.bytes.saturating_mul(times) };
+        if counted.is_read {
+            self.hot.add(&sketches.hot, counted.cost.address_hash, read, places.hot, || address.text.as_str().into());
+            if !counted.referrer.is_empty() {
+                let name = || counted.referrer.as_str().into();
+                self.referrers.add(&sketches.referrers, keys.hash_one(&counted.referrer), read, places.names, name);
+            }
+        }
+        let Family { name, hash } = &counted.agent;
+        self.agents.add(&sketches.agents, *hash, read, places.names, || (&**name).into());
+    }
+
+    /// Counts what a request has cost. There is a reason for it only if the origin was asked.
+    pub(crate) fn cost(&mut self, cost: &Cost<'_>, is_fetched: bool, shared: (&RandomState, &Sketches, &Room), places: Places) {
         let (keys, sketches, room) = shared;
-        let Counted { address, amount, rule, .. } = counted;
-        if counted.is_fetched {
-            self.reasons.add(room, (*rule, counted.detail), *amount, address, places.example_bytes);
+        let Cost { address, amount, rule, .. } = cost;
+        if is_fetched {
+            self.reasons.add(room, (*rule, cost.detail), *amount, address, places.example_bytes);
             if let Some(place) =
-                self.missed.add(&sketches.missed, counted.address_hash, *amount, places.missed, || address.text.as_str().into())
+                self.missed.add(&sketches.missed, cost.address_hash, *amount, places.missed, || address.text.as_str().into())
             {
                 // What was turned away without asking says nothing of why a page costs.
                 if amount.micros > 0 || place.more.rule == Name::default() {
@@ -184,8 +211,8 @@ impl State {
                 }
             }
         }
-        if let Some(part) = counted.cookie.filter(|_| !counted.detail.is_empty()) {
-            let name = shortened(counted.detail, COOKIE_BYTES_MAX);
+        if let Some(part) = cost.cookie.filter(|_| !cost.detail.is_empty()) {
+            let name = shortened(cost.detail, COOKIE_BYTES_MAX);
             let hash = keys.hash_one(&name);
             if let Some(place) = self.cookies.add(&sketches.cookies, hash, *amount, places.cookies, || name.as_str().into())
                 && part == CookiePart::Set
@@ -197,20 +224,6 @@ impl State {
                 }
             }
         }
-        if let Some(failure) = counted.error {
-            self.errors.add((counted.status, failure), counted.at, address);
-        }
-        let times = u64::from(counted.stands_for);
-        let read = Amount { micros: 0, requests: times, bytes: amount.bytes.saturating_mul(times) };
-        if counted.is_read {
-            self.hot.add(&sketches.hot, counted.address_hash, read, places.hot, || address.text.as_str().into());
-            if !counted.referrer.is_empty() {
-                let name = || counted.referrer.as_str().into();
-                self.referrers.add(&sketches.referrers, keys.hash_one(&counted.referrer), read, places.names, name);
-            }
-        }
-        let Family { name, hash } = &counted.agent;
-        self.agents.add(&sketches.agents, *hash, read, places.names, || (&**name).into());
     }
 
     /// Begins another period.

@@ -16,7 +16,9 @@ use crate::{
     answer::{Answer, Ending, failed},
     ask::Fetched,
     body::{file, storing::StoredAs},
-    deliver, forward, keep,
+    deliver, forward,
+    in_vain::Expense,
+    keep,
     learnt::{not_kept, tier_proof},
     lookup::Asking,
     parts, proof,
@@ -37,7 +39,10 @@ impl Pipeline {
         let fetching = shared.store.begin();
         let begun = fetching.begun();
         let request = forward::alone(&question, asking.candidate.as_deref());
-        let fetched = match self.ask(&question, request, question.interim.as_ref()).await {
+        let expense = Expense::of(self, &question, asking.reason, None);
+        let answered = self.ask(&question, request, question.interim.as_ref()).await;
+        expense.answered();
+        let fetched = match answered {
             Ok(fetched) => fetched,
             Err(failure) => return failed(shared, asking, &failure).await,
         };

@@ -249,7 +249,8 @@ fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says
     match store.join_for(store.hash(&flight), &flight, question.url(), moment) {
         Joined::Lead(lead) => {
             let place = Aside::of(&question.site)?;
-            let told = pipeline.begin_fetch(Rc::clone(fetched), lead, asking.candidate.clone(), question.interim.clone());
+            let told =
+                pipeline.begin_fetch(Rc::clone(fetched), lead, asking.candidate.clone(), Some(asking.reason), question.interim.clone());
             Some(Beside::Leads(told, place))
         }
         Joined::Follow(follow) => Some(Beside::Follows(follow)),

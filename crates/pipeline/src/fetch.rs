@@ -61,25 +61,27 @@ struct Fetch {
     /// The requests that follow.
     lead: Lead<Record, Failure>,
     /// The client that began it.
-    leader: oneshot::Sender<Told>,
+    leader: Leader,
     /// The turn to fetch it for all machines that share a tier.
     turn: Turn,
 }
 
 impl Pipeline {
-    /// Begins a fetch that others may follow. The receiver may be dropped: then nobody reads it but those who follow, and without any it goes
+    /// Begins a fetch that others may follow, for a client's request that asks for this `reason`; without one, nobody waits for it. The receiver may be dropped: then nobody reads it but those who follow, and without any it goes
     /// on only as long as nobody waits for its place at the origin.
     pub(crate) fn begin_fetch(
         self: &Rc<Self>,
         question: Rc<Question>,
         lead: Lead<Record, Failure>,
         candidate: Option<Arc<Stored>>,
+        reason: Option<&'static str>,
         interim: Option<Interim>,
     ) -> oneshot::Receiver<Told> {
         let (leader, told) = oneshot::channel();
         let request = forward::shared(&question, candidate.as_deref());
         let saying = saying(&self.shared.secret, &request);
         lead.mark(saying);
+        let leader = Leader { pipeline: Rc::clone(self), question: Rc::clone(&question), reason, waits: leader };
         let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader, turn: Turn::default() };
         // Boxed, as the runtime moves a task several times.
         self.tasks.spawn_local(Box::pin(fetch.run(request, interim)));
@@ -93,15 +95,16 @@ impl Fetch {
             Sought::Found(stored) => {
                 // Those who follow find it in memory.
                 drop(self.lead);
-                let _ = self.leader.send(Told::Found(stored));
+                self.leader.tell(Told::Found(stored), None);
                 return;
             }
             Sought::Ask(turn) => self.turn = turn,
         }
-        let unread = unread(&self.question.site.collapse, || self.leader.is_closed() && self.lead.followers() == 0);
+        let began = Instant::now();
+        let unread = unread(&self.question.site.collapse, || self.leader.waits.is_closed() && self.lead.followers() == 0);
         let answered = match select(pin!(self.ask(request, interim)), pin!(unread)).await {
             Either::Left((answered, _)) => answered,
-            Either::Right(((), _)) => return,
+            Either::Right(((), _)) => return self.given_up(began.elapsed()),
         };
         self.turn.answered();
         let fetched = match answered {
@@ -180,7 +183,7 @@ impl Fetch {
                 keep::detail(&question, why, response.headers())
             }
         };
-        let _ = self.leader.send(Told::Alone { response, why, took });
+        self.leader.tell(Told::Alone { response, why, took }, Some((why, took)));
     }
 
     /// Lets everybody read the response while it comes, and stores it when it is whole.
@@ -205,7 +208,8 @@ impl Fetch {
         let mut nonces = question.site.policy.nonce_search(head.headers);
         if let Some(body) = writer.reader() {
             let (record, own, proving) = (Arc::clone(&record), only(head.headers, &kept.omitted), proof.is_some());
-            let _ = self.leader.send(Told::Growing { record, body, own, took, proving });
+            let rule = if proving { Some(proof::RULE) } else { self.leader.reason };
+            self.leader.tell(Told::Growing { record, body, own, took, proving }, rule.map(|rule| (rule, took)));
         }
         let (mut arrived, arriving) = (0, Instant::now());
         let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
@@ -277,7 +281,8 @@ impl Fetch {
         let (pipeline, question) = (Rc::clone(&self.pipeline), Rc::clone(&self.question));
         if let Some(stored) = keep::freshened(&pipeline.shared, &question, candidate, &fetched, self.lead.begun()).await {
             self.lead.stored(Arc::clone(&stored));
-            let _ = self.leader.send(Told::Confirmed { stored, took: fetched.took });
+            let cost = self.leader.reason.map(|reason| (reason, fetched.took));
+            self.leader.tell(Told::Confirmed { stored, took: fetched.took }, cost);
             return;
         }
         // It confirms something else than what is stored, or forbids keeping it: ask for the whole.
@@ -297,7 +302,34 @@ impl Fetch {
     /// Ends the fetch: tells its leader, and those who said the same.
     fn fail(self, failure: Failure) {
         self.lead.failed(failure.clone().of_saying(self.saying));
-        let _ = self.leader.send(Told::Failed(failure));
+        self.leader.tell(Told::Failed(failure), None);
+    }
+
+    /// Ends the fetch as nobody waits for it any more.
+    fn given_up(&self, took: Duration) {
+        if let Some(reason) = self.leader.reason {
+            self.pipeline.counters.origin_given_up(self.question.site.id, took);
+            self.pipeline.fetched_in_vain(&self.question, reason, took);
+        }
+    }
+}
+
+/// The client that began a fetch.
+struct Leader {
+    pipeline: Rc<Pipeline>,
+    question: Rc<Question>,
+    /// The reason why it asks; `None`: there is no client.
+    reason: Option<&'static str>,
+    waits: oneshot::Sender<Told>,
+}
+
+impl Leader {
+    /// Tells it what the fetch came to. If it has left, the rule that decided and the time of the origin are counted all the same.
+    fn tell(self, told: Told, cost: Option<(&'static str, Duration)>) {
+        let is_told = self.waits.send(told).is_ok();
+        if let Some((rule, took)) = cost.filter(|_| !is_told && self.reason.is_some()) {
+            self.pipeline.fetched_in_vain(&self.question, rule, took);
+        }
     }
 }
 

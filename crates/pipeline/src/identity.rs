@@ -122,6 +122,11 @@ impl Identity {
         Self { trace: self.trace.clone(), ..Self::of_our_own(shared) }
     }
 
+    /// Returns the id of the request.
+    pub(crate) const fn request_id(&self) -> RequestId {
+        self.id
+    }
+
     /// Returns the ids of the request in its trace.
     fn trace(&self) -> Option<TraceIds> {
         self.trace.as_ref().map(|traced| traced.ids)
@@ -256,7 +261,10 @@ impl<'a> Awaited<'a> {
 
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        if let Some(known) = self.known.take() {
+        if let Some(mut known) = self.known.take() {
+            if let Some(spent) = self.pipeline.spent.take() {
+                spent.note(&mut known);
+            }
             self.pipeline.left.set(Some(known));
         }
     }

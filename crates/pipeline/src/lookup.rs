@@ -131,7 +131,7 @@ impl Pipeline {
             None => None,
         };
         let begun = lead.begun();
-        let told = self.begin_fetch(fetched, lead, asking.candidate.clone(), asking.question.interim.clone());
+        let told = self.begin_fetch(fetched, lead, asking.candidate.clone(), Some(asking.reason), asking.question.interim.clone());
         match in_time(&self.shared, &asking, told, begun).await {
             Some(told) => self.told(asking, told).await,
             None => failed(&self.shared, asking, &Failure::late()).await,

@@ -15,6 +15,7 @@ use crate::{
     body::storing::StoredAs,
     fence::Caused,
     forward,
+    in_vain::Expense,
     learnt::early_hints,
     purge::{
         signal::SaidEverything,
@@ -51,12 +52,15 @@ impl Pipeline {
         let is_unsafe = !is_safe(&question.method);
         let tells = policy.signal_field().is_some() && is_unsafe;
         let caused = Rc::new(Caused::default());
-        let answered = if tells || writing.is_some() {
-            let must_count = tells || writing.as_ref().is_some_and(|writing| writing.must_count(&question));
+        let is_written = tells || writing.is_some();
+        let must_count = tells || writing.as_ref().is_some_and(|writing| writing.must_count(&question));
+        let expense = Expense::of(self, &question, rule.name(), cookie).that_goes_on(must_count);
+        let answered = if is_written {
             Box::pin(self.write(&question, request, writing, must_count, &caused)).await
         } else {
             self.ask(&question, request, question.interim.as_ref()).await
         };
+        expense.answered();
         // A scheduler that tries again after this one status, and after no other.
         let is_scheduler = written == Some(Written::Schedule);
         let failed = async |failure: &Failure| {

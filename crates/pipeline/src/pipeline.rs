@@ -26,6 +26,7 @@ use crate::{
     },
     failure,
     identity::Awaited,
+    in_vain::Spent,
     judge::{Judged, judge},
     learnt::popularity::Sampler,
     proof::Proving,
@@ -59,6 +60,8 @@ pub struct Pipeline {
     pub(crate) limits_requests: Cell<bool>,
     /// The note of the last request that nobody waited for any more.
     pub(crate) left: Cell<Option<Note>>,
+    /// What the last request has cost whose client left while the origin was asked for it alone.
+    pub(crate) spent: Cell<Option<Spent>>,
 }
 
 /// What a worker is configured with.
@@ -92,6 +95,7 @@ impl Pipeline {
             traces_hits: Cell::new(false),
             limits_requests,
             left: Cell::default(),
+            spent: Cell::default(),
         })
     }
 
@@ -110,7 +114,8 @@ impl Pipeline {
         self.configured.set(self.configured.get() + 1);
     }
 
-    /// Takes the note of the last request whose client left before there was an answer. It says who the request is, and nothing else.
+    /// Takes the note of the last request whose client left before there was an answer. It says who the request is and, if the origin was asked for its
+    /// client alone, why, and how long that took until the client left. It says nothing else.
     #[must_use]
     pub fn take_left(&self) -> Option<Note> {
         self.left.take()

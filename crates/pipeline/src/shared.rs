@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Clock, Fence, Refilling, Store, Stored, Tier,
+    Clock, Fence, InVain, Refilling, Store, Stored, Tier,
     admission::password::Verifying,
     body::storing::CopyBudget,
     direct::Direct,
@@ -51,6 +51,8 @@ pub struct Shared {
     pub signalled: Signalled,
     /// The refills after soft purges.
     pub refilling: Refilling,
+    /// What the origin did for clients that had left.
+    pub in_vain: InVain,
     /// The threads that make forms of stored responses.
     pub workshop: Workshop,
     /// Which stored content is there in its forms alone.
@@ -116,6 +118,7 @@ impl Shared {
             purging: Purging::default(),
             signalled: Signalled::default(),
             refilling: Refilling::default(),
+            in_vain: InVain::default(),
             workshop: Workshop::default(),
             packing,
             direct: Direct::default(),

@@ -85,7 +85,7 @@ pub(crate) fn refresh(pipeline: &Rc<Pipeline>, question: &Rc<Question>, stored: 
     };
     if let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url(), shared.fence.moment(now)) {
         // Nobody waits for it who could be told of interim responses.
-        let told = pipeline.begin_fetch(Rc::clone(&question), lead, Some(Arc::clone(stored)), None);
+        let told = pipeline.begin_fetch(Rc::clone(&question), lead, Some(Arc::clone(stored)), None, None);
         // For so long it is as good as read: pages would stay old if a refresh always had to make way.
         let wait = question.site.collapse.wait();
         pipeline.tasks.spawn_local(async move { drop(tokio::time::timeout(wait, told).await) });

@@ -111,7 +111,7 @@ const FIELDS: [Field; 21] = [
     Field {
         combined: "ot=SECONDS",
         json: "origin_time",
-        meaning: "Origin time: seconds from the request to the origin until the head of its response. `-` or `null`: the origin was not asked for this request.",
+        meaning: "Origin time: seconds from the request to the origin until the head of its response, or until the client left. `-` or `null`: the origin was not asked for this request, or its client left while it went on for others.",
     },
     Field {
         combined: "CACHE",

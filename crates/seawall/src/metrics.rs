@@ -299,7 +299,8 @@ pub(crate) static GROUPS: [Group; 12] = [
                 kind: Counter,
                 labels: &["status"],
                 help: "Responses, by class of status; other means that the connection was closed without one.",
-                advice: "`5xx` should be rare: the log names the targets, and Seawall's own log the origin's error. `4xx` rises with scanners and with broken links.",
+                advice: "`5xx` should be rare: the log names the targets, and Seawall's own log the origin's error. `4xx` rises with scanners and with broken links. \
+                         What was refused is counted here, too, by the status with which it was answered.",
                 samples: |seen| labelled("status", &STATUSES, &seen.counted.responses),
             },
             Definition {
@@ -439,7 +440,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 advice: "This is the load that the cache does not take from the origin. If it rises while `seawall_requests_total` does not, less is stored than before, or \
                          something was purged.",
                 samples: |seen| {
-                    let total = |of: &SiteSnapshot| of.origin_durations.count() + of.origin_failures;
+                    let total = |of: &SiteSnapshot| of.origin_durations.count() + of.origin_failures + of.origin_given_up;
                     seen.sites().map(|(site, of)| Sample::labelled("site", site, total(of))).collect()
                 },
             },

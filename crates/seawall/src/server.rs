@@ -196,6 +196,8 @@ impl Server {
         let seeing = Seeing::open(seen_folder(&settings, &shared), started.as_millis());
         let insight = Arc::clone(&seeing.insight);
         shared.purging.watch(move |purge| seeing::watch::tell(&insight, purge));
+        let insight = Arc::clone(&seeing.insight);
+        shared.in_vain.watch(move |fetched| seeing::facts::tell_in_vain(&insight, fetched));
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
         let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;

@@ -57,6 +57,9 @@ pub fn is_order(character: char) -> bool {
 /// new password are, or that are addresses for mail.
 #[must_use]
 pub fn path(path: &str) -> Cow<'_, str> {
+    if !may_hide(path) {
+        return Cow::Borrowed(path);
+    }
     let is_end = |at: usize| match path.as_bytes()[at] {
         b';' => true,
         b'%' => {
@@ -74,6 +77,15 @@ pub fn path(path: &str) -> Cow<'_, str> {
         shown.push_str(HIDDEN);
     }
     Cow::Owned(shown)
+}
+
+/// Returns whether a path has a sign of what is not shown. Few have, and one look at each byte tells.
+fn may_hide(path: &str) -> bool {
+    let mut length = 0;
+    path.bytes().any(|byte| {
+        length = if byte == b'/' { 0 } else { length + 1 };
+        length >= MIXED_MIN || matches!(byte, b';' | b'%' | b'@')
+    })
 }
 
 /// Returns whether a segment has something in it that is one person's: a long number, letters and digits without a meaning, an address for mail. The name

@@ -378,7 +378,7 @@ impl Run<'_> {
         if !is_wanted() {
             return None;
         }
-        match pipeline.begin_fetch(Rc::clone(&question), lead, stored, None).await {
+        match pipeline.begin_fetch(Rc::clone(&question), lead, stored, None, None).await {
             Ok(Told::Growing { mut body, .. }) => {
                 // To its end: that is how long the origin is busy with it.
                 while let Some(chunk) = body.chunk().await {

@@ -70,7 +70,8 @@ pub struct Counters {
     sites: Box<[OnceLock<SiteTable>; HALF]>,
     /// Requests that belong to no site.
     siteless: SiteCounters,
-    refused: AtomicU64,
+    /// What was refused before it was a request, by the hundreds of the status with which it was answered; index 0: without an answer.
+    refused: [AtomicU64; 6],
     /// Refusals are rare, and a reader comes once in a while: the lock is free.
     refusals: Mutex<BTreeMap<&'static str, u64>>,
     /// What rules cost, by the site's number and the rule: at most [`RULES_MAX`] entries and one. Hits never come here.
@@ -87,6 +88,8 @@ struct SiteCounters {
     tallies: [OnceLock<Box<TallyCounter>>; TALLIES],
     origin_failures: AtomicU64,
     origin_durations: DurationCounter,
+    origin_given_up: AtomicU64,
+    origin_given_up_micros: AtomicU64,
     proofs: [AtomicU64; PROOF_RESULTS.len()],
     logins_refused: [AtomicU64; LOGIN_REFUSALS.len()],
 }
@@ -126,8 +129,10 @@ pub struct RuleCount {
 /// The sum of several workers' counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Responses by the hundreds of their status; index 0: not HTTP.
+    /// Responses by the hundreds of their status, those to what was refused included; index 0: not HTTP.
     pub responses: [u64; 6],
+    /// What was refused before it was a request, by the hundreds of the status with which it was answered; index 0: without an answer.
+    pub refused: [u64; 6],
     /// Responses of all sites and of none by outcome, in the order of [`OUTCOMES`].
     pub outcomes: [u64; OUTCOMES.len()],
     /// How long responses took until they were sent or their client had left, by outcome, in the order of [`OUTCOMES`].
@@ -157,7 +162,7 @@ pub struct Snapshot {
 /// The counters of one site, as they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteSnapshot {
-    /// Responses by the hundreds of their status; index 0: not HTTP.
+    /// Responses to requests by the hundreds of their status; index 0: not HTTP.
     pub responses: [u64; 6],
     /// Responses by outcome, in the order of [`OUTCOMES`].
     pub outcomes: [u64; OUTCOMES.len()],
@@ -167,6 +172,10 @@ pub struct SiteSnapshot {
     pub origin_failures: u64,
     /// How long its origin took to the head of a response, for the requests that got one.
     pub origin_durations: Durations,
+    /// Requests to its origin that were given up, as their clients had left.
+    pub origin_given_up: u64,
+    /// How long those had taken by then, in microseconds.
+    pub origin_given_up_micros: u64,
     /// Two-visitor proofs by their result, in the order of [`PROOF_RESULTS`].
     pub proofs: [u64; PROOF_RESULTS.len()],
     /// Requests with passwords that were refused, by the reason, in the order of [`LOGIN_REFUSALS`].
@@ -242,7 +251,17 @@ impl SiteSnapshot {
     pub fn combine(&mut self, other: &Self, change: impl Fn(u64, u64) -> u64) {
         let each = |to: &mut [u64], from: &[u64]| to.iter_mut().zip(from).for_each(|(to, from)| *to = change(*to, *from));
         // Whoever adds a counter is told here that it is missing.
-        let Self { responses, outcomes, tallies, origin_failures, origin_durations, proofs, logins_refused } = self;
+        let Self {
+            responses,
+            outcomes,
+            tallies,
+            origin_failures,
+            origin_durations,
+            origin_given_up,
+            origin_given_up_micros,
+            proofs,
+            logins_refused,
+        } = self;
         each(responses, &other.responses);
         each(outcomes, &other.outcomes);
         for (of, from) in &other.tallies {
@@ -253,6 +272,8 @@ impl SiteSnapshot {
         }
         *origin_failures = change(*origin_failures, other.origin_failures);
         origin_durations.combine(&other.origin_durations, &change);
+        *origin_given_up = change(*origin_given_up, other.origin_given_up);
+        *origin_given_up_micros = change(*origin_given_up_micros, other.origin_given_up_micros);
         each(proofs, &other.proofs);
         each(logins_refused, &other.logins_refused);
     }
@@ -278,7 +299,7 @@ impl Default for Counters {
             direct: AtomicU64::default(),
             sites: Box::new(array::from_fn(|_| OnceLock::new())),
             siteless: SiteCounters::default(),
-            refused: AtomicU64::default(),
+            refused: Default::default(),
             refusals: Mutex::default(),
             rules: Mutex::default(),
         }
@@ -292,6 +313,8 @@ impl Default for SiteCounters {
             tallies: array::from_fn(|_| OnceLock::new()),
             origin_failures: AtomicU64::default(),
             origin_durations: DurationCounter::default(),
+            origin_given_up: AtomicU64::default(),
+            origin_given_up_micros: AtomicU64::default(),
             proofs: Default::default(),
             logins_refused: Default::default(),
         }
@@ -338,6 +361,8 @@ impl SiteCounters {
         }
         sum.origin_failures += self.origin_failures.load(Relaxed);
         self.origin_durations.add_to(&mut sum.origin_durations);
+        sum.origin_given_up += self.origin_given_up.load(Relaxed);
+        sum.origin_given_up_micros = sum.origin_given_up_micros.wrapping_add(self.origin_given_up_micros.load(Relaxed));
         for (to, from) in sum.proofs.iter_mut().zip(&self.proofs) {
             *to += from.load(Relaxed);
         }
@@ -376,7 +401,7 @@ impl Counters {
 
     /// Counts a request for which a rule decided. What a rule says of one cookie belongs to the rule.
     #[cold]
-    fn ruled(&self, site: u16, rule: &'static str, origin_time: Option<Duration>) {
+    pub(crate) fn ruled(&self, site: u16, rule: &'static str, origin_time: Option<Duration>) {
         let rule = cookies::rule_of(rule);
         let mut rules = self.rules.lock();
         let is_known = rules.len() < RULES_MAX || rules.contains_key(&(site, rule));
@@ -396,8 +421,7 @@ impl Counters {
 
     /// Counts a message that was refused before it was a request, or a connection that was ended for what came on it.
     pub fn refused(&self, status: u16, reason: &'static str) {
-        add(&self.siteless.responses[usize::from(status / 100).min(5)], 1);
-        add(&self.refused, 1);
+        add(&self.refused[usize::from(status / 100).min(5)], 1);
         *self.refusals.lock().entry(reason).or_default() += 1;
     }
 
@@ -409,6 +433,13 @@ impl Counters {
         } else {
             site.origin_durations.count(took);
         }
+    }
+
+    /// Counts a request to the origin of a site that was given up after this time, as its client had left.
+    pub(crate) fn origin_given_up(&self, site: u16, took: Duration) {
+        let site = self.site(Some(site));
+        add(&site.origin_given_up, 1);
+        add(&site.origin_given_up_micros, micros(took));
     }
 
     /// Counts a two-visitor proof of a site's page.
@@ -444,10 +475,14 @@ impl Counters {
             }
         }
         self.siteless.add_to(&mut sum.siteless);
-        sum.siteless.outcomes[REFUSED] += self.refused.load(Relaxed);
+        for (to, from) in sum.refused.iter_mut().zip(&self.refused) {
+            let refused = from.load(Relaxed);
+            *to += refused;
+            sum.siteless.outcomes[REFUSED] += refused;
+        }
         let all = || sum.sites.values().chain([&sum.siteless]);
         sum.outcomes = all().fold([0; OUTCOMES.len()], |sum, of| array::from_fn(|index| sum[index] + of.outcomes[index]));
-        sum.responses = all().fold([0; 6], |sum, of| array::from_fn(|index| sum[index] + of.responses[index]));
+        sum.responses = all().fold(sum.refused, |sum, of| array::from_fn(|index| sum[index] + of.responses[index]));
         sum.body_bytes = all().map(SiteSnapshot::body_bytes).sum();
         let mut durations: [Durations; OUTCOMES.len()] = Default::default();
         for ((outcome, _), tally) in all().flat_map(|of| &of.tallies) {
@@ -500,6 +535,7 @@ mod tests {
         workers.iter().for_each(|worker| worker.add_to(&mut sum));
         assert_eq!(sum.refusals, BTreeMap::from([("a flood", 2), ("no host", 1)]));
         assert_eq!((sum.siteless.outcomes[REFUSED], sum.responses[0], sum.responses[4]), (3, 2, 1));
+        assert_eq!((sum.refused, sum.siteless.responses), ([2, 0, 0, 0, 1, 0], [0; 6]), "there was no request that they answer");
     }
 
     #[test]
@@ -545,6 +581,7 @@ mod tests {
         for n in 1..4 {
             counters.responded(&note, &Sent { status: 200, body_bytes: n, took: Duration::from_micros(n), complete: true });
             counters.origin_answered(3, Duration::from_micros(n), n == 2);
+            counters.origin_given_up(3, Duration::from_micros(n));
             counters.proven(3, ProofResult::Same);
             counters.login_refused(3, LoginRefusal::Busy);
             let now = snapshot();

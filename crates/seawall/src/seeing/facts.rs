@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use edge::Exchange;
 use http::Version;
-use insight::{CookiePart, Ended, Insight, SampledHit};
-use pipeline::{Note, OUTCOMES};
+use insight::{CookiePart, Ended, InVain, Insight, SampledHit};
+use pipeline::{FetchedInVain, Note, OUTCOMES};
 use semantics::{Timestamp, cache_status::Outcome, request_id::Written};
 
 /// The rule of a request whose client left before there was a response.
@@ -24,10 +24,10 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: 
     if note.is_health_check() {
         return;
     }
-    let rule = if exchange.status == 499 { CLIENT_LEFT } else { note.rule.unwrap_or_default() };
-    let (rule, _) = rule.split_once(' ').filter(|(rule, _)| *rule == SET_COOKIE).unwrap_or((rule, ""));
+    let reason = rule_alone(note.rule.unwrap_or_default());
+    let rule = if exchange.status == 499 { CLIENT_LEFT } else { reason };
     let cookie = note.cookie.map(|cookie| cookie.to_string());
-    let part = if rule == SET_COOKIE { CookiePart::Set } else { CookiePart::Carried };
+    let part = part(reason);
     let (host, agent, referrer) = (text(exchange.host), text(exchange.user_agent), text(exchange.referer));
     let id = note.id.map(|id| id.written());
     let trace = note.trace.map(|ids| ids.trace.to_string()).unwrap_or_default();
@@ -44,6 +44,7 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: 
         status: exchange.status,
         result: OUTCOMES[note.result()],
         rule,
+        reason,
         detail: cookie.as_deref().unwrap_or_default(),
         cookie: cookie.as_ref().map(|_| part),
         class: note.class.name(),
@@ -55,6 +56,31 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: 
         agent: &agent,
         referrer: &referrer,
     });
+}
+
+/// Tells of a fetch whose client was told of before, when it left.
+pub(crate) fn tell_in_vain(insight: &Insight, fetched: &FetchedInVain<'_>) {
+    let rule = rule_alone(fetched.rule);
+    let cookie = fetched.cookie.map(|cookie| cookie.to_string());
+    insight.fetched_in_vain(&InVain {
+        site: fetched.site,
+        scheme: fetched.scheme.as_str(),
+        host: fetched.host,
+        target: fetched.target,
+        rule,
+        detail: cookie.as_deref().unwrap_or_default(),
+        cookie: cookie.as_ref().map(|_| part(rule)),
+        origin_time: fetched.origin_time,
+    });
+}
+
+/// Returns a rule without the cookie that it names.
+fn rule_alone(rule: &str) -> &str {
+    rule.split_once(' ').filter(|(rule, _)| *rule == SET_COOKIE).map_or(rule, |(rule, _)| rule)
+}
+
+fn part(rule: &str) -> CookiePart {
+    if rule == SET_COOKIE { CookiePart::Set } else { CookiePart::Carried }
 }
 
 /// Tells of a hit that stands for so many.

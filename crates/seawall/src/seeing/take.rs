@@ -86,8 +86,9 @@ fn row(before: &SiteSnapshot, now: &SiteSnapshot) -> Row {
     row.server_errors = now.responses[5] - before.responses[5];
     let origin = difference(&before.origin_durations, &now.origin_durations).iter().sum::<u64>();
     row.origin_failures = now.origin_failures - before.origin_failures;
-    row.origin_requests = origin + row.origin_failures;
-    row.origin_micros = now.origin_durations.micros.wrapping_sub(before.origin_durations.micros);
+    row.origin_requests = origin + row.origin_failures + (now.origin_given_up - before.origin_given_up);
+    let given_up = now.origin_given_up_micros.wrapping_sub(before.origin_given_up_micros);
+    row.origin_micros = now.origin_durations.micros.wrapping_sub(before.origin_durations.micros).saturating_add(given_up);
     row
 }
 

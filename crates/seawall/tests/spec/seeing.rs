@@ -1,14 +1,17 @@
 //! What an operator sees of the traffic: every count is that of the access log, and nothing of a visitor is kept.
 
-use std::{collections::BTreeMap, fs};
+mod judges;
+
+use std::{collections::BTreeMap, fs, path::Path};
 
 use admin::{Recent, Seen};
 use policy::purge::{Order, What};
 use serde_json::Value as Json;
 use store::{Hardness, PurgeTarget};
-use testkit::{Client, Origin, Req, get, head, not_modified, ok, post, secs, status};
+use testkit::{Client, Gate, Origin, Req, get, head, not_modified, ok, patiently, post, secs, status};
 
 use crate::site::{HOST, Site, site_with};
+use judges::Counted;
 
 fn seen(site: &Site, of: Option<&str>) -> Seen {
     site.server.settle_seeing();
@@ -92,6 +95,79 @@ async fn a_request_that_never_got_to_the_cache_says_why() {
             line("/c", "none", "purge", ""),
         ]
     );
+}
+
+/// What a client that leaves has cost the origin stands with the reason why that was asked: whether it was asked for this client alone, or goes on for
+/// others.
+#[tokio::test]
+async fn what_the_origin_did_for_clients_that_left_has_a_reason() {
+    let (origin, site) = site_with("").await;
+    let (alone, shared) = (Gate::new(), Gate::new());
+    origin.on(post("/form")).reply(ok("thanks").gate(&alone));
+    origin.on(get("/mine")).reply(ok("mine").field("cache-control", "no-store").gate(&shared));
+    for (request, gate) in [(Req::post("/form").body("a=b"), &alone), (Req::get("/mine"), &shared)] {
+        let mut client = site.client().await;
+        client.send(request).await;
+        gate.arrived().await;
+        client.reset();
+    }
+    let line = |path: &str| [path, "none", "client-left", ""].map(ToOwned::to_owned);
+    patiently("for both to have left", async {
+        while ruled(&site, |path| path != "/turn").len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let mut left = ruled(&site, |path| path != "/turn");
+    left.sort();
+    assert_eq!(left, [line("/form"), line("/mine")]);
+    let reasons = |seen: &Seen| {
+        let reasons = seen.reasons.iter().map(|of| (of.rule.clone(), of.requests, of.example.clone()));
+        let mut reasons: Vec<_> = reasons.collect();
+        reasons.sort();
+        reasons
+    };
+    let reason = |rule: &str, path: &str| (rule.to_owned(), 1, format!("http://{HOST}{path}"));
+    assert_eq!(reasons(&seen(&site, None)), [reason("method", "/form")], "the other one's fetch goes on");
+    [alone, shared].iter().for_each(Gate::open);
+    patiently("for the fetch to end", async {
+        while seen(&site, None).reasons.len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let seen = seen(&site, None);
+    assert_eq!(reasons(&seen), [reason("method", "/form"), reason("no-store", "/mine")]);
+    assert_eq!(seen.totals.origin_requests, 2);
+    let spent: Vec<u64> = seen.reasons.iter().map(|of| of.origin_micros).collect();
+    assert!(
+        spent.iter().all(|micros| *micros > 0) && spent.iter().sum::<u64>() == seen.totals.origin_micros,
+        "{spent:?}: {:?}",
+        seen.totals
+    );
+    let mut missed: Vec<_> = seen.missed.iter().map(|of| of.url.clone()).collect();
+    missed.sort();
+    assert_eq!(missed, [format!("http://{HOST}/form"), format!("http://{HOST}/mine")]);
+}
+
+/// A message that is refused before it is a request is none: it has no line in the log, and is no error of a request either. It is counted as refused.
+#[tokio::test]
+async fn errors_of_clients_are_those_of_requests() {
+    let (origin, site) = site_with("").await;
+    origin.on(get("/missing")).reply(status(404));
+    site.get("/missing").await.status(404);
+    for malformed in ["GET / HTTP/1.1\r\n\r\n", "GET /\u{7f} HTTP/1.1\r\nhost: a\r\n\r\n", "GET / HTTP/7.1\r\n\r\n"] {
+        let mut client = site.client().await;
+        client.send_raw(malformed).await;
+        client.read_answer().await;
+    }
+    site.has_read_all().await;
+    let seen = seen(&site, None);
+    let of = |name: &str| seen.by_result.iter().find(|line| line.name == name).map_or(0, |line| line.requests);
+    // The two whose answers say when all is read ask the cache alone.
+    let asked = 1 + 2;
+    assert_eq!((seen.totals.requests, of("refused")), (asked, 3));
+    assert_eq!((seen.totals.client_errors, seen.totals.server_errors), (1, 2));
 }
 
 /// What is shown and what is kept on the disk names paths, cookies and parameters, and has no visitor's own in it.
@@ -222,9 +298,14 @@ async fn an_outage_of_the_origin_is_shown_from_its_beginning_to_its_end() {
 const SITES: usize = 20;
 const ROUNDS: usize = 100;
 
-/// The requests of the comparison: 4,000, and 200,000 where somebody has time.
+/// Whether somebody has time.
+fn long() -> bool {
+    std::env::var_os("SEAWALL_SEEING_LONG").is_some()
+}
+
+/// The requests of the comparison.
 fn requests() -> usize {
-    if std::env::var_os("SEAWALL_SEEING_LONG").is_some() { 200_000 } else { 4_000 }
+    if long() { 200_000 } else { 4_000 }
 }
 
 /// What a visitor does, drawn by a generator that makes the same of the same seed.
@@ -409,6 +490,23 @@ async fn what_is_shown_is_what_the_access_log_says() {
     let in_hour: u64 = hour.rows.iter().flatten().map(|row| row[column]).sum();
     assert_eq!(in_hour, requests() as u64, "each second has its own");
     assert!(total.memory.0 <= total.memory.1 && total.memory.1 <= 8 << 20, "{:?}", total.memory);
+    if long() {
+        is_as_others_count(&folder.path().join("access.log"), |host| console.seen(host).expect("it is there"));
+    }
+}
+
+/// Holds that jq and GoAccess count the same in a log as Seawall shows, of all sites together and of each.
+fn is_as_others_count(log: &Path, seen: impl Fn(Option<&str>) -> Seen) {
+    let by_jq = judges::by_jq(log);
+    for host in (0..SITES).map(|n| format!("s{n}.example")) {
+        assert_eq!(Counted::shown(&seen(Some(&host))), by_jq[&host], "jq of {host}");
+    }
+    let hosts = (0..SITES).map(|n| Some(format!("s{n}.example"))).chain([None]);
+    for host in hosts {
+        let combined = log.with_extension("combined");
+        judges::combined(log, host.as_deref(), &combined);
+        assert_eq!(Counted::shown(&seen(host.as_deref())).with_result(), judges::by_goaccess(&combined), "GoAccess of {host:?}");
+    }
 }
 
 /// Sums up lines by what they have in common. Those of which that is `None` are left out.
