@@ -132,7 +132,7 @@ impl Limits {
             machines: 1,
             returned: None,
             grants: Grants::new(now),
-            told: None,
+            told: [None; 3],
         };
         handle.spawn(sharing.drive());
         Self(counts)
@@ -173,8 +173,19 @@ struct Sharing {
     /// When an answer came again after a time without.
     returned: Option<Instant>,
     grants: Grants,
-    /// When the log told of a refusal last.
-    told: Option<Instant>,
+    /// When the log told of a refusal last, by what was refused.
+    told: [Option<Instant>; 3],
+}
+
+/// What is refused.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    /// What is no report at all.
+    Garbage,
+    /// A report that cannot be opened.
+    Report,
+    /// A line in an account of places.
+    Places,
 }
 
 impl fmt::Debug for Sharing {
@@ -213,12 +224,12 @@ impl Sharing {
         match exchanged {
             Ok(found) => {
                 self.counts.answered.fetch_add(1, Relaxed);
-                self.refuse(found.refused, || format!("what lies in {REPORTS} is no report of Seawall"));
+                self.refuse(Refusal::Garbage, found.refused, || format!("what lies in {REPORTS} is no report of Seawall"));
                 let mut reports = Vec::with_capacity(found.reports.len());
                 for sealed in found.reports {
                     match self.reader.open(&sealed) {
                         Ok(report) => reports.push(report),
-                        Err(why) => self.refuse(1, || format!("a report in {REPORTS} is refused: {why}")),
+                        Err(why) => self.refuse(Refusal::Report, 1, || format!("a report in {REPORTS} is refused: {why}")),
                     }
                 }
                 // Where a stream was lost, it begins anew. So its end, and not what was read before, is where reading goes on.
@@ -281,7 +292,7 @@ impl Sharing {
             let now = Instant::now();
             match scripts::grant(&self.values, &self.session, asked, DEADLINE).await {
                 Ok((refused, granted)) => {
-                    self.refuse(refused, || "what lies in the account of an origin's places is not of Seawall".to_owned());
+                    self.refuse(Refusal::Places, refused, || "what lies in the account of an origin's places is not of Seawall".to_owned());
                     for ((origin, (_, places)), granted) in origins.iter().zip(asked).zip(granted) {
                         self.grants.granted(&origin.name, granted, now);
                         is_soon |= granted < places.held || (origin.waiting > 0 && granted < origin.limit);
@@ -326,15 +337,16 @@ impl Sharing {
         tracing::debug!("limits were not exchanged: {error}");
     }
 
-    /// Counts what was refused, and names it in the log once a minute.
-    fn refuse(&mut self, count: u64, why: impl FnOnce() -> String) {
+    /// Counts what was refused, and names each kind of it in the log once a minute.
+    fn refuse(&mut self, what: Refusal, count: u64, why: impl FnOnce() -> String) {
         if count == 0 {
             return;
         }
         let refused = self.counts.refused.fetch_add(count, Relaxed) + count;
         let now = Instant::now();
-        if self.told.is_none_or(|told| now.saturating_duration_since(told) >= TELL) {
-            self.told = Some(now);
+        let told = &mut self.told[what as usize];
+        if told.is_none_or(|told| now.saturating_duration_since(told) >= TELL) {
+            *told = Some(now);
             tracing::warn!(refused, "{}; a machine has another secret, or another program writes into the cluster's keys", why());
         }
     }

@@ -17,13 +17,16 @@ const HUNDRED: Rate = Rate { per_second: 100.0, burst: 100.0 };
 /// A way in which requests come: how many in a second to a machine, at a millisecond.
 type Load<'a> = &'a dyn Fn(usize, u64) -> f64;
 
+/// Draws the delay of an exchange, in milliseconds.
+type Delay = fn(&mut fastrand::Rng) -> u64;
+
 struct World {
     rate: Rate,
     machines: Vec<Machine>,
     /// What was told, and by whom.
     said: Vec<(usize, ToldRequests)>,
     /// The delays of an exchange, there and back together, in milliseconds.
-    delay: fn(&mut fastrand::Rng) -> u64,
+    delay: Delay,
     random: fastrand::Rng,
     now: u64,
     admitted: Vec<u64>,
@@ -45,7 +48,7 @@ enum Exchange {
 }
 
 impl World {
-    fn new(rate: Rate, machines: usize, delay: fn(&mut fastrand::Rng) -> u64, seed: u64) -> Self {
+    fn new(rate: Rate, machines: usize, delay: Delay, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let machines = (0..machines)
             .map(|_| {
@@ -132,7 +135,7 @@ impl World {
     }
 }
 
-const DELAYS: [(&str, fn(&mut fastrand::Rng) -> u64); 4] =
+const DELAYS: [(&str, Delay); 4] =
     [("none", |_| 0), ("up to 10 ms", |random| random.u64(..=10)), ("up to 100 ms", |random| random.u64(..=100)), ("100 ms", |_| 100)];
 
 /// Judges what was admitted in a time by the limit alone.

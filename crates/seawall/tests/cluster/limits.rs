@@ -254,17 +254,22 @@ fn an_origins_places_are_shared_by_need() {
         other => panic!("{other:?}"),
     };
     let keys: Vec<String> = keys.into_iter().filter_map(|key| if let Reply::Bulk(key) = key { key } else { None }).collect();
-    assert_eq!(keys.len(), 2, "one for each site: {keys:?}");
+    let accounts = u64::try_from(keys.len()).expect("few");
+    assert!(accounts >= 2, "one for each site, and for companions of the Ghost: {keys:?}");
     for key in &keys {
         assert!(scene.engines[0].say(&["PTTL", key]).number() > 0, "{key} expires");
         scene.engines[0].say(&["HSET", key, "garbage", "garbage"]);
         scene.engines[0].say(&["HSET", key, &"0".repeat(32), "6 6 99999999999999"]);
         scene.engines[0].say(&["HSET", key, &"1".repeat(32), &"9".repeat(300_000)]);
     }
-    until("it is counted", || limits_of(&doors[0])["refused"].as_u64().is_some_and(|refused| refused >= 6));
-    scene.engines[0].say(&["DEL", &keys[0]]);
-    scene.engines[0].say(&["SET", &keys[0], "a key of another kind"]);
-    until("that is counted, too", || limits_of(&doors[0])["refused"].as_u64().is_some_and(|refused| refused >= 7));
+    // Whoever finds it first counts it.
+    let refused = || doors[..2].iter().map(|door| limits_of(door)["refused"].as_u64().unwrap_or(0)).sum::<u64>();
+    until("it is counted", || refused() >= 3 * accounts);
+    for key in &keys {
+        scene.engines[0].say(&["DEL", key]);
+        scene.engines[0].say(&["SET", key, "a key of another kind"]);
+    }
+    until("that is counted, too", || refused() >= 4 * accounts);
     until("one machine still has all places", || granted(&doors[0]) == 6);
     assert_eq!(scene.origin.most_at_once(), 6);
 
