@@ -99,11 +99,16 @@ mod tests {
             ("/a?a=1?b=secret", "/a?a=…"),
             ("/a?=secret", "/a?=…"),
             ("/a#secret", "/a"),
+            ("/a#secret?b=secret", "/a?b=…"),
+            ("/a?b=secret#c", "/a?b=…"),
+            ("/%C3%A9-%3e", "/%C3%A9-%3e"),
             ("/a;jsessionid=secret", "/a…"),
             ("/a;v=secret/b?c=d", "/a…"),
             ("/a%3Ftoken=secret", "/a…"),
             ("/p/0b6c2fbb-93d1-4c59-a8f1-7a3c1d2e4f50/", "/p/…/"),
             ("/feed/0123456789abcdef0123456789abcdef", "/feed/…"),
+            ("/feed/0123456789abcdef0123456789abcdefg", "/feed/0123456789abcdef0123456789abcdefg"),
+            ("/0123456789ab/0123456789ab", "/0123456789ab/0123456789ab"),
             ("/2026/11/23/a-post/", "/2026/11/23/a-post/"),
         ] {
             assert_eq!(address(target), format!("https://a.example{shown}"), "{target}");

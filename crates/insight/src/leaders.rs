@@ -270,6 +270,17 @@ mod tests {
     }
 
     #[test]
+    fn each_of_many_places_is_found_again() {
+        let mut table = Table::new(64, 100);
+        for _ in 0..2 {
+            (0..100_u64).for_each(|n| table.ask(&n.to_string(), n + 1));
+        }
+        let mut found: Vec<_> = table.leaders.places().iter().map(|place| (place.cost.sum().requests, place.cost.sum().micros)).collect();
+        found.sort_unstable();
+        assert_eq!(found, (0..100).map(|n| (2, 2 * (n + 1))).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn what_is_cheap_but_often_asked_for_gets_its_place_although_each_stranger_costs_more() {
         let mut table = Table::new(8_192, 16);
         // Ten strangers, each at 5 ms, for one request at 2 ms. The places are long taken when it comes.

@@ -194,4 +194,13 @@ mod tests {
         left.sort_unstable();
         assert_eq!(left, ["cache-groups", "cdn-cache-control"]);
     }
+
+    #[test]
+    fn each_field_that_was_for_us_goes_when_it_is_alone() {
+        for name in DIALECT_FIELDS {
+            let mut fields = HeaderMap::from_iter([(name.clone(), http::HeaderValue::from_static("a"))]);
+            remove_dialect(&mut fields);
+            assert!(fields.is_empty(), "{name}");
+        }
+    }
 }

@@ -41,8 +41,8 @@ impl AccessLog {
         Self { format, sink, buffer, lines: 0, opening: Vec::new(), opening_ends: Instant::now(), client: None }
     }
 
-    /// Adds a line to the log.
-    pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, wall_clock: impl FnOnce(Instant) -> Timestamp) {
+    /// Adds a line to the log, of a request that took so long.
+    pub(crate) fn write(&mut self, exchange: &Exchange<'_>, took: Duration, note: &Note, wall_clock: impl FnOnce(Instant) -> Timestamp) {
         let client = note.client.or_else(|| exchange.peer.address.map(|address| address.ip()));
         if exchange.ended >= self.opening_ends || client != self.client {
             let now = wall_clock(exchange.ended);
@@ -54,8 +54,8 @@ impl AccessLog {
         }
         self.buffer.extend_from_slice(&self.opening);
         match self.format {
-            LogFormat::Combined => combined(&mut self.buffer, exchange, note),
-            LogFormat::Json => json(&mut self.buffer, exchange, note),
+            LogFormat::Combined => combined(&mut self.buffer, exchange, took, note),
+            LogFormat::Json => json(&mut self.buffer, exchange, took, note),
         }
         self.lines += 1;
         if self.buffer.len() >= BUFFER {
@@ -169,7 +169,7 @@ fn open_line(out: &mut Vec<u8>, format: LogFormat, client: Option<IpAddr>, now: 
 
 /// Writes a line in the combined format, `host ident user [time] "request" status bytes "referer" "user-agent"`, and three fields more: how
 /// long it took, how long the origin took, and what the cache did.
-fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
+fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, took: Duration, note: &Note) {
     match exchange.method {
         "GET" => out.extend_from_slice(b"GET "),
         method => {
@@ -196,7 +196,7 @@ fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
         or_dash(out, exchange.user_agent);
         out.extend_from_slice(b"\" rt=");
     }
-    seconds(out, elapsed(exchange.started, exchange.ended));
+    seconds(out, took);
     match (note.origin_time, note.outcome) {
         (None, Some(Outcome::Hit)) => out.extend_from_slice(b" ot=- HIT\n"),
         (origin_time, outcome) => {
@@ -212,7 +212,7 @@ fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     }
 }
 
-fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
+fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, took: Duration, note: &Note) {
     // Lines of one host are to be found together, however strangers spell it.
     let host = canonical_authority(exchange.peer.scheme, std::str::from_utf8(exchange.host).unwrap_or_default());
     for (name, value) in [
@@ -239,7 +239,7 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     out.extend_from_slice(b",\"body_bytes\":");
     decimal::write(exchange.body_bytes, out);
     out.extend_from_slice(b",\"request_time\":");
-    seconds(out, elapsed(exchange.started, exchange.ended));
+    seconds(out, took);
     out.extend_from_slice(b",\"origin_time\":");
     match note.origin_time {
         Some(time) => seconds(out, time),
@@ -272,10 +272,6 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     }
     out.extend_from_slice(if note.collapsed { b",\"collapsed\":true" } else { b",\"collapsed\":false" });
     out.extend_from_slice(if exchange.complete { b",\"complete\":true}\n" } else { b",\"complete\":false}\n" });
-}
-
-fn elapsed(started: Instant, ended: Instant) -> Duration {
-    ended.saturating_duration_since(started)
 }
 
 fn or_dash(out: &mut Vec<u8>, value: &[u8]) {
@@ -428,7 +424,7 @@ mod tests {
     use crate::page;
 
     fn line(format: LogFormat, target: &str, user_agent: &[u8]) -> String {
-        let started = Instant::now();
+        let (started, took) = (Instant::now(), Duration::from_micros(1_234));
         let exchange = Exchange {
             peer: Peer { address: "192.0.2.7:4711".parse().ok(), scheme: Scheme::Http },
             method: "GET",
@@ -441,7 +437,7 @@ mod tests {
             status: 200,
             body_bytes: 5120,
             started,
-            ended: started + Duration::from_micros(1_234),
+            ended: started + took,
             complete: true,
         };
         let coding = Some(semantics::coding::Coding::Gzip);
@@ -457,8 +453,8 @@ mod tests {
         let mut out = Vec::new();
         open_line(&mut out, format, exchange.peer.address.map(|address| address.ip()), at);
         match format {
-            LogFormat::Combined => combined(&mut out, &exchange, &note),
-            LogFormat::Json => json(&mut out, &exchange, &note),
+            LogFormat::Combined => combined(&mut out, &exchange, took, &note),
+            LogFormat::Json => json(&mut out, &exchange, took, &note),
         }
         String::from_utf8(out).expect("log lines are text")
     }

@@ -144,12 +144,12 @@ impl edge::Service for SiteService {
         let sent = Sent { status: exchange.status, body_bytes: exchange.body_bytes, took, complete: exchange.complete };
         counters.responded(&note, &sent);
         if !facts::is_plain_hit(exchange.status, &note) {
-            facts::tell(&self.insight, exchange, &note, self.pipeline.wall_clock(exchange.ended));
+            facts::tell(&self.insight, exchange, took, &note, self.pipeline.wall_clock(exchange.ended));
         } else if let Some(stands_for) = self.sampler.stands_for() {
             facts::tell_hit(&self.insight, exchange, &note, stands_for);
         }
         if let Some(log) = self.log.borrow_mut().as_mut() {
-            log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
+            log.write(exchange, took, &note, |at| self.pipeline.wall_clock(at));
         }
         if note.trace.is_some()
             && let Some(recorder) = self.recorder.borrow().as_ref()

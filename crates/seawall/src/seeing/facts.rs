@@ -1,6 +1,6 @@
 //! The facts of one request, as `insight` is told them: of what the edge and the pipeline have noted, and of nothing else.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use edge::Exchange;
 use http::Version;
@@ -19,8 +19,8 @@ pub(crate) fn is_plain_hit(status: u16, note: &Note) -> bool {
     note.outcome == Some(Outcome::Hit) && status < 400
 }
 
-/// Tells of a request that was not a plain hit. Health checks, which come every second, are left out.
-pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: Timestamp) {
+/// Tells of a request that was not a plain hit, and took so long. Health checks, which come every second, are left out.
+pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, note: &Note, at: Timestamp) {
     if note.is_health_check() {
         return;
     }
@@ -51,7 +51,7 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, note: &Note, at: 
         collapsed: note.collapsed,
         complete: exchange.complete,
         bytes: exchange.body_bytes,
-        took: exchange.ended.saturating_duration_since(exchange.started),
+        took,
         origin_time: note.origin_time,
         agent: &agent,
         referrer: &referrer,
