@@ -227,7 +227,7 @@ pub struct PurgeLine {
     pub at: u64,
     /// The site; empty if it covered all.
     pub site: String,
-    /// Says who made the order, in words: `the admin API`, `Ghost, in an answer to an editor`, `a POST to /wp-comments-post.php`.
+    /// Says who made the order, in words: `whoever has the admin token`, `Ghost, in an answer to an editor`, `a POST to /wp-comments-post.php`.
     pub by: String,
     /// Says what it covered, in words.
     pub covered: String,
@@ -265,6 +265,8 @@ pub struct AlertLine {
     pub from: u64,
     /// When it ended; `None`: it stands.
     pub until: Option<u64>,
+    /// The time since which all has been right while it still stands: it ends at that time if it stays so. `None`: it is wrong now, or nobody knows.
+    pub right_since: Option<u64>,
 }
 
 /// Answers `GET /series?site=NAME&span=hour|day|week`: what happened when.
@@ -277,6 +279,8 @@ pub struct Series {
     pub step: u64,
     /// The time of the first row's beginning, in seconds since the epoch.
     pub from: u64,
+    /// The end of the last second that is counted, in seconds since the epoch. The last row ends there, although its step may not be over.
+    pub until: u64,
     /// The names of the columns: [`COLUMNS`].
     pub columns: Vec<String>,
     /// The rows, the oldest first. A row in which Seawall did not run is `None`.

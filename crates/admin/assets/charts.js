@@ -2,11 +2,13 @@
 
 import { MIX } from './panels.js';
 import { byId, el, put } from './dom.js';
-import { percent, rate, time } from './words.js';
+import { percent, rate, stretch, time } from './words.js';
 
 const HEIGHT = 150;
 // More points than a screen has are drawn as means.
 const POINTS_MAX = 720;
+// The seconds of each span that can be chosen.
+const SPANS = { hour: 3_600, day: 86_400, week: 604_800 };
 // A chart shows at least so many rows: of seconds, five minutes.
 const ROWS_MIN = 300;
 
@@ -38,8 +40,15 @@ export function summed(rows) {
   return sum;
 }
 
-/** Makes fewer rows of many, each of `step` seconds: sums for each second, and the slowest of the times. */
-function thinned(rows, step) {
+/** Adds a second to the row that it belongs to. */
+function joined(row, second) {
+  if (row.requests === undefined) return { ...second, at: row.at };
+  const slower = (name) => Math.max(row[name], second[name]);
+  return { ...summed([row, second]), at: row.at, p50_micros: slower('p50_micros'), p99_micros: slower('p99_micros') };
+}
+
+/** Makes fewer rows of many: sums for each second, and the slowest of the times. `secondsOf` says how many seconds a row has. */
+function thinned(rows, secondsOf) {
   const each = Math.max(1, Math.ceil(rows.length / POINTS_MAX));
   const points = [];
   for (let start = 0; start < rows.length; start += each) {
@@ -49,7 +58,7 @@ function thinned(rows, step) {
       continue;
     }
     const sum = summed(some);
-    const seconds = some.length * step;
+    const seconds = some.reduce((all, row) => all + secondsOf(row), 0);
     const slowest = (name) => Math.max(...some.map((row) => row[name]));
     points.push({ ...sum, at: rows[start].at, seconds, p50_micros: slowest('p50_micros'), p99_micros: slowest('p99_micros') });
   }
@@ -67,7 +76,7 @@ const CHARTS = [
     stacked: true,
   },
   {
-    id: 'ratio', show: (value) => percent(value, 100), range: (plot, low) => [Math.max(0, Math.floor(((low ?? 0) - 4) / 10) * 10), 100], axis: (value) => `${value} %`,
+    id: 'ratio', show: (value) => percent(value, 100), range: () => [0, 100], axis: (value) => `${value} %`,
     lines: [
       { colour: 'hits', words: 'of requests', of: (point) => (point.requests > 0 ? (100 * point.hits) / point.requests : null) },
       { colour: 'bytes', words: 'of bytes', of: (point) => (point.bytes > 0 ? (100 * point.hit_bytes) / point.bytes : null), dash: [5, 3] },
@@ -95,6 +104,9 @@ export class Charts {
   #rows = [];
   #step = 1;
   #span = 'hour';
+  // The end of the last second that is counted, and when counting began.
+  #until = 0;
+  #since = 0;
   #outages = [];
   #purges = [];
 
@@ -110,21 +122,36 @@ export class Charts {
     this.#rows = sinceBegun(read(series));
     this.#step = series.step || 1;
     this.#span = span;
+    this.#until = series.until;
     this.#draw();
   }
 
-  /** Adds a second to the hour that is shown. */
-  add(row) {
-    if (this.#step !== 1 || this.#span !== 'hour') return;
+  /** Adds a second to what is shown. */
+  add(second) {
+    if (second.at < this.#until) return;
+    const at = Math.floor(second.at / this.#step) * this.#step;
     const last = this.#rows.at(-1);
-    if (last && row.at <= last.at) return;
-    this.#rows = [...this.#rows, row].filter(({ at }) => at > row.at - 3600);
-    if (row.at % Math.max(1, Math.ceil(this.#rows.length / POINTS_MAX)) === 0) this.#draw();
+    this.#rows = last && last.at >= at ? [...this.#rows.slice(0, -1), joined(last, second)] : [...this.#rows, { ...second, at }].filter((row) => row.at > at - SPANS[this.#span]);
+    this.#until = second.at + 1;
+    if (second.at % Math.max(1, Math.ceil((this.#rows.length * this.#step) / POINTS_MAX)) === 0) this.#draw();
   }
 
-  marks(outages, purges) {
+  marks(outages, purges, since) {
     this.#outages = outages;
     this.#purges = purges;
+    this.#since = since / 1000;
+  }
+
+  /** Returns how many seconds a row has: the last one may not be over. */
+  secondsOf({ at }) { return Math.min(this.#step, Math.max(1, this.#until - at)); }
+
+  /** Says which time is shown: the hour, day or week that was chosen, or the time since counting began if that is less. */
+  get stretch() {
+    const first = this.#rows.find(({ requests }) => requests !== undefined)?.at;
+    if (first === undefined) return this.#span;
+    const begun = this.#since > first && this.#since < first + this.#step ? this.#since : first;
+    const [seconds, whole] = [this.#until - begun, SPANS[this.#span]];
+    return seconds > whole - Math.max(2 * this.#step, whole / 60) ? this.#span : stretch(seconds);
   }
 
   #again() {
@@ -138,7 +165,7 @@ export class Charts {
   }
 
   #draw() {
-    const points = thinned(this.#rows, this.#step);
+    const points = thinned(this.#rows, (row) => this.secondsOf(row));
     for (const chart of CHARTS) {
       const box = byId(`chart-${chart.id}`);
       const isEmpty = points.every(({ requests }) => !requests);
@@ -173,7 +200,7 @@ export class Charts {
       const values = points.map((point) => orNull(point, of)).filter((value) => value !== null);
       return values.length > 0 ? `${words}: ${show(values.at(-1))} now, ${show(Math.min(...values))} at least, ${show(Math.max(...values))} at most` : `${words}: nothing`;
     });
-    return `The last ${this.#span}. ${said.join('. ')}.`;
+    return `The last ${this.stretch}. ${said.join('. ')}.`;
   }
 
   #options({ id, lines, stacked, show, range, axis, log }, box) {

@@ -27,14 +27,16 @@ function isBeside(dialog, { clientX, clientY }) {
 // Signing in.
 
 let signed = () => {};
+let unsigned = () => {};
 let onChange = () => {};
 
 /** Hears that somebody has signed in. */
 export function whenSignedIn(listener) { onChange = listener; }
 
-/** Asks for the token, then calls `then`. */
-export function askForToken(then = () => {}) {
+/** Asks for the token, then calls `then`, or `otherwise` if nobody signs in. */
+export function askForToken(then = () => {}, otherwise = () => {}) {
   signed = then;
+  unsigned = otherwise;
   told('sign-told');
   byId('token').value = '';
   open('dialog-sign');
@@ -45,6 +47,7 @@ byId('form-sign').addEventListener('submit', async (event) => {
   const token = byId('token').value.trim();
   try {
     await signIn(token);
+    unsigned = () => {};
     byId('dialog-sign').close();
     onChange();
     signed();
@@ -56,6 +59,17 @@ byId('form-sign').addEventListener('submit', async (event) => {
   }
 });
 
+byId('dialog-sign').addEventListener('close', () => {
+  const act = unsigned;
+  unsigned = () => {};
+  act();
+});
+
+const NO_TOKEN = {
+  message: 'Nothing was done: this needs the admin token',
+  remedy: 'it lies on the server in the file that admin_token_file names: ~/.local/state/seawall/admin-token, or /var/lib/seawall/admin-token for the system’s service',
+};
+
 /** Does something that needs a session; `id` is where its refusal is told. */
 async function tried(id, act) {
   told(id);
@@ -64,7 +78,7 @@ async function tried(id, act) {
   } catch (error) {
     if (error instanceof Refused && error.status === 401) {
       onChange();
-      askForToken(() => tried(id, act));
+      askForToken(() => tried(id, act), () => told(id, NO_TOKEN));
     } else told(id, error);
   }
 }
@@ -130,7 +144,7 @@ function explained(answer) {
       notKept.cookie ? el('p', {}, 'It sets the cookie ', el('code', {}, bdi(notKept.cookie, 80)), notKept.cookie_of ? `, known for ${plain(notKept.cookie_of, 80)}` : null, '.') : null,
       notKept.difference ? el('p', {}, 'Two readers were given: ', bdi(notKept.difference, 400)) : null) : null,
     el('h3', { text: 'How it is judged' }), steps(rules),
-    el('p', { class: 'fact' }, el('b', { text: VERDICTS[verdict] ?? plain(verdict, 60) }), ` Site ${plain(site.name, 80)}, ${plain(site.kind, 40)}.`),
+    el('p', { class: 'fact' }, el('b', { text: VERDICTS[verdict] ?? plain(verdict, 60) }), ` ${site.hosts.length > 0 ? `Site ${plain(site.name, 80)}` : 'This site'}, ${plain(site.kind, 40)}.`),
     key ? el('p', { class: 'fact' }, 'Key: ', el('code', {}, bdi(`${key.scheme} ${key.host} ${key.target} accept=${key.accept}`, 400))) : null,
     lookup.length > 0 ? el('h3', { text: 'What the cache finds' }) : null, lookup.length > 0 ? steps(lookup) : null,
     ...stored.map(variant),

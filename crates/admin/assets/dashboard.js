@@ -36,7 +36,7 @@ function stands(state) {
 }
 
 function showRatio() {
-  ratio(summed(charts.rows), span);
+  ratio(summed(charts.rows), charts.stretch);
 }
 
 async function series() {
@@ -54,7 +54,8 @@ async function totals() {
   const answer = await ask('/seen', { site });
   if (of !== site) return;
   seen = answer;
-  charts.marks(seen.outages, seen.purges);
+  charts.marks(seen.outages, seen.purges, seen.since);
+  showRatio();
   sums(seen);
   alarms(moment, seen);
   choices();
@@ -85,8 +86,7 @@ let last = [];
 function showNow() {
   const some = (last.length > 0 ? last : charts.rows.filter(({ requests }) => requests !== undefined).slice(-10));
   const sum = summed(some);
-  const step = last.length > 0 || span === 'hour' ? 1 : span === 'day' ? 60 : 600;
-  const seconds = Math.max(1, some.length * step);
+  const seconds = Math.max(1, last.length > 0 ? last.length : some.reduce((all, row) => all + charts.secondsOf(row), 0));
   const mean = Object.fromEntries(Object.entries(sum).map(([name, value]) => [name, value / seconds]));
   now({ last: some.at(-1) ?? sum, mean }, moment);
   if (span === 'hour') spark(byId('spark'), charts.rows);
@@ -100,7 +100,7 @@ function hear(told) {
   const row = named(columns.length > 0 ? columns : COLUMNS, values, told.at - 1);
   last = [...last, row].slice(-10);
   charts.add(row);
-  if (span === 'hour') showRatio();
+  showRatio();
   showNow();
   alarms(told, seen);
   live.add(told.recent.filter(mine));

@@ -1,7 +1,7 @@
 // The panels: each shows a part of what was seen. Names come from strangers, and are shown as text.
 
 import { byId, el, put, rows, say } from './dom.js';
-import { at, atSecond, bytes, count, fully, kind, lasted, onDay, percent, plain, rate, result, rule, time } from './words.js';
+import { at, atSecond, bytes, count, exactly, fully, kind, lasted, onDay, percent, plain, rate, result, rule, shares, time } from './words.js';
 
 const SHOWN = 10;
 const LIVE_MAX = 200;
@@ -30,22 +30,25 @@ const when = (ms, words = at(ms)) => el('time', { datetime: new Date(ms).toISOSt
 const explain = (url, words = 'Explain') => el('button', { type: 'button', class: 'small', 'data-explain': url, 'aria-label': `${words} ${plain(url, 100)}`, text: words });
 const purge = (url) => el('button', { type: 'button', class: 'small', 'data-purge': url, 'aria-label': `Purge ${plain(url, 100)}`, text: 'Purge' });
 const siteOf = (seen, name) => (seen.sites.length > 1 && !seen.site && name ? el('span', { class: 'tag' }, el('bdi', { text: plain(name, 60) })) : null);
+/** The name of a site in a sentence: the only one may have none of its own. */
+const nameOf = (seen, name) => (seen?.sites.length === 1 && name === 'default' ? 'this site' : plain(name, 80));
 
 /** Shows what of the answers is about the time that is chosen: `sum` are the sums of the columns, `words` what it is called. */
 export function ratio(sum, words) {
   say(byId('ratio-requests'), percent(sum.hits, sum.requests));
   say(byId('ratio-bytes'), percent(sum.hit_bytes, sum.bytes));
   say(byId('ratio-foot'), sum.requests > 0 ? `${count(sum.requests)} requests and ${bytes(sum.bytes)} in the last ${words}` : `No request in the last ${words}`);
-  const parts = MIX.map(({ name, words, of }) => ({ name, words, number: of(sum), all: sum.requests }));
+  const parts = MIX.map(({ name, words, of }) => ({ name, words, number: of(sum) }));
   const rest = sum.requests - parts.reduce((all, { number }) => all + number, 0);
-  if (rest > 0) parts.push({ name: 'others', words: 'Not for the cache', number: rest, all: sum.requests });
+  if (rest > 0) parts.push({ name: 'others', words: 'Other', number: rest });
+  shares(parts.map(({ number }) => number)).forEach((share, place) => { parts[place].share = share; });
   rows(byId('mix'), parts.filter(({ number }) => number > 0), ({ name }) => name, ({ name }) => {
     const node = el('i', { class: name });
     return { node, show: ({ number }) => { node.style.flexGrow = number; } };
   }, '');
   rows(byId('mix-legend'), parts, ({ name }) => name, ({ name, words }) => {
     const figure = el('b');
-    return { node: el('li', { class: name }, el('i', { 'aria-hidden': 'true' }), `${words} `, figure), show: ({ number, all }) => say(figure, percent(number, all)) };
+    return { node: el('li', { class: name }, el('i', { 'aria-hidden': 'true' }), `${words} `, figure), show: ({ share }) => say(figure, share) };
   }, '');
 }
 
@@ -67,15 +70,21 @@ export function alarms(moment, seen) {
   const stand = alerts.filter(({ until }) => !until);
   const told = new Set(stand.filter(({ name }) => name === 'origin-down').map(({ about }) => about));
   const items = [
-    ...stand.map(({ name, about, text, from }) => ({ key: `${name} ${about}`, from, words: plain(text) })),
-    ...down.filter((site) => !told.has(site)).map((site) => ({ key: `down ${site}`, from: since.get(site), words: `The origin of ${plain(site, 100)} cannot be reached. What is stored is served.` })),
+    ...stand.map(({ name, about, text, from, right_since: right }) => ({ key: `${name} ${about}`, from, right, words: plain(text) })),
+    ...down.filter((site) => !told.has(site)).map((site) => ({ key: `down ${site}`, from: since.get(site), words: `The origin of ${nameOf(seen, site)} cannot be reached. What is stored is served.` })),
   ];
-  rows(byId('alarms'), items, ({ key }) => key, ({ words }) => {
-    const text = el('bdi');
-    const time = el('span', { class: 'since' });
+  rows(byId('alarms'), items, ({ key }) => key, () => {
+    const [mark, again, text, time] = [el('span', { class: 'mark', 'aria-hidden': 'true' }), el('b'), el('bdi'), el('span', { class: 'since' })];
+    const node = el('p', { class: 'alarm' }, mark, el('span', {}, again, ' ', text, ' ', time));
     return {
-      node: el('p', { class: 'alarm' }, el('span', { class: 'mark', 'aria-hidden': 'true', text: '!' }), el('span', {}, text, ' ', time)),
-      show: ({ words: now = words, from }) => { say(text, now); say(time, from ? `since ${at(from)} (${lasted(Date.now() - from)})` : ''); },
+      node,
+      show: ({ words, from, right }) => {
+        node.classList.toggle('right', Boolean(right));
+        say(mark, right ? '✓' : '!');
+        say(again, right ? `Right again since ${exactly(right)}. It was:` : '');
+        say(text, words);
+        say(time, right ? `Began at ${exactly(from)}. It is over when all stays right for five minutes, or as long as clear_after says.` : from ? `since ${exactly(from)} (${lasted(Date.now() - from)})` : '');
+      },
     };
   }, '');
 }
@@ -144,11 +153,13 @@ function cost(seen) {
   put(
     box,
     el('p', { class: 'figure' }, el('b', { text: percent(worst.origin_micros, all) }), el('span', { text: 'of its time' })),
-    el('p', { class: 'what' }, words(worst), ' ', siteOf(seen, worst.site)),
+    el('p', { class: 'what' }, label('Reason'), words(worst), ' ', siteOf(seen, worst.site)),
     worst.remedy ? el('p', { class: 'remedy' }, ...prose(worst.remedy)) : null,
-    worst.example ? el('p', { class: 'example' }, address(worst.example, 80), ' ', explain(worst.example)) : null,
+    worst.example ? el('p', { class: 'example' }, label('For example'), address(worst.example, 80), ' ', explain(worst.example)) : null,
   );
 }
+
+const label = (text) => el('span', { class: 'label', text: `${text}: ` });
 
 function words({ rule: name, detail }) {
   return el('span', {}, el('b', { text: rule(name) }), detail ? ': ' : null, detail ? code(detail, 80) : null);
@@ -164,7 +175,7 @@ function reasons(seen) {
     const remedy = el('p', { class: 'remedy' });
     const example = el('p', { class: 'example' });
     const node = el('li', {},
-      el('p', { class: 'what' }, words(reason), ' ', siteOf(seen, reason.site), el('span', { class: 'sum' }, share, ' ', cost)),
+      el('p', { class: 'what' }, label('Reason'), words(reason), ' ', siteOf(seen, reason.site), el('span', { class: 'sum' }, share, ' ', cost)),
       bar, el('div', { class: 'end' }, remedy, example));
     let shown;
     return {
@@ -175,7 +186,7 @@ function reasons(seen) {
         bar.style.width = `${now.most > 0 ? (100 * now.origin_micros) / now.most : 0}%`;
         tell(remedy, now.remedy || 'Nothing to do: it is as it should be.');
         remedy.classList.toggle('calm', !now.remedy);
-        if (shown !== now.example) put(example, ...(now.example ? [address(now.example), ' ', explain(now.example)] : []));
+        if (shown !== now.example) put(example, ...(now.example ? [label('For example'), address(now.example), ' ', explain(now.example)] : []));
         shown = now.example;
       },
     };
@@ -193,8 +204,8 @@ function cookies(seen) {
     return {
       node: el('li', {}, el('p', { class: 'what' }, code(cookie.name, 80), ' ', known, ' ', siteOf(seen, cookie.site), el('span', { class: 'spacer' }), share), facts, setBy, remedy),
       show: (now) => {
-        say(share, percent(now.share, 1));
-        say(facts, [now.requests > 0 ? `kept out ${count(now.requests)} requests` : '', now.answers > 0 ? `set by ${count(now.answers)} responses` : '', `cost the origin ${time(now.origin_micros)}`].filter(Boolean).join(', '));
+        say(share, `${percent(now.share, 1)} of requests`);
+        say(facts, [now.requests > 0 ? `kept out ${count(now.requests)} requests` : '', now.answers > 0 ? `came with ${count(now.answers)} responses` : '', `cost the origin ${time(now.origin_micros)}`].filter(Boolean).join(', '));
         if (shown !== now.set_by) put(setBy, ...(now.set_by ? ['Set by ', address(now.set_by, 80), ' ', explain(now.set_by)] : []));
         shown = now.set_by;
         setBy.hidden = !now.set_by;
@@ -208,9 +219,9 @@ function cookies(seen) {
 function pages(seen) {
   const page = ({ url }) => url;
   rows(byId('missed'), seen.missed.slice(0, SHOWN), page, (line) => {
-    const [why, requests, origin] = [el('td', { class: 'why' }), el('td', { class: 'n' }), el('td', { class: 'n strong' })];
+    const [why, requests, origin] = [el('td', { class: 'why' }), el('td', { class: 'n', 'data-label': 'asked' }), el('td', { class: 'n strong', 'data-label': 'origin time' })];
     return {
-      node: el('tr', {}, el('th', { scope: 'row' }, address(line.url)), why, requests, origin, el('td', { class: 'commands' }, explain(line.url), purge(line.url))),
+      node: el('tr', {}, el('th', { scope: 'row' }, address(line.url)), why, origin, requests, el('td', { class: 'commands' }, explain(line.url), purge(line.url))),
       show: (now) => { say(why, rule(now.rule)); say(requests, about(now)); say(origin, time(now.origin_micros)); },
     };
   }, 'No page had to be fetched yet.');
@@ -234,6 +245,8 @@ function bars(box, items, nothing) {
   }, nothing);
 }
 
+const done = (hard) => (hard ? 'removed' : 'refreshed');
+
 function events(seen) {
   const show = (id, items, keyOf, make, nothing) => rows(byId(id), items.slice(0, 30), keyOf, (item) => {
     const node = el('li');
@@ -241,8 +254,8 @@ function events(seen) {
     return { node, show: (now) => { const text = JSON.stringify(now); if (text !== shown || now.until === null) put(node, ...make(now)); shown = text; } };
   }, nothing);
   show('outages', seen.outages, ({ site, address, from }) => JSON.stringify([site, address, from]), ({ site, address, from, until }) => [
-    el('p', { class: 'what' }, when(from), ' – ', until ? when(until) : el('b', { class: 'bad', text: 'now' }), el('span', { class: 'spacer' }), el('span', { class: 'n', text: lasted((until ?? Date.now()) - from) })),
-    el('p', { class: 'fact' }, el('bdi', { text: plain(site, 80) }), address ? ' at ' : null, address ? code(address, 80) : null),
+    el('p', { class: 'what' }, when(from, exactly(from)), ' – ', until ? when(until, exactly(until, from)) : el('b', { class: 'bad', text: 'now' }), el('span', { class: 'spacer' }), el('span', { class: 'n', text: lasted((until ?? Date.now()) - from) })),
+    el('p', { class: 'fact' }, el('bdi', { text: nameOf(seen, site) }), address ? ' at ' : null, address ? code(address, 80) : null),
   ], 'Never, since counting began.');
   show('errors', seen.errors, ({ site, status, failure }) => JSON.stringify([site, status, failure]), ({ site, status, failure, requests, last, example }) => [
     el('p', { class: 'what' }, el('b', { class: status >= 500 ? 'bad' : '', text: String(status) }), ' ', failure ? rule(failure) : status >= 500 ? 'The origin answered so' : 'Not what was hoped for', el('span', { class: 'spacer' }), el('span', { class: 'n', text: count(requests) })),
@@ -250,12 +263,12 @@ function events(seen) {
     status < 500 && failure ? el('p', { class: 'fact', text: 'Readers got a stored copy.' }) : null,
   ], 'None.');
   show('purges', seen.purges, (line) => JSON.stringify([line.at, line.by, line.covered]), ({ at: ms, site, by, covered, count: number, hard }) => [
-    el('p', { class: 'what' }, el('bdi', { text: plain(covered, 200) }), el('span', { class: 'spacer' }), number === null || number === undefined ? null : el('span', { class: 'n', text: `${count(number)} stored` })),
-    el('p', { class: 'fact' }, when(ms), ' by ', el('bdi', { text: plain(by, 120) }), ', ', hard ? 'removed' : 'refreshed', ' ', siteOf(seen, site)),
+    el('p', { class: 'what' }, el('bdi', { text: plain(covered, 200) }), el('span', { class: 'spacer' }), number === null || number === undefined ? null : el('span', { class: 'n', text: `${count(number)} ${number === 1 ? 'copy' : 'copies'} ${done(hard)}` })),
+    el('p', { class: 'fact' }, when(ms, exactly(ms)), ' by ', el('bdi', { text: plain(by, 120) }), number === null || number === undefined ? `, ${done(hard)}` : '', ' ', siteOf(seen, site)),
   ], 'Nothing was purged.');
-  show('alerts', seen.alerts, ({ name, about, from }) => JSON.stringify([name, about, from]), ({ about, text, from, until }) => [
-    el('p', { class: 'what one' }, el('span', { class: until ? 'dot over' : 'dot', 'aria-hidden': 'true' }), el('bdi', { text: plain(text, 300) })),
-    el('p', { class: 'fact' }, until ? 'Over: ' : 'Stands: ', when(from), ' – ', until ? when(until) : 'now', about ? ', ' : '', el('bdi', { text: plain(about, 80) })),
+  show('alerts', seen.alerts, ({ name, about, from }) => JSON.stringify([name, about, from]), ({ about, text, from, until, right_since: right }) => [
+    el('p', { class: 'what one' }, el('span', { class: until || right ? 'dot over' : 'dot', 'aria-hidden': 'true' }), el('bdi', { text: plain(text, 300) })),
+    el('p', { class: 'fact' }, until ? 'Over: ' : right ? 'Right again, not over yet: ' : 'Stands: ', when(from, exactly(from)), ' – ', until ?? right ? when(until ?? right, exactly(until ?? right, from)) : 'now', about ? ', ' : '', el('bdi', { text: nameOf(seen, about) })),
   ], 'None stands, none stood.');
 }
 
@@ -324,13 +337,13 @@ export class Live {
     const { at: ms, result: name, rule: why, detail, status, method, scheme, host, path, origin_micros, micros, bytes: length, agent, complete, collapsed } = request;
     const url = `${scheme}://${host}${path}`;
     const row = el('tr', {},
-      el('td', {}, when(ms, atSecond(ms))),
-      el('td', {}, el('span', { class: `result ${Object.hasOwn(MIX_OF, name) ? MIX_OF[name] : 'others'}`, text: result(name) })),
+      el('td', { class: 'first' }, when(ms, atSecond(ms))),
+      el('td', { class: 'first' }, el('span', { class: `result ${Object.hasOwn(MIX_OF, name) ? MIX_OF[name] : 'others'}`, text: result(name) })),
       el('td', { class: 'why' }, why ? rule(why) : '', detail ? ' ' : null, detail ? code(detail, 60) : null, collapsed ? el('span', { class: 'fact', text: ' shared' }) : null),
-      el('td', { class: `n ${status >= 500 ? 'bad' : ''}`, text: String(status) }),
+      el('td', { class: `n first ${status >= 500 ? 'bad' : ''}`, text: String(status) }),
       el('th', { scope: 'row' }, method === 'GET' ? null : el('b', {}, el('bdi', { text: `${plain(method, 20)} ` })), address(url, 100)),
-      el('td', { class: 'n', text: time(origin_micros) }),
-      el('td', { class: 'n', text: time(micros) }),
+      el('td', { class: 'n first', 'data-label': 'origin', text: time(origin_micros) }),
+      el('td', { class: 'n', 'data-label': 'total', text: time(micros) }),
       el('td', { class: 'n', text: `${bytes(length)}${complete ? '' : ' (broke off)'}` }),
       el('td', {}, el('bdi', { text: plain(agent, 40), title: plain(agent, 1000) })));
     this.#hide(row);

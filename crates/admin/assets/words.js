@@ -54,6 +54,18 @@ export function percent(part, all) {
   return share === 100 || share === 0 ? `${share} %` : share < 0.1 ? '< 0.1 %' : `${(Math.floor(share * 10) / 10).toFixed(1)} %`;
 }
 
+/** The shares of parts that are everything together: what is shown adds up to 100 %. A small part is never nothing, and a large one never everything. */
+export function shares(parts) {
+  const all = parts.reduce((sum, part) => sum + part, 0);
+  if (!(all > 0)) return parts.map(() => '–');
+  const exact = parts.map((part) => (1000 * part) / all);
+  const tenths = exact.map(Math.floor);
+  const rest = 1000 - tenths.reduce((sum, share) => sum + share, 0);
+  const byRest = [...exact.keys()].filter((place) => tenths[place] > 0 && exact[place] > tenths[place]).sort((one, other) => exact[other] - tenths[other] - exact[one] + tenths[one]);
+  for (const place of byRest.slice(0, rest)) tenths[place] = Math.min(tenths[place] + 1, 999);
+  return tenths.map((share, place) => (share === 0 && exact[place] > 0 ? '< 0.1 %' : share % 1000 === 0 ? `${share / 10} %` : `${(share / 10).toFixed(1)} %`));
+}
+
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const minute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const day = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' });
@@ -67,7 +79,20 @@ export function at(ms, now = Date.now()) {
   return new Date(ms).toDateString() === new Date(now).toDateString() ? minute.format(ms) : `${day.format(ms)}, ${minute.format(ms)}`;
 }
 
+/** A point in time with its seconds, and with its day if that is not today. */
+export function exactly(ms, now = Date.now()) {
+  return new Date(ms).toDateString() === new Date(now).toDateString() ? clock.format(ms) : `${day.format(ms)}, ${clock.format(ms)}`;
+}
+
 export const onDay = (ms) => date.format(ms);
+
+/** A length of time as it follows “the last”: 40 seconds · 7 minutes · 5 hours · 3 days */
+export function stretch(seconds) {
+  const units = [['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]];
+  const [unit, length] = units.find(([, each]) => seconds >= 2 * each) ?? units.at(-1);
+  const number = Math.max(1, Math.floor(seconds / length));
+  return `${number} ${unit}${number === 1 ? '' : 's'}`;
+}
 
 export function lasted(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));

@@ -375,7 +375,7 @@ impl Insight {
         self.outages.lock().end(&name, address, at);
     }
 
-    /// Returns what happened when, up to `now` in seconds since the epoch. `None`: there is no such site.
+    /// Returns what happened when, up to `now` in seconds since the epoch, with what has happened so far of the last step. `None`: there is no such site.
     #[must_use]
     pub fn series(&self, site: Option<&str>, span: Span, now: u64) -> Option<Series> {
         let (tier, count) = match span {
@@ -384,9 +384,10 @@ impl Insight {
             Span::Week => (2, 1_008),
             Span::WeekInMinutes => (1, 10_080),
         };
-        let (step, from, rows) = self.with_track(site, |track, ran| track.last(ran, tier, count, now))?;
+        let ((step, from, rows), newest) = self.with_track(site, |track, ran| (track.last(ran, tier, count, now), ran.newest()))?;
         let rows = rows.into_iter().map(|row| row.map(|row| row.to_vec())).collect();
-        Some(Series { site: site.map(ToOwned::to_owned), step, from, columns: COLUMNS.map(ToOwned::to_owned).to_vec(), rows })
+        let until = newest.map_or(now, |newest| now.min(newest + 1));
+        Some(Series { site: site.map(ToOwned::to_owned), step, from, until, columns: COLUMNS.map(ToOwned::to_owned).to_vec(), rows })
     }
 
     /// Returns the sums of [`COLUMNS`] from one time to another, in seconds since the epoch, from the finest steps that are left. The percentiles are

@@ -51,7 +51,9 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ("vary", Is("A response is stored for other requests, as the origin sends Vary. Have it name only fields that change the page.")),
     (
         "no-cache",
-        Is("The origin says no-cache, so it is asked each time whether the page has changed. Set hold, or have it send a lifetime."),
+        Is(
+            "The origin says no-cache, so it is asked each time whether the page has changed. Set hold in [cache], or have it send a lifetime.",
+        ),
     ),
     ("for cookies", Cookie),
     (
@@ -171,7 +173,7 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ),
     ("private", Is("The origin says private. Have it send that only for pages that are somebody's.")),
     ("private-fields", Is("The origin calls fields of the response private. Have it name only those that are one reader's.")),
-    ("unfresh", Is("The response has no lifetime. Set hold for the site, or have the origin send Cache-Control: s-maxage.")),
+    ("unfresh", Is("The response has no lifetime. Set hold in [cache] of seawall.toml, or have the origin send Cache-Control: s-maxage.")),
     ("vary-star", Is("The origin sends Vary: *. Have it name the fields that change the page.")),
     ("status", Is("Responses with this status are not stored here. If it is an error, mend what answers so.")),
     ("must-understand", Is(BY_THE_RFC)),

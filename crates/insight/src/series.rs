@@ -195,18 +195,14 @@ impl Track {
         rows
     }
 
-    /// Returns the rows of the last so many steps that are over at this second: the step, the time of the first row in seconds, and the rows. `tier`: 0 for
-    /// seconds, 1 for minutes, 2 for ten minutes. While the first step is not over, it is shown as it is.
+    /// Returns the rows of the last so many steps up to this second: the step, the time of the first row in seconds, and the rows. `tier`: 0 for
+    /// seconds, 1 for minutes, 2 for ten minutes. The last step is among them although it is not over: a day that leaves out what is now would show
+    /// less than an hour.
     pub(crate) fn last(&self, ran: &Self, tier: usize, count: u64, second: u64) -> (u64, u64, Vec<Option<Columns>>) {
         let (step, _) = TIERS[tier];
-        let until = second / step;
+        let until = second.div_ceil(step);
         let from = until.saturating_sub(count);
-        let mut rows = self.rows(ran, tier, from, until);
-        let mut first = from;
-        if step > 1 && rows.iter().all(Option::is_none) {
-            (rows, first) = (self.rows(ran, tier, from + 1, until + 1), from + 1);
-        }
-        (step, first * step, rows)
+        (step, from * step, self.rows(ran, tier, from, until))
     }
 
     /// Returns the sums of a stretch of time in seconds, from the finest tier that reaches back so far. `None`: Seawall did not run then.
@@ -235,7 +231,7 @@ impl Track {
     }
 
     /// Returns the last second that it has.
-    fn newest(&self) -> Option<u64> {
+    pub(crate) fn newest(&self) -> Option<u64> {
         self.tiers[0].open.as_ref().map(|open| open.index)
     }
 

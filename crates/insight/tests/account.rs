@@ -205,6 +205,26 @@ fn minutes_and_ten_minutes_are_the_sums_of_their_seconds() {
     assert_eq!(insight.sum(None, start - 7_200, start - 3_600), None);
 }
 
+/// A day has the hour in it, and what is now is a part of all three.
+#[test]
+fn an_hour_a_day_and_a_week_have_what_happened_in_the_last_second() {
+    let insight = insight();
+    let start = START / 600 * 600;
+    let requests = |span, now| {
+        let series = insight.series(Some("blog"), span, now).expect("a site");
+        assert_eq!((series.until, series.from % series.step), (now, 0));
+        assert_eq!(series.from + series.rows.len() as u64 * series.step, now.div_ceil(series.step) * series.step);
+        series.rows.iter().flatten().map(|row| row[0]).sum::<u64>()
+    };
+    for second in 1..=4_000 {
+        insight.second(start + second, &[(Some(0), row("hit", 1))]);
+        if [1, 59, 60, 61, 599, 600, 601, 3_601, 3_659, 4_000].contains(&second) {
+            let sums = [Span::Hour, Span::Day, Span::Week].map(|span| requests(span, start + second));
+            assert_eq!(sums, [second.min(3_600), second, second], "after {second} seconds");
+        }
+    }
+}
+
 #[test]
 fn what_happened_in_the_same_hour_a_week_ago_is_still_there() {
     let insight = insight();

@@ -48,8 +48,11 @@ fn page(state: &AlertsState, colour: bool) -> String {
     if state.standing.is_empty() {
         let _ = writeln!(out, "{}", styled("Nothing is wrong.", Style::Green, colour));
     }
-    for AlertLine { name, text, from, .. } in &state.standing {
+    for AlertLine { name, text, from, right_since, .. } in &state.standing {
         let _ = writeln!(out, "{}  {text}\n  since {}", styled(name, Style::Red, colour), date(*from));
+        if let Some(right_since) = right_since {
+            let _ = writeln!(out, "  right again since {}; it is over if that lasts", date(*right_since));
+        }
     }
     if !state.ended.is_empty() {
         let _ = writeln!(out, "\nOver:");
@@ -92,6 +95,7 @@ mod tests {
             text: "The origin of blog.example at http://127.0.0.1:2368 cannot be connected to.".to_owned(),
             from: 784_111_777_000,
             until,
+            right_since: None,
         }
     }
 
@@ -121,6 +125,10 @@ Sent to the webhook https://hooks.example.org/…: 1 notice sent, 2 failed
   the last attempt failed: the receiver answers 404
 ";
         assert_eq!(page(&state, false), expected);
+        let calm =
+            AlertsState { standing: vec![AlertLine { right_since: Some(784_111_837_000), ..alert(None) }], ..AlertsState::default() };
+        let said = "since Sun, 06 Nov 1994 08:49:37 GMT\n  right again since Sun, 06 Nov 1994 08:50:37 GMT; it is over if that lasts\n";
+        assert!(page(&calm, false).contains(said), "{}", page(&calm, false));
         let nobody = "Nothing is wrong.\n\nNobody is told: there is neither webhook nor command in [alerts].\n";
         assert_eq!(page(&AlertsState::default(), false), nobody);
     }

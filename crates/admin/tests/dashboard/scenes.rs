@@ -181,6 +181,7 @@ impl Fake {
             text,
             from,
             until,
+            right_since: None,
         };
         let over = line(
             "hit-ratio",
@@ -200,6 +201,17 @@ impl Fake {
                     ms - 240_000,
                     None,
                 ),
+                AlertLine {
+                    right_since: Some(ms - 45_000),
+                    ..line(
+                        "server-errors",
+                        "docs.example",
+                        "6 % of the responses of docs.example in the last five minutes were server errors: 12 of 190. Each error counts for five minutes."
+                            .to_owned(),
+                        ms - 300_000,
+                        None,
+                    )
+                },
                 over,
             ],
             Scene::Hostile => {
@@ -510,11 +522,12 @@ impl Console for Fake {
             60 => 1440,
             _ => 1008,
         };
-        let end = now / step * step;
+        let end = now.div_ceil(step) * step;
         let row = |at: u64| {
             let ago = (rows - at) * step;
             let mut row = self.row(end, ago, share);
-            row[..12].iter_mut().for_each(|value| *value *= step);
+            let seconds = step.min(now - (end - ago));
+            row[..12].iter_mut().for_each(|value| *value *= seconds);
             // For a while, Seawall did not run.
             let missing = step == 600 && (300..312).contains(&at) && self.scene != Scene::Empty;
             (!missing).then_some(row)
@@ -523,6 +536,7 @@ impl Console for Fake {
             site: site.map(str::to_owned),
             step,
             from: end - rows * step,
+            until: now,
             columns: COLUMNS.map(str::to_owned).to_vec(),
             rows: (0..rows).map(row).collect(),
         })

@@ -144,7 +144,9 @@ impl Board {
             .watches
             .iter()
             .filter_map(|(key, watch)| match watch.phase {
-                Phase::Standing { from, .. } => Some(line(key, &watch.text, from, None)),
+                Phase::Standing { from, right_since } => {
+                    Some(AlertLine { right_since: right_since.map(Timestamp::as_millis), ..line(key, &watch.text, from, None) })
+                }
                 Phase::Suspected { .. } => None,
             })
             .collect();
@@ -184,5 +186,6 @@ fn line((kind, about): &(Kind, String), text: &str, from: Timestamp, until: Opti
         text: text.to_owned(),
         from: from.as_millis(),
         until: until.map(Timestamp::as_millis),
+        right_since: None,
     }
 }

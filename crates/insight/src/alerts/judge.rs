@@ -1,5 +1,7 @@
 //! Whether something is wrong at this moment, as pure functions; and what is then said of it.
 
+use std::borrow::Cow;
+
 use admin_api::CertificateState;
 use semantics::{Timestamp, date::format_http_date};
 
@@ -25,11 +27,20 @@ pub(super) enum Verdict {
     Unknown,
 }
 
+/// Returns a site, or a part of one, as it is called in a sentence. The only site may have no name of its own: its configuration says no host.
+fn named(about: &str) -> Cow<'_, str> {
+    match about.strip_prefix("default") {
+        Some("") => "this site".into(),
+        Some(route) if route.starts_with('/') => format!("{route} of this site").into(),
+        Some(_) | None => about.into(),
+    }
+}
+
 /// Judges a server by the last attempt to connect to it.
 pub(super) fn origin(fact: &OriginFact) -> (String, Verdict) {
     let OriginFact { about, address, up } = fact;
     let verdict = match up {
-        Some(false) => Verdict::Wrong(format!("The origin of {about} at {address} cannot be connected to.")),
+        Some(false) => Verdict::Wrong(format!("The origin of {} at {address} cannot be connected to.", named(about))),
         Some(true) => Verdict::Right,
         None => Verdict::Unknown,
     };
@@ -42,7 +53,8 @@ pub(super) fn errors(site: &str, (errors, responses): (u64, u64), rules: &Rules)
     let verdict = if is_wrong {
         let share = errors * 100 / responses.max(1);
         Verdict::Wrong(format!(
-            "{share} % of the responses of {site} in the last five minutes were server errors: {errors} of {responses}."
+            "{share} % of the responses of {} in the last five minutes were server errors: {errors} of {responses}. Each error counts for five minutes.",
+            named(site)
         ))
     } else {
         Verdict::Right
@@ -54,7 +66,8 @@ pub(super) fn errors(site: &str, (errors, responses): (u64, u64), rules: &Rules)
 pub(super) fn ratio(site: &str, (present, before): (Option<f64>, Option<f64>), rules: &Rules) -> (String, Verdict) {
     let verdict = match (present, before) {
         (Some(present), Some(before)) if (before - present) * 100.0 >= f64::from(rules.hit_ratio_fall) => Verdict::Wrong(format!(
-            "The hit ratio of {site} was {:.0} % in the last hour; a week ago, at the same time, it was {:.0} %.",
+            "The hit ratio of {} was {:.0} % in the last hour; a week ago, at the same time, it was {:.0} %.",
+            named(site),
             present * 100.0,
             before * 100.0
         )),
@@ -147,6 +160,18 @@ mod tests {
             Verdict::Wrong(_) => Some(true),
             Verdict::Right => Some(false),
             Verdict::Unknown => None,
+        }
+    }
+
+    #[test]
+    fn a_site_without_a_name_is_called_this_site() {
+        for (about, said) in [
+            ("default", "this site"),
+            ("default/api", "/api of this site"),
+            ("default.example", "default.example"),
+            ("blog.example", "blog.example"),
+        ] {
+            assert_eq!(named(about), said);
         }
     }
 

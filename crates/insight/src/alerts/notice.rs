@@ -39,7 +39,7 @@ impl Notice {
         let now = now.as_millis();
         let text = "This is a test of the alerts. Nothing is wrong.".to_owned();
         let until = (state == State::Resolved).then_some(now);
-        Self { state, alert: AlertLine { name: "test".to_owned(), about: String::new(), text, from: now, until } }
+        Self { state, alert: AlertLine { name: "test".to_owned(), about: String::new(), text, from: now, until, right_since: None } }
     }
 
     /// Returns what tells the alert from every other one. It is the same when the alert begins and when it ends.
@@ -106,6 +106,7 @@ mod tests {
             text: "The origin of blog.example at http://127.0.0.1:2368 cannot be connected to.".to_owned(),
             from: 1_767_225_600_000,
             until: None,
+            right_since: None,
         };
         let begun = Notice { state: State::Firing, alert: alert.clone() };
         let said: serde_json::Value = serde_json::from_str(&begun.json("web1")).expect("JSON");

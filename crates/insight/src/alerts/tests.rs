@@ -55,6 +55,25 @@ fn an_alert_ends_when_all_has_been_right_for_the_whole_time() {
     assert_eq!((ended.from, ended.until), (BEGIN * 1000, Some((BEGIN + 801) * 1000)));
 }
 
+/// An alert that ends is over since all was right: what stands says so meanwhile, so that both tell the same time.
+#[test]
+fn an_alert_that_stands_says_since_when_all_has_been_right() {
+    let mut alerts = Alerts::default();
+    let up = |second: u64| Some((100..150).contains(&second) || second >= 200);
+    let right_since = |alerts: &Alerts| alerts.standing()[0].right_since;
+    told(&mut alerts, &rules(), 0..100, up);
+    assert_eq!(right_since(&alerts), None);
+    told(&mut alerts, &rules(), 100..150, up);
+    assert_eq!(right_since(&alerts), Some((BEGIN + 100) * 1000));
+    told(&mut alerts, &rules(), 150..200, up);
+    assert_eq!(right_since(&alerts), None);
+    told(&mut alerts, &rules(), 200..500, up);
+    assert_eq!(right_since(&alerts), Some((BEGIN + 200) * 1000));
+    assert_eq!(told(&mut alerts, &rules(), 500..501, up), [(500, State::Resolved)]);
+    let ended = &alerts.ended()[0];
+    assert_eq!((ended.until, ended.right_since), (Some((BEGIN + 200) * 1000), None));
+}
+
 #[test]
 fn what_cannot_be_told_neither_ends_an_alert_nor_begins_one() {
     let mut alerts = Alerts::default();

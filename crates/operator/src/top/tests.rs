@@ -185,7 +185,7 @@ fn away() -> Picture {
         about: "shop.example".to_owned(),
         text: "The origin of shop.example cannot be reached.".to_owned(),
         from: (NOW - 190) * 1_000,
-        until: None,
+        ..AlertLine::default()
     }];
     answer.seen.outages = vec![
         Outage { site: "shop.example".to_owned(), address: "http://127.0.0.1:2368".to_owned(), from: (NOW - 200) * 1_000, until: None },

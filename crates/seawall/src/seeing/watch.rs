@@ -23,7 +23,7 @@ pub(crate) fn tell(insight: &Insight, purge: &Purge<'_>) {
 
 fn by(maker: Maker) -> String {
     match maker {
-        Maker::Operator => "the admin API",
+        Maker::Operator => "whoever has the admin token (dashboard, seawall purge, a program)",
         Maker::Plugin(dialect) => return format!("a purge request on the site's address ({})", dialect.name()),
         Maker::Origin => "the origin, in an answer",
         Maker::Webhook => "the origin, by a webhook",

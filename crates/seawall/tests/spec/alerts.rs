@@ -256,10 +256,10 @@ async fn a_person_sees_what_is_wrong_and_tries_whether_it_is_told() {
     pass(&site, 1);
     receiver.until_count("/hook", 2).await;
     let listed = ask(operator.client(), |client| alerts::list(&client, false).map(|text| (text, true))).expect("a list").0;
-    assert!(listed.starts_with("origin-down  The origin of default at ") && listed.contains("/…: "), "{listed}");
+    assert!(listed.starts_with("origin-down  The origin of this site at ") && listed.contains("/…: "), "{listed}");
     assert!(!listed.contains("/hook"), "the address may be a secret: {listed}");
     let status = ask(operator.client(), |client| ::operator::status::text(&client, false).map(|text| (text, true))).expect("a status").0;
-    assert!(status.contains("alert        The origin of default"), "{status}");
+    assert!(status.contains("alert        The origin of this site"), "{status}");
     let mut client = testkit::Client::connect(operator.address).await.with_host("127.0.0.1");
     let metrics = client.get("/metrics").await.status(200).text();
     assert!(metrics.contains("seawall_alert{name=\"origin-down\",about=\"default\"} 1\n"), "{metrics}");

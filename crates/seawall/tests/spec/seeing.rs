@@ -263,7 +263,10 @@ async fn purges_are_shown_with_who_ordered_them() {
     let told: Vec<_> = purges.iter().map(|purge| (purge.by.as_str(), purge.count, purge.hard)).collect();
     assert_eq!(
         told,
-        [("a purge request on the site's address (varnish)", Some(1), true), ("the admin API", Some(1), true),],
+        [
+            ("a purge request on the site's address (varnish)", Some(1), true),
+            ("whoever has the admin token (dashboard, seawall purge, a program)", Some(1), true),
+        ],
         "a hundred strangers do not push the others out of the list"
     );
     assert!(purges[1].covered.contains("blog.example/a"), "{purges:?}");
