@@ -63,7 +63,7 @@ impl Clients {
     fn come_to(doors: &[Door]) -> Self {
         let (stops, admitted, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         const THREADS: usize = 3;
-        let pause = Duration::from_secs(1) * (THREADS * doors.len()) as u32 / ASKED as u32;
+        let pause = Duration::from_secs(1).mul_f64((THREADS * doors.len()) as f64 / ASKED as f64);
         let one = |door: Door| {
             let (stops, admitted, asked) = (Arc::clone(&stops), Arc::clone(&admitted), Arc::clone(&asked));
             move || {
