@@ -187,10 +187,8 @@ impl Resolver<'_> {
             }
             return None;
         };
-        Some(Tier::Bucket {
-            options: BucketOptions { name, prefix, endpoint, region, key_id, secret_key, token, authorities: None },
-            ca_file: authorities,
-        })
+        let options = BucketOptions { name, prefix, endpoint, region, key_id, secret_key, token, authorities: None };
+        Some(Tier::Bucket { options: Box::new(options), ca_file: authorities })
     }
 
     fn read_variable<T: FromStr<Err = Mistake>>(&mut self, text: &str, place: Place) -> Option<T> {

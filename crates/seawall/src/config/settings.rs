@@ -178,7 +178,7 @@ pub enum Tier {
     /// Its pages are in a bucket.
     Bucket {
         /// The bucket.
-        options: BucketOptions,
+        options: Box<BucketOptions>,
         /// Certificates (PEM) that are trusted for connections to it, in place of the system's. They are not in `options` yet.
         ca_file: Option<PathBuf>,
     },

@@ -671,7 +671,7 @@ fn a_tier_in_a_bucket_has_a_key_from_the_file_or_from_the_environment() {
         place
     };
     let bucket = |keys: &str, variables| match place(keys).load("", variables).expect(keys).cluster.expect("a cluster").tier {
-        settings::Tier::Bucket { options, ca_file: None } => options,
+        settings::Tier::Bucket { options, ca_file: None } => *options,
         other => panic!("{other:?}"),
     };
     let tier = "tier = \"s3://pages/seawall\"\n";
