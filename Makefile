@@ -231,7 +231,7 @@ php:
 	  command -v apt-get >/dev/null || { echo 'php-fpm is missing: https://www.php.net/manual/install.fpm.php' >&2; exit 1; }; \
 	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends php-fpm; }
 
-# A part of `test`: the Valkey and Redis servers between machines (crates/cluster/tests/servers, crates/seawall/tests/cluster).
+# A part of `test`: the Valkey and Redis servers and the bucket between machines (crates/cluster/tests/servers, crates/seawall/tests/cluster).
 cluster:
 	@crates/cluster/tests/servers/bring-up
 

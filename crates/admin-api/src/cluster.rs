@@ -126,4 +126,6 @@ pub struct TierState {
     pub refused: u64,
     /// Whether it is left alone for a while, because it was too slow or failed.
     pub open: bool,
+    /// Why it cannot be used, if that is known, as a sentence without a full stop.
+    pub why: Option<String>,
 }

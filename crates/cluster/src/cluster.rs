@@ -12,7 +12,7 @@ use crate::{
     run::Running,
     shelf::Shelf,
     stream::Position,
-    tier::{Tier, TierOptions},
+    tier::{Tier, TierOptions, bucket::BucketError},
 };
 
 /// What a machine needs to know to take part in a cluster.
@@ -44,13 +44,15 @@ impl Cluster {
     /// Starts to take part. Returns at once; the first lease comes when the server has answered.
     #[must_use]
     pub fn start(options: Options, local: Arc<dyn Local>) -> Self {
-        Self { running: Running::start(options, None, local) }
+        Self { running: Running::start(options, None, local).expect("there is no bucket whose options could be wrong") }
     }
 
     /// Starts to take part as [`start`](Self::start) does, with a [tier](Self::tier) that all machines share.
-    #[must_use]
-    pub fn start_with_tier(options: Options, tier: TierOptions, local: Arc<dyn Local>) -> Self {
-        Self { running: Running::start(options, Some(tier), local) }
+    ///
+    /// # Errors
+    /// When the options of the tier's bucket cannot be used. The bucket is not asked yet.
+    pub fn start_with_tier(options: Options, tier: TierOptions, local: Arc<dyn Local>) -> Result<Self, BucketError> {
+        Ok(Self { running: Running::start(options, Some(tier), local)? })
     }
 
     /// Returns the tier, if it was started with one.

@@ -42,7 +42,7 @@ pub use self::{
     values::{Value, Values},
     waiter::Waiter,
 };
-pub(crate) use self::{seal::random_word, values::Reply};
+pub(crate) use self::{engine::trust, seal::random_word, values::Reply};
 use crate::stream::{Entry, EntryId, Made, Position, Run};
 
 /// The most bytes that an entry may have under its seal. A longer order is to be split by what it covers. With all entries as long as this, the

@@ -32,7 +32,7 @@ use crate::{
     machine::{Act, Machine, Settings, Ticket, Unsent},
     shelf::Shelf,
     stream::{EntryId, Position},
-    tier::{Tier, TierOptions, ring::Ring},
+    tier::{Tier, TierOptions, bucket::BucketError, ring::Ring},
 };
 
 /// The first pause before connecting again, and the longest one.
@@ -87,11 +87,13 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Running {
-    pub(crate) fn start(options: Options, tier: Option<TierOptions>, local: Arc<dyn Local>) -> Self {
+    /// # Errors
+    /// When the options of the tier's bucket cannot be used.
+    pub(crate) fn start(options: Options, tier: Option<TierOptions>, local: Arc<dyn Local>) -> Result<Self, BucketError> {
         let Options { engine, cluster, machine: name, version, lease, doubt_hold, position } = options;
         let settings = Settings { name, session: session(), version, lease, doubt_hold, position };
         let machine = Machine::new(settings, Instant::now());
-        let ring = tier.map(|_| Arc::new(Ring::default()));
+        let ring = tier.is_some().then(|| Arc::new(Ring::default()));
         let shared = Arc::new(Shared {
             machine: Mutex::new(if ring.is_some() { machine.following() } else { machine }),
             local,
@@ -106,7 +108,7 @@ impl Running {
         });
         let runtime = Builder::new_current_thread().enable_all().build().expect("the system has room for a runtime");
         let handle = runtime.handle().clone();
-        let tier = tier.zip(ring).map(|(tier, ring)| Tier::start(tier, &engine, ring, &handle));
+        let tier = tier.zip(ring).map(|(tier, ring)| Tier::start(tier, &engine, ring, &handle)).transpose()?;
         let (end, ended) = mpsc::sync_channel(1);
         let (driven, connects) = (shared.clone(), engine.clone());
         thread::Builder::new()
@@ -117,7 +119,7 @@ impl Running {
                 let _ = end.send(());
             })
             .expect("the system has room for a thread");
-        Self { shared, engine, handle, tier, limits: OnceLock::new(), ended: Mutex::new(ended) }
+        Ok(Self { shared, engine, handle, tier, limits: OnceLock::new(), ended: Mutex::new(ended) })
     }
 
     pub(crate) fn tier(&self) -> Option<&Tier> {

@@ -4,11 +4,14 @@
 //! stream of purges when it asked for the page. Nothing else decides whether it is of use ([`ring`]): no clock, and no order in which anything was
 //! written. Bodies are not encrypted: only what everybody may read is put there.
 //!
-//! Everything is bounded. A page has [`PAGE_BYTES_MAX`], all of them together what the operator says ([`TierOptions::memory`]): the server keeps
+//! Pages lie in the server itself, or in a [bucket]. Then the server has what finds them, and everything else: locks, expiries, the account.
+//!
+//! Everything is bounded. A page has [`Tier::page_bytes_max`], all of them together what the operator says ([`TierOptions::memory`]): the server keeps
 //! account of them, and those that expire soonest go first. A read has [`READ_DEADLINE`]; a tier that is late three times in a row is left alone for a
 //! second. What waits here to be written has [`WAITING_BYTES_MAX`].
 
 mod breaker;
+pub mod bucket;
 pub mod ring;
 mod scripts;
 mod seal;
@@ -17,6 +20,7 @@ use std::{
     collections::HashMap,
     fmt,
     future::Future,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -28,20 +32,28 @@ use admin_api::TierState;
 use aws_lc_rs::rand;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, sync::mpsc, task::JoinSet, time::MissedTickBehavior};
+use tokio::{
+    runtime::Handle,
+    sync::mpsc,
+    task::JoinSet,
+    time::{MissedTickBehavior, timeout},
+};
 
 use self::{
     breaker::Breaker,
+    bucket::{BUCKET_PAGE_BYTES_MAX, Bucket, BucketError, BucketOptions, Got, STUB, Stub},
     ring::{Ring, Since},
     seal::{FRAME, Keys, Refused, beginning},
 };
 use crate::link::{Engine, Values};
 
-/// The most bytes of a page as it is given here.
-pub const PAGE_BYTES_MAX: usize = (1 << 20) + (48 << 10);
-/// How long a read may take. Then the origin is asked.
+/// The most bytes that a page has beside its content.
+pub const HEAD_BYTES_MAX: usize = 48 << 10;
+/// The most bytes of a page in the server.
+pub const PAGE_BYTES_MAX: usize = (1 << 20) + HEAD_BYTES_MAX;
+/// How long a look at the tier may take, with all that it asks. Then the origin is asked.
 pub const READ_DEADLINE: Duration = Duration::from_millis(50);
-/// How long a page may take to be written.
+/// How long a page may take to be written, or to be removed.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// The most bytes of pages that wait to be written; further ones are not written, and counted.
 pub const WAITING_BYTES_MAX: usize = 32 << 20;
@@ -51,6 +63,8 @@ const WAITING_MAX: usize = 1_024;
 const AT_ONCE_MAX: usize = 16;
 /// The most pages that this machine fetches for all at once. Further ones are fetched without a lock.
 const HELD_MAX: usize = 1_024;
+/// How long those who wait for a page wait for it to be written to a bucket. Then they ask the origin.
+const HAND_OVER: Duration = Duration::from_millis(250);
 /// How long a lock is held without being renewed: what others wait when its holder dies.
 const LOCK: Duration = Duration::from_secs(2);
 /// The interval at which locks are renewed.
@@ -63,10 +77,12 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_mi
 const TELL: Duration = Duration::from_secs(60);
 
 /// The options of the tier.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct TierOptions {
-    /// The most bytes of pages that the server is to hold, with some 300 for each of them.
+    /// The most bytes of pages that the server is to hold, with some 300 for each of them. Of a page in a bucket it holds 20.
     pub memory: u64,
+    /// The bucket where pages lie; `None`: in the server itself.
+    pub bucket: Option<BucketOptions>,
     /// How long a read may take: [`READ_DEADLINE`], but in tests.
     pub read_deadline: Duration,
 }
@@ -81,6 +97,7 @@ struct Inner {
     ring: Arc<Ring>,
     values: Values,
     breaker: Breaker,
+    bucket: Option<Bucket>,
     /// The locks that this machine holds, by the id of the page.
     held: Mutex<HashMap<String, Token>>,
     work: mpsc::Sender<Work>,
@@ -104,12 +121,7 @@ struct Counts {
 
 /// Something to be written, in the order in which it was said.
 enum Work {
-    Put {
-        id: String,
-        sealed: Bytes,
-        lasts: Duration,
-        token: Option<Token>,
-    },
+    Put(Put),
     Remove {
         id: String,
     },
@@ -119,6 +131,15 @@ enum Work {
         token: Token,
         refused: bool,
     },
+}
+
+struct Put {
+    id: String,
+    sealed: Bytes,
+    /// When it was sealed, and how long it is of use from then on.
+    sealed_at: Instant,
+    lasts: Duration,
+    token: Option<Token>,
 }
 
 /// What the server has said, and what it means here.
@@ -143,6 +164,16 @@ pub enum Looked {
     Wait(Duration),
     /// The tier says nothing.
     Away,
+}
+
+/// What a bucket has of what the server says is there.
+enum Fetched {
+    /// An object, and the mark of the page that was written last.
+    Object(Bytes, u128),
+    /// Nothing of use.
+    Useless,
+    /// It did not answer in time, or fails.
+    Failed,
 }
 
 /// A page of this cluster.
@@ -190,16 +221,21 @@ impl fmt::Debug for Tier {
 }
 
 impl Tier {
-    /// Begins to use the tier. What is written is written by a task on this runtime, which ends with the last clone.
-    #[must_use]
-    pub fn start(options: TierOptions, engine: &Engine, ring: Arc<Ring>, runtime: &Handle) -> Self {
+    /// Begins to use the tier. What is written is written by a task on this runtime, which ends with the last clone. A bucket is in use when a first
+    /// trial has succeeded.
+    ///
+    /// # Errors
+    /// When the options of the bucket cannot be used. It is not asked yet.
+    pub fn start(options: TierOptions, engine: &Engine, ring: Arc<Ring>, runtime: &Handle) -> Result<Self, BucketError> {
         let (work, works) = mpsc::channel(WAITING_MAX);
+        let bucket = options.bucket.as_ref().map(|bucket| Bucket::new(bucket, runtime)).transpose()?;
         let inner = Arc::new(Inner {
             options,
             keys: Keys::new(engine.seals()),
             ring,
             values: engine.values(runtime.clone()),
             breaker: Breaker::new(Instant::now()),
+            bucket,
             held: Mutex::default(),
             work,
             waiting_bytes: AtomicUsize::new(0),
@@ -207,15 +243,22 @@ impl Tier {
         });
         let weak = Arc::downgrade(&inner);
         runtime.spawn(write(works, weak));
-        Self(inner)
+        Ok(Self(inner))
+    }
+
+    /// Returns the most bytes of a page as it is given here.
+    #[must_use]
+    pub fn page_bytes_max(&self) -> usize {
+        self.0.page_bytes_max()
     }
 
     /// Looks for a page. If there is none but the one with the mark `known`, takes the lock to fetch it; `waited` is how long others have been waited
-    /// for already. Never takes longer than twice [`TierOptions::read_deadline`].
+    /// for already. Never takes longer than [`TierOptions::read_deadline`].
     pub fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> impl Future<Output = Looked> + Send + 'static {
         let (tier, id) = (self.clone(), self.0.keys.id(name));
         async move {
-            if !tier.0.breaker.admits(Instant::now()) {
+            // The bucket is tried elsewhere, the server by one of those who come.
+            if tier.0.bucket.as_ref().is_some_and(Bucket::is_away) || !tier.0.breaker.admits(Instant::now()) {
                 return Looked::Away;
             }
             // Should this future be dropped, the lock that the server may have given is given back.
@@ -249,7 +292,7 @@ impl Tier {
     pub fn put(&self, name: &[u8], page: &[u8], begun: u64, lasts: Duration) {
         let inner = &*self.0;
         let id = inner.keys.id(name);
-        let Some(place) = inner.ring.place(begun).filter(|_| page.len() <= PAGE_BYTES_MAX) else {
+        let Some(place) = inner.ring.place(begun).filter(|_| page.len() <= inner.page_bytes_max()) else {
             return self.release(&id, false);
         };
         let mut random = [0; 12];
@@ -257,14 +300,14 @@ impl Tier {
         let Some(sealed) = sealed else { return self.release(&id, false) };
         let bytes = sealed.len();
         let waiting = inner.waiting_bytes.fetch_add(bytes, Relaxed) + bytes;
-        let place = (waiting <= WAITING_BYTES_MAX && !inner.breaker.is_open()).then(|| inner.work.try_reserve().ok()).flatten();
+        let place = (waiting <= WAITING_BYTES_MAX && !inner.is_away()).then(|| inner.work.try_reserve().ok()).flatten();
         let Some(place) = place else {
             inner.waiting_bytes.fetch_sub(bytes, Relaxed);
             inner.counts.not_written.fetch_add(1, Relaxed);
             return self.release(&id, false);
         };
         let token = inner.held.lock().remove(&id);
-        place.send(Work::Put { id, sealed, lasts, token });
+        place.send(Work::Put(Put { id, sealed, sealed_at: Instant::now(), lasts, token }));
     }
 
     /// Removes a page.
@@ -277,13 +320,15 @@ impl Tier {
     #[must_use]
     pub fn state(&self) -> TierState {
         let counts = &self.0.counts;
+        let bucket = self.0.bucket.as_ref();
         TierState {
-            place: "valkey".to_owned(),
+            place: bucket.map_or("valkey", Bucket::place).to_owned(),
             hits: counts.hits.load(Relaxed),
             misses: counts.misses.load(Relaxed),
             written: counts.written.load(Relaxed),
             refused: counts.refused.load(Relaxed),
-            open: self.0.breaker.is_open(),
+            open: self.0.is_away(),
+            why: bucket.and_then(Bucket::why),
         }
     }
 
@@ -307,10 +352,18 @@ impl Tier {
 
     async fn look_as(&self, id: &str, known: Option<u128>, token: Option<Token>) -> Answered {
         let inner = &*self.0;
+        let begun = tokio::time::Instant::now();
+        let deadline = inner.options.read_deadline;
         let mut known = known.map(|mark| Bytes::copy_from_slice(&beginning(mark)));
         // What is of no use lies in the way of the lock: the second time, it is passed over.
         for _ in 0..2 {
-            let answer = match scripts::look(inner, id, known.as_ref(), token, inner.options.read_deadline).await {
+            let left = deadline.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                // The bucket has taken it all.
+                inner.counts.misses.fetch_add(1, Relaxed);
+                return Answered::Nothing;
+            }
+            let answer = match scripts::look(inner, id, known.as_ref(), token, left).await {
                 Ok(answer) => answer,
                 Err(why) => {
                     if inner.breaker.failed(Instant::now()) {
@@ -334,7 +387,18 @@ impl Tier {
                 }
             };
             let mark = bytes.slice(..bytes.len().min(seal::MARK));
-            match self.open(id, bytes, expires) {
+            let page = match &inner.bucket {
+                None => self.open(id, bytes, None, expires),
+                Some(bucket) => match self.fetch(bucket, id, bytes, begun + deadline).await {
+                    Fetched::Object(object, mark) => self.open(id, object, Some(mark), expires),
+                    Fetched::Useless => Err(()),
+                    Fetched::Failed => {
+                        inner.counts.misses.fetch_add(1, Relaxed);
+                        return Answered::Nothing;
+                    }
+                },
+            };
+            match page {
                 Ok(Some(page)) => return Answered::Found(page),
                 Ok(None) => return Answered::Ahead,
                 Err(()) => known = Some(mark),
@@ -344,19 +408,36 @@ impl Tier {
         Answered::Nothing
     }
 
-    /// Opens what was found. `Ok(None)`: it is of use, but not before this machine has come as far in the stream. `Err`: it is of no use.
-    fn open(&self, id: &str, bytes: Bytes, expires: Option<Duration>) -> Result<Option<Page>, ()> {
-        let inner = &*self.0;
-        let opened = if bytes.len() > PAGE_BYTES_MAX + FRAME { Err(Refused::TooLong) } else { inner.keys.open(id, bytes) };
-        let opened = opened.and_then(|opened| Ok((opened, expires.ok_or(Refused::NoExpiry)?)));
-        let (opened, expires) = match opened {
-            Ok(opened) => opened,
-            Err(why) => {
-                inner.counts.refused.fetch_add(1, Relaxed);
-                self.tell_refused(id, why);
-                return Err(());
-            }
+    /// Fetches from the bucket what the server says is there.
+    async fn fetch(&self, bucket: &Bucket, id: &str, stub: Bytes, until: tokio::time::Instant) -> Fetched {
+        let refused = |why| {
+            self.refuse(id, why);
+            Fetched::Useless
         };
+        let Some(stub) = Stub::read(stub) else { return refused(Refused::NoPage) };
+        match bucket.get(id, stub.length, until, self.0.options.read_deadline).await {
+            Ok(Got::Object(object)) => Fetched::Object(object, stub.mark),
+            Ok(Got::Another) => refused(Refused::Another),
+            // The bucket has removed it, or nobody has it any more.
+            Ok(Got::Nothing) => Fetched::Useless,
+            Ok(Got::Busy) => Fetched::Failed,
+            Err(why) => {
+                tracing::debug!(%why, "a page was not read from the bucket");
+                Fetched::Failed
+            }
+        }
+    }
+
+    /// Opens what was found; `mark` is that of the page that was written last, if it is known. `Ok(None)`: it is of use, but not before this machine has
+    /// come as far in the stream. `Err`: it is of no use.
+    fn open(&self, id: &str, bytes: Bytes, mark: Option<u128>, expires: Option<Duration>) -> Result<Option<Page>, ()> {
+        let inner = &*self.0;
+        let opened = if bytes.len() > inner.page_bytes_max() + FRAME { Err(Refused::TooLong) } else { inner.keys.open(id, bytes) };
+        let opened = opened.and_then(|opened| match mark {
+            Some(mark) if mark != opened.mark => Err(Refused::Another),
+            _ => Ok((opened, expires.ok_or(Refused::NoExpiry)?)),
+        });
+        let (opened, expires) = opened.map_err(|why| self.refuse(id, why))?;
         match inner.ring.since(&opened.place) {
             Since::Generation(since) => {
                 inner.counts.hits.fetch_add(1, Relaxed);
@@ -371,13 +452,20 @@ impl Tier {
         }
     }
 
+    /// Counts what was found and is no page, and says so in the log now and then.
+    fn refuse(&self, id: &str, why: Refused) {
+        self.0.counts.refused.fetch_add(1, Relaxed);
+        self.tell_refused(id, why);
+    }
+
     fn tell_refused(&self, id: &str, why: Refused) {
         let (now, until) = (self.0.breaker.now(), &self.0.counts.quiet_until);
         let quiet = until.load(Relaxed);
         let next = now + u64::try_from(TELL.as_millis()).unwrap_or(u64::MAX);
         if now >= quiet && until.compare_exchange(quiet, next, Relaxed, Relaxed).is_ok() {
             let refused = self.0.counts.refused.load(Relaxed);
-            tracing::warn!(key = %scripts::page(id), %why, refused, "what lies in the shared tier is refused");
+            let place = self.0.bucket.as_ref().map_or("valkey", Bucket::place);
+            tracing::warn!(place, key = %scripts::page(id), %why, refused, "what lies in the shared tier is refused");
         }
     }
 
@@ -391,27 +479,81 @@ impl Tier {
 }
 
 impl Inner {
+    fn page_bytes_max(&self) -> usize {
+        if self.bucket.is_some() { BUCKET_PAGE_BYTES_MAX } else { PAGE_BYTES_MAX }
+    }
+
+    /// Returns whether the tier is left alone.
+    fn is_away(&self) -> bool {
+        self.breaker.is_open() || self.bucket.as_ref().is_some_and(Bucket::is_away)
+    }
+
     async fn carry_out(self: Arc<Self>, work: Work) {
         match work {
-            Work::Put { id, sealed, lasts, token } => {
-                let bytes = sealed.len();
-                let put = scripts::put(&self, &id, sealed, lasts, token).await;
-                self.waiting_bytes.fetch_sub(bytes, Relaxed);
-                match put {
-                    Ok(()) => self.counts.written.fetch_add(1, Relaxed),
-                    Err(why) => {
-                        tracing::debug!(%why, "a page was not written to the shared tier");
-                        self.counts.not_written.fetch_add(1, Relaxed)
-                    }
+            Work::Put(put) => {
+                let bytes = put.sealed.len();
+                let is_written = match &self.bucket {
+                    None => self.put(put).await,
+                    Some(bucket) => self.put_into(bucket, put).await,
                 };
+                self.waiting_bytes.fetch_sub(bytes, Relaxed);
+                let count = if is_written { &self.counts.written } else { &self.counts.not_written };
+                count.fetch_add(1, Relaxed);
             }
             Work::Remove { id } => {
                 let _ = scripts::remove(&self, &id).await;
+                if let Some(bucket) = &self.bucket {
+                    bucket.remove(&id).await;
+                }
             }
             Work::Release { id, token, refused } => {
                 let _ = scripts::release(&self, &id, token, refused.then_some(REFUSED)).await;
             }
         }
+    }
+
+    /// Writes a page to the server, and returns whether it is there.
+    async fn put(&self, put: Put) -> bool {
+        let Put { id, sealed, sealed_at, lasts, token } = put;
+        // Its age is counted from the moment at which it was sealed.
+        let written = scripts::put(self, &id, sealed, lasts.saturating_sub(sealed_at.elapsed()), token).await;
+        written.map_err(|why| tracing::debug!(%why, "a page was not written to the shared tier")).is_ok()
+    }
+
+    /// Writes a page to the bucket, and then to the server that it is there.
+    async fn put_into(&self, bucket: &Bucket, put: Put) -> bool {
+        let Put { id, sealed, sealed_at, lasts, mut token } = put;
+        let Some(stub) = Stub::of(&sealed) else { return false };
+        let mut writing = pin!(bucket.put(&id, sealed));
+        let written = match timeout(HAND_OVER, &mut writing).await {
+            Ok(written) => written,
+            Err(_) => {
+                self.let_go(&id, token.take()).await;
+                writing.await
+            }
+        };
+        match written {
+            Ok(()) => self.put(Put { id: id.clone(), sealed: stub, sealed_at, lasts, token }).await,
+            Err(why) => {
+                tracing::debug!(%why, "a page was not written to the bucket");
+                self.let_go(&id, token).await;
+                false
+            }
+        }
+    }
+
+    /// Gives a lock back, if there is one, with the word that nobody need wait.
+    async fn let_go(&self, id: &str, token: Option<Token>) {
+        if let Some(token) = token {
+            let _ = scripts::release(self, id, token, Some(REFUSED)).await;
+        }
+    }
+
+    /// Tries a bucket that is left alone.
+    async fn try_bucket(self: Arc<Self>) {
+        let Some(bucket) = &self.bucket else { return };
+        let (id, content) = self.keys.trial();
+        bucket.try_out(&id, content, self.options.read_deadline).await;
     }
 
     async fn renew(self: Arc<Self>) {
@@ -437,6 +579,9 @@ async fn write(mut works: mpsc::Receiver<Work>, tier: std::sync::Weak<Inner>) {
             _ = under_way.join_next(), if !under_way.is_empty() => {}
             _ = renewal.tick() => {
                 let Some(tier) = tier.upgrade() else { break };
+                if tier.bucket.as_ref().is_some_and(Bucket::is_to_be_tried) {
+                    under_way.spawn(Arc::clone(&tier).try_bucket());
+                }
                 under_way.spawn(tier.renew());
             }
         }

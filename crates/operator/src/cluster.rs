@@ -72,12 +72,13 @@ pub(crate) fn lines(state: &ClusterState, colour: bool) -> Vec<String> {
     if !since.is_empty() {
         lines.push(format!("since the start: {}", since.join("; ")));
     }
-    if let Some(TierState { place, hits, misses, written, refused, open }) = &state.tier {
+    if let Some(TierState { place, hits, misses, written, refused, open, why }) = &state.tier {
         let found = format!("tier in {place}: {} found, {} not, {} written", number(*hits), number(*misses), number(*written));
         let refused = if *refused == 0 { String::new() } else { format!(", {} refused", number(*refused)) };
         lines.push(format!("{found}{refused}"));
         if *open {
-            lines.push(styled("the tier is left alone for a while, because it was too slow", Style::Yellow, colour));
+            let why = why.as_deref().unwrap_or("it was too slow, or failed");
+            lines.push(styled(format!("the tier is left alone for a while: {why}"), Style::Yellow, colour));
         }
     }
     if let Some(limits) = &state.limits {
@@ -254,6 +255,27 @@ web3     1.2.3    no     unknown  silent for 1 min 30 s
             "1 entry was refused: they do not bear the seal",
             "since the start: once without a lease; 2 times everything stored was validated anew",
         ] {
+            assert!(shown.contains(expected), "{expected} in {shown}");
+        }
+    }
+
+    #[test]
+    fn a_tier_says_where_it_is_and_why_it_is_left_alone() {
+        let tier = |open, why: Option<&str>| TierState {
+            place: "s3://pages/seawall".to_owned(),
+            hits: 1_200,
+            misses: 3,
+            written: 4,
+            refused: 5,
+            open,
+            why: why.map(str::to_owned),
+        };
+        for (tier, expected) in [
+            (tier(false, None), "tier in s3://pages/seawall: 1,200 found, 3 not, 4 written, 5 refused\n"),
+            (tier(true, None), "the tier is left alone for a while: it was too slow, or failed\n"),
+            (tier(true, Some("there is no bucket of this name")), "the tier is left alone for a while: there is no bucket of this name\n"),
+        ] {
+            let shown = page(&ClusterState { tier: Some(tier), ..state() }, false);
             assert!(shown.contains(expected), "{expected} in {shown}");
         }
     }

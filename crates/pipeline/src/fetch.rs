@@ -198,7 +198,8 @@ impl Fetch {
             keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false, tag: None }, kept.clone());
         let record = Arc::new(record);
         // Nobody waits for what is too long for the tier.
-        let mut turn = Some(self.turn).filter(|_| length.is_none_or(|length| length <= tier::TIER_BODY_MAX));
+        let shared_max = tier::content_bytes_max(shared);
+        let mut turn = Some(self.turn).filter(|_| length.is_none_or(|length| length <= shared_max));
         let mut writer = match &proof {
             Some(_) => self.lead.serve_leader(length),
             None => self.lead.serve(Arc::clone(&record), length),
@@ -226,7 +227,7 @@ impl Fetch {
             match frame.map(http_body::Frame::into_data) {
                 Ok(Ok(data)) => {
                     arrived += data.len() as u64;
-                    drop(turn.take_if(|_| arrived > tier::TIER_BODY_MAX));
+                    drop(turn.take_if(|_| arrived > shared_max));
                     if let Some(nonces) = &mut nonces {
                         nonces.read(&data);
                     }

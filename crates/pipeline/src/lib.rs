@@ -77,7 +77,7 @@ pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
-pub use tier::{Held, Later, Looked, Page as TierPage, TIER_PAGE_MAX, Tier};
+pub use tier::{Held, Later, Looked, Page as TierPage, TIER_HEAD_MAX, Tier};
 pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
 
 /// The store, as this room fills it.

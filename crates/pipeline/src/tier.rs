@@ -23,12 +23,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{Record, Shared, Stored, keep, proof, question::Question};
 
-/// The most bytes of content that go to the tier.
-pub(crate) const TIER_BODY_MAX: u64 = 1 << 20;
 /// The most bytes that a page has beside its content: its key, its tags, its record.
-const HEAD_MAX: usize = 48 << 10;
-/// The most bytes of a page in the tier.
-pub const TIER_PAGE_MAX: usize = HEAD_MAX + (1 << 20);
+pub const TIER_HEAD_MAX: usize = 48 << 10;
 /// The longest time for which a page is kept there.
 const KEPT_MAX: Duration = Duration::from_secs(86_400);
 /// The version of what is written.
@@ -44,6 +40,9 @@ pub type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// A name is the full key of a page, the same on all machines. It need not be kept from anybody here, but it may be long and says what was read: an
 /// implementation hashes it with a secret.
 pub trait Tier: Send + Sync + 'static {
+    /// Returns the most bytes of a page that it takes, [`TIER_HEAD_MAX`] of them beside the content.
+    fn page_bytes_max(&self) -> usize;
+
     /// Looks for a page. If there is none but one with the mark `known`, which was of no use, takes the turn to fetch it. `waited` is how long another
     /// machine has been waited for already.
     fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> Later<Looked>;
@@ -193,7 +192,7 @@ pub(crate) fn offer(shared: &Shared, question: &Question, stored: &Stored) {
     let Some(tier) = tier_for(shared, question) else { return };
     let record = &stored.record;
     let Content::Memory(body) = &stored.body else { return };
-    if body.len() as u64 > TIER_BODY_MAX || record.only_for.is_some() || record.part().is_some() || matches!(record.vary, Vary::Star) {
+    if body.len() > content_max(tier) || record.only_for.is_some() || record.part().is_some() || matches!(record.vary, Vary::Star) {
         return;
     }
     let now = shared.clock.now();
@@ -206,6 +205,15 @@ pub(crate) fn offer(shared: &Shared, question: &Question, stored: &Stored) {
     if let Some(page) = encode(&name, record, stored.scope(), body, now) {
         tier.put(&name, page, stored.begun().number(), lasts);
     }
+}
+
+/// Returns the most bytes of content that the other machines are offered.
+pub(crate) fn content_bytes_max(shared: &Shared) -> u64 {
+    shared.tier.get().map_or(0, |tier| content_max(&**tier) as u64)
+}
+
+fn content_max(tier: &dyn Tier) -> usize {
+    tier.page_bytes_max().saturating_sub(TIER_HEAD_MAX)
 }
 
 /// Removes a page of which the origin has said that it has ended.
@@ -261,7 +269,7 @@ fn encode(name: &[u8], record: &Record, scope: &Scope, body: &Bytes, now: Timest
     record.encode(&mut head);
     let tags: usize = scope.tags.iter().map(|tag| tag.len() + 4).sum();
     let length = name.len() + head.len() + tags + 32;
-    if length > HEAD_MAX || scope.tags.len() > TAGS_MAX {
+    if length > TIER_HEAD_MAX || scope.tags.len() > TAGS_MAX {
         return None;
     }
     let mut out = BytesMut::with_capacity(length + body.len());

@@ -19,7 +19,7 @@ use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use parking_lot::Mutex;
 use pipeline::{
     Acknowledgement, Clock, Collapse, Down, Held, Https, Later, Looked, Machines, Parts, Pipeline, Refill, ResponseFields, Router, Shared,
-    Site, Tier, TierPage,
+    Site, TIER_HEAD_MAX, Tier, TierPage,
 };
 use policy::{
     Kind, Policy, Settings,
@@ -109,6 +109,10 @@ impl Drop for Lock {
 }
 
 impl Tier for Door {
+    fn page_bytes_max(&self) -> usize {
+        TIER_HEAD_MAX + (1 << 20)
+    }
+
     fn look(&self, name: &[u8], known: Option<u128>, _: Duration) -> Later<Looked> {
         let mut common = self.common.lock();
         common.looks += 1;

@@ -24,7 +24,10 @@ use cluster::{
     link::{Address, Engine, EngineOptions, Examination, Secret},
     shelf::Shelf,
     stream::Position,
-    tier::{READ_DEADLINE, TierOptions},
+    tier::{
+        READ_DEADLINE, TierOptions,
+        bucket::{self, BucketExamination, BucketOptions},
+    },
 };
 use origins::server::Budget;
 use parking_lot::{Condvar, Mutex};
@@ -91,13 +94,12 @@ impl Joined {
         let positions = dir.map(|dir| Positions::start(dir.to_owned(), settings.name.clone(), Weak::clone(&weak))).transpose()?;
         let here = Here { shared: weak, told: Mutex::default(), slot: positions.as_ref().map(|positions| Arc::clone(&positions.slot)) };
         let counts = Arc::new(Counts::default());
-        let cluster = Arc::new(match settings.tier {
-            settings::Tier::None => Cluster::start(options, Arc::new(here)),
-            settings::Tier::Valkey => {
+        let cluster = Arc::new(match tier(settings)? {
+            None => Cluster::start(options, Arc::new(here)),
+            Some(tier) => {
                 // From before the first position of the stream.
                 shared.store.expect_others();
-                let tier = TierOptions { memory: settings.tier_memory, read_deadline: READ_DEADLINE };
-                Cluster::start_with_tier(options, tier, Arc::new(here))
+                Cluster::start_with_tier(options, tier, Arc::new(here)).context("the bucket of [cluster] cannot be used")?
             }
         });
         if let Some(tier) = cluster.tier() {
@@ -141,6 +143,31 @@ impl Joined {
             positions.stop();
         }
     }
+}
+
+/// Returns the options of the tier that the machines share, if there is one.
+fn tier(settings: &settings::Cluster) -> anyhow::Result<Option<TierOptions>> {
+    let bucket = match &settings.tier {
+        settings::Tier::None => return Ok(None),
+        settings::Tier::Valkey => None,
+        settings::Tier::Bucket { options, ca_file } => Some(with_authorities(options, ca_file.as_deref())?),
+    };
+    Ok(Some(TierOptions { memory: settings.tier_memory, bucket, read_deadline: READ_DEADLINE }))
+}
+
+fn with_authorities(options: &BucketOptions, file: Option<&Path>) -> anyhow::Result<BucketOptions> {
+    let authorities = file.map(|path| fs::read(path).with_context(|| format!("cannot read {}", path.display()))).transpose()?;
+    Ok(BucketOptions { authorities, ..options.clone() })
+}
+
+/// Looks at a bucket, for `seawall check`: writes, reads and removes a small object there. It takes some seconds at most.
+///
+/// # Errors
+/// When it cannot be used, in words.
+pub(crate) fn examine_bucket(options: &BucketOptions, ca_file: Option<&Path>) -> anyhow::Result<BucketExamination> {
+    let options = with_authorities(options, ca_file)?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(bucket::examine(&options))?)
 }
 
 /// Returns the server of a cluster, to which nothing is sent yet.

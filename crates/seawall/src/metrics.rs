@@ -930,7 +930,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 kind: Gauge,
                 labels: &[],
                 help: "1 while the shared tier is left alone, because it was too slow or failed.",
-                advice: "Should be 0: look at the server's latency. Pages come from the origin meanwhile.",
+                advice: "Should be 0: look at the latency of the server or the bucket; `seawall cluster` says why. Pages come from the origin meanwhile.",
                 samples: |seen| {
                     let tier = seen.cluster.as_ref().and_then(|state| state.tier.as_ref());
                     tier.map(|tier| vec![Sample::plain(u64::from(tier.open))]).unwrap_or_default()

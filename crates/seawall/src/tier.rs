@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pipeline::{Held, Later, Looked, Tier, TierPage};
+use pipeline::{Held, Later, Looked, TIER_HEAD_MAX, Tier, TierPage};
+
+const _: () = assert!(TIER_HEAD_MAX == cluster::tier::HEAD_BYTES_MAX, "the two rooms mean the same by a page");
 
 /// The tier of a cluster, as the pipeline sees it.
 #[derive(Debug)]
 pub(crate) struct SharedTier(pub(crate) cluster::tier::Tier);
 
 impl Tier for SharedTier {
+    fn page_bytes_max(&self) -> usize {
+        self.0.page_bytes_max()
+    }
+
     fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> Later<Looked> {
         let looked = self.0.look(name, known, waited);
         Box::pin(async move {

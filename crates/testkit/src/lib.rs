@@ -1,5 +1,6 @@
 //! What tests of a proxy are written with: a scriptable origin, a client that can send anything, a clock that moves when told,
-//! tables of requests and responses that no careful peer may accept, a FastCGI server, a certificate authority, and real Valkey and Redis servers.
+//! tables of requests and responses that no careful peer may accept, a FastCGI server, a certificate authority, real Valkey and Redis servers,
+//! and buckets, of which one is real and one behaves as it is told.
 //!
 //! A test should read like what the origin says and what the client sees, side by side:
 //!
@@ -24,6 +25,7 @@
 //! Absent on purpose: production use, TLS, HTTP/2, and every other crate of the workspace. Neither the origin nor the client shares a
 //! parser with what it tests.
 
+mod bucket;
 mod client;
 mod clock;
 pub mod exposition;
@@ -39,6 +41,7 @@ mod told_address;
 mod valkey;
 mod wire;
 
+pub use bucket::{BUCKET, BUCKET_KEY, BUCKET_SECRET, Mood, MoodyBucket, SeaweedFs, weed, weed_arguments};
 pub use client::{Answer, Client, Interim, Req};
 pub use clock::{TestClock, millis, secs};
 pub use fastcgi::{FastCgiPeer, FastCgiRequest, FastCgiServer};

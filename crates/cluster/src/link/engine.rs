@@ -275,7 +275,7 @@ fn moved(said: &str, from: &Host) -> Option<Host> {
 }
 
 /// Makes the client side of TLS 1.2 and 1.3, which trusts these authorities, or else the system's.
-fn trust(authorities: Option<&[u8]>) -> Result<Arc<ClientConfig>, LinkError> {
+pub(crate) fn trust(authorities: Option<&[u8]>) -> Result<Arc<ClientConfig>, LinkError> {
     let mut roots = RootCertStore::empty();
     match authorities {
         Some(pem) => {

@@ -24,6 +24,11 @@ impl Breaker {
         Self { start, failures: AtomicU32::new(0), until: AtomicU64::new(0) }
     }
 
+    /// Makes one that begins as if there had been failures: the tier is left alone until it has answered.
+    pub(super) fn open(start: Instant) -> Self {
+        Self { failures: AtomicU32::new(FAILURES), ..Self::new(start) }
+    }
+
     /// Returns whether the tier may be asked now. Of those who ask when a pause has ended, one may.
     pub(super) fn admits(&self, now: Instant) -> bool {
         if self.failures.load(Relaxed) < FAILURES {

@@ -2,7 +2,7 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `tier:<id>` | a page |
+//! | `tier:<id>` | a page, or the mark and the length of one in a bucket |
 //! | `lock:tier:<id>` | the word of the machine that fetches it, or `-`: what was fetched is not for everybody |
 //! | `tier-pages` | a sorted set of all pages with their lengths, by the time when they expire |
 //! | `tier-bytes` | the bytes of all of them |
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Inner, LOCK, PAGE_BYTES_MAX, Token, WRITE_DEADLINE, seal};
+use super::{Inner, LOCK, PAGE_BYTES_MAX, STUB, Token, WRITE_DEADLINE, seal};
 use crate::link::{LinkError, Reply};
 
 /// The account of all pages: which there are, and how many bytes they have.
@@ -127,7 +127,8 @@ pub(super) async fn look(
     deadline: Duration,
 ) -> Result<Answer, LinkError> {
     let arguments = vec![
-        number(PAGE_BYTES_MAX + seal::FRAME),
+        // One byte more tells that it is longer.
+        number(if tier.bucket.is_some() { STUB } else { PAGE_BYTES_MAX + seal::FRAME }),
         token.map_or_else(Bytes::new, |token| Bytes::copy_from_slice(&token)),
         millis(LOCK),
         known.cloned().unwrap_or_default(),

@@ -77,6 +77,8 @@ pub(super) enum Refused {
     Seal,
     #[error("it never expires")]
     NoExpiry,
+    #[error("it is not what was written there last")]
+    Another,
 }
 
 impl Keys {
@@ -88,6 +90,13 @@ impl Keys {
     /// Returns what stands for a name: half of an HMAC, in hexadecimal digits.
     pub(super) fn id(&self, name: &[u8]) -> String {
         hmac::sign(&self.name, name).as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns the name and the content of an object by which a bucket is tried. They are the same for all machines, so that none disturbs another.
+    pub(super) fn trial(&self) -> (String, Bytes) {
+        let id = self.id(b"trial");
+        let content = Bytes::copy_from_slice(self.tag(&id, b"trial").as_ref());
+        (id, content)
     }
 
     /// Seals a page. Returns `None` if the run has a name that no server gives it.

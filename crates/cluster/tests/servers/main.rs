@@ -1,5 +1,6 @@
 //! The link and the shelf before real servers: each test runs with Valkey and with Redis, as far as they are installed (`make cluster`).
 
+mod bucket;
 mod found;
 mod hostile;
 mod rounds;

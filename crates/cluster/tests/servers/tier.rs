@@ -9,21 +9,21 @@ use bytes::Bytes;
 use cluster::{
     link::Engine,
     stream::{EntryId, Made, Run},
-    tier::{Looked, Page, Tier, TierOptions, Turn, ring::Ring},
+    tier::{Looked, Page, Tier, TierOptions, Turn, bucket::BucketOptions, ring::Ring},
 };
 use testkit::{Software, Valkey};
 use tokio::runtime::Handle;
 
 use super::{DEADLINE, engine, engine_of_others};
 
-const HOUR: Duration = Duration::from_secs(3600);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 /// The generation of each machine's store after entry 1.
-const NOW: u64 = 10;
+pub(crate) const NOW: u64 = 10;
 
 /// A machine that has carried out one entry of the stream.
-struct Machine {
-    tier: Tier,
-    ring: Arc<Ring>,
+pub(crate) struct Machine {
+    pub(crate) tier: Tier,
+    pub(crate) ring: Arc<Ring>,
 }
 
 impl Machine {
@@ -32,32 +32,44 @@ impl Machine {
     }
 
     fn of(engine: &Engine, memory: u64) -> Self {
+        Self::with(engine, TierOptions { memory, bucket: None, read_deadline: DEADLINE })
+    }
+
+    /// One whose pages lie in a bucket.
+    pub(crate) fn with_bucket(server: &Valkey, bucket: BucketOptions) -> Self {
+        Self::with_bucket_and_deadline(server, bucket, DEADLINE)
+    }
+
+    pub(crate) fn with_bucket_and_deadline(server: &Valkey, bucket: BucketOptions, read_deadline: Duration) -> Self {
+        Self::with(&engine(server), TierOptions { memory: 100 << 20, bucket: Some(bucket), read_deadline })
+    }
+
+    fn with(engine: &Engine, options: TierOptions) -> Self {
         let ring = Arc::new(Ring::default());
-        let options = TierOptions { memory, read_deadline: DEADLINE };
-        let tier = Tier::start(options, engine, Arc::clone(&ring), &Handle::current());
+        let tier = Tier::start(options, engine, Arc::clone(&ring), &Handle::current()).expect("options");
         let machine = Self { tier, ring };
         machine.applied(1, NOW);
         machine
     }
 
-    fn applied(&self, number: u64, generation: u64) {
+    pub(crate) fn applied(&self, number: u64, generation: u64) {
         let id = EntryId { millis: number, ..EntryId::default() };
         let made = Made { session: "5e55".to_owned(), number };
         self.ring.applied(&Run("a run".to_owned()), id, Some(&made), generation, true);
     }
 
-    async fn look(&self, name: &str) -> Looked {
+    pub(crate) async fn look(&self, name: &str) -> Looked {
         self.tier.look(name.as_bytes(), None, Duration::ZERO).await
     }
 
-    async fn found(&self, name: &str) -> Page {
+    pub(crate) async fn found(&self, name: &str) -> Page {
         match self.look(name).await {
             Looked::Found(page) => page,
             looked => panic!("{looked:?}"),
         }
     }
 
-    async fn turn(&self, name: &str) -> Turn {
+    pub(crate) async fn turn(&self, name: &str) -> Turn {
         match self.look(name).await {
             Looked::Turn(turn) => turn,
             looked => panic!("{looked:?}"),
@@ -65,7 +77,7 @@ impl Machine {
     }
 
     /// Puts a page, and waits until it is there.
-    async fn put(&self, name: &str, page: &[u8], lasts: Duration) {
+    pub(crate) async fn put(&self, name: &str, page: &[u8], lasts: Duration) {
         let before = self.tier.state().written;
         self.tier.put(name.as_bytes(), page, NOW, lasts);
         until(|| self.tier.state().written > before).await;
@@ -73,7 +85,7 @@ impl Machine {
 }
 
 /// Waits until something has come about that other tasks and the server do.
-async fn until(is_so: impl Fn() -> bool) {
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < DEADLINE, "it does not come about");
@@ -82,7 +94,7 @@ async fn until(is_so: impl Fn() -> bool) {
 }
 
 /// The only key of the server that is named like this.
-fn key(server: &Valkey, pattern: &str) -> String {
+pub(crate) fn key(server: &Valkey, pattern: &str) -> String {
     let keys = server.ask(&["KEYS", pattern]);
     assert!(!keys.is_empty() && !keys.contains('\n'), "{keys}");
     keys
@@ -277,8 +289,8 @@ async fn the_memory_of_the_tier_is_bounded() {
 async fn a_tier_that_does_not_answer_is_left_alone() {
     let server = Valkey::start(Software::any());
     let ring = Arc::new(Ring::default());
-    let options = TierOptions { memory: 1 << 20, read_deadline: Duration::from_millis(50) };
-    let tier = Tier::start(options, &engine(&server), ring, &Handle::current());
+    let options = TierOptions { memory: 1 << 20, bucket: None, read_deadline: Duration::from_millis(50) };
+    let tier = Tier::start(options, &engine(&server), ring, &Handle::current()).expect("options");
     let look = || tier.look(b"page", None, Duration::ZERO);
     server.freeze();
     let begun = Instant::now();

@@ -2,11 +2,11 @@
 //!
 //! The settings are valid already; what is left is what only opening the sources shows: front matter that cannot be read, lines of
 //! `_redirects` and `_headers` that mean nothing. Nothing is listened on, and no server of a site is asked; of php-fpm only whether it listens is seen.
-//! The Valkey of a cluster is asked for its settings, as nobody sees what is wrong there before it hurts.
+//! The Valkey of a cluster is asked for its settings, as nobody sees what is wrong there before it hurts; into its bucket a small object is written.
 
 use std::{fmt::Write as _, path::Path, process::ExitCode};
 
-use ::cluster::link::Examination;
+use ::cluster::{link::Examination, tier::bucket::BucketExamination};
 use blog::{Blog, Problem, Severity};
 use clap::Args;
 use origins::{files::Files, php::PhpFolder};
@@ -23,7 +23,7 @@ use crate::{
     blogs, cluster, companions,
     config::{
         self, flags,
-        settings::{Cluster, Route, Settings, Site, Source},
+        settings::{Cluster, Route, Settings, Site, Source, Tier},
     },
     php_server,
     plan::files_options,
@@ -45,7 +45,7 @@ Examples:
   seawall check --acme --domain blog.example.org
       Check whether Seawall can get a certificate for this name.
 
-Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server of a site is asked: of php-fpm it is only seen whether it listens. The Valkey of a cluster is asked for settings that would hurt. Exit code 0: all is well, or there are warnings alone; 1: something is wrong.";
+Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server of a site is asked: of php-fpm it is only seen whether it listens. The Valkey of a cluster is asked for settings that would hurt, and a small object is written into its bucket, read and removed. Exit code 0: all is well, or there are warnings alone; 1: something is wrong.";
 
 /// Check what `serve` would do, and show every error: in flags, file, and folder
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -199,7 +199,7 @@ struct EngineFound {
 /// Asks the server of a cluster. One that is away is no fault: Seawall starts all the same, and goes on when the server is there.
 fn engine(settings: &Cluster) -> EngineFound {
     let part = format!("{} of {}, by {}", settings.machine, settings.name, settings.address);
-    match cluster::examine(settings) {
+    let mut found = match cluster::examine(settings) {
         Ok(Examination { server, latency, warnings }) => {
             let took = latency.as_secs_f64() * 1e3;
             let said = format!("{} {}, a round trip takes {took:.1} ms", server.software, server.version);
@@ -211,7 +211,23 @@ fn engine(settings: &Cluster) -> EngineFound {
             let found = Found { warnings: vec![warning], ..Found::default() };
             EngineFound { found, lines: vec![part] }
         }
+    };
+    if let Tier::Bucket { options, ca_file } = &settings.tier {
+        match cluster::examine_bucket(options, ca_file.as_deref()) {
+            Ok(BucketExamination { read, warnings }) => {
+                found.lines.push(format!("shares pages in {options}, a read takes {:.1} ms", read.as_secs_f64() * 1e3));
+                found.found.warnings.extend(warnings.into_iter().map(|warning| format!("{options}: {warning}")));
+            }
+            Err(error) => {
+                found.lines.push(format!("shares pages in {options}"));
+                found
+                    .found
+                    .warnings
+                    .push(format!("[cluster] {options}: {error:#}; until then, pages that are not on a machine come from the origin"));
+            }
+        }
     }
+    found
 }
 
 fn found(site: &Site, settings: &Settings) -> Found {

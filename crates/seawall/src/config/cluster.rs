@@ -13,9 +13,8 @@ use super::{
     ghost::{NOT_SHOWN, SecretText},
     overrides::{Overrides, Said},
     resolve::{Resolver, seconds},
-    settings::{Cluster, Tier},
+    settings::Cluster,
     units::{ByteSize, Count, Period},
-    words::choose,
 };
 
 /// The most addresses of a list.
@@ -150,19 +149,6 @@ const fn is_part_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// The place of the tier that the machines share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TierWord(pub Tier);
-
-impl FromStr for TierWord {
-    type Err = Mistake;
-
-    fn from_str(text: &str) -> Result<Self, Mistake> {
-        choose(text, "place for a tier", &[("none", Self(Tier::None)), ("valkey", Self(Tier::Valkey))])
-            .map_err(|mistake| if text == "redis" { mistake.meant("valkey") } else { mistake })
-    }
-}
-
 /// The values of `[cluster]` that variables can set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Variables {
@@ -175,7 +161,12 @@ pub(super) struct Variables {
 
 impl Resolver<'_> {
     /// Resolves `[cluster]`. Returns `None` if no server is named: this machine stands alone.
-    pub(super) fn cluster(&mut self, file: &file::Cluster, overrides: &Overrides) -> Option<Cluster> {
+    pub(super) fn cluster(
+        &mut self,
+        file: &file::Cluster,
+        overrides: &Overrides,
+        env: &impl Fn(&str) -> Option<String>,
+    ) -> Option<Cluster> {
         let variables = &overrides.cluster;
         let url = variables.url.clone().or_else(|| self.said(&file.url));
         let secret = self.cluster_secret(file, variables);
@@ -187,8 +178,7 @@ impl Resolver<'_> {
         let replicas = self.within("replicas", said, Count(0), Count(0)..=Count(16)).0;
         let said = self.said(&file.tier_memory);
         let tier_memory = self.within("tier_memory", said, ByteSize(256 << 20), ByteSize(1 << 20)..=ByteSize(16 << 40)).0;
-        let tier = file.tier.as_ref().map_or(Tier::None, |tier| tier.get_ref().0);
-        let ca_file = self.cluster_roots(file);
+        let ca_file = self.roots_of(&file.ca_file);
         let name = self.pick(variables.name.clone(), &file.name).map_or_else(|| "seawall".to_owned(), |said| said.value.0);
         let machine = self.pick(variables.machine.clone(), &file.machine).map(|said| said.value.0);
         let Some(Said { value: urls, place }) = url else {
@@ -220,6 +210,7 @@ impl Resolver<'_> {
         if let Some(ca) = file.ca_file.as_ref().filter(|_| !address.has_tls()) {
             self.wrong_at(Mistake::new("ca_file has no effect without TLS", "write rediss:// in url"), ca.span());
         }
+        let tier = self.tier(file, env)?;
         Some(Cluster {
             address,
             name,
@@ -240,32 +231,7 @@ impl Resolver<'_> {
             (None, None) => (self.said(&file.secret), self.said(&file.secret_file)),
             (text, file) => (text.clone(), file.clone()),
         };
-        let said = match (text, file_text) {
-            (Some(_), Some(Said { place, .. })) => {
-                self.wrong(Mistake::new("there are both secret and secret_file", "remove one of the two"), place);
-                return None;
-            }
-            (Some(Said { value, place }), None) => Said { value: value.0, place },
-            (None, Some(Said { value, place })) => {
-                let path = self.folder_of(&place).join(value);
-                let size = fs::metadata(&path).map_or(0, |file| if file.is_file() { file.len() } else { 0 });
-                let read = (size <= SECRET_FILE_BYTES_MAX).then(|| fs::read_to_string(&path));
-                match read {
-                    Some(Ok(text)) => Said { value: text.trim().to_owned(), place },
-                    Some(Err(error)) => {
-                        let problem = format!("cannot read {}: {error}", path.display());
-                        self.wrong(Mistake::new(problem, "write the path of a file with the secret, which Seawall's user may read"), place);
-                        return None;
-                    }
-                    None => {
-                        let problem = format!("{} is too large for a secret", path.display());
-                        self.wrong(Mistake::new(problem, format!("at most {SECRET_FILE_BYTES_MAX} bytes; `openssl rand -hex 32`")), place);
-                        return None;
-                    }
-                }
-            }
-            (None, None) => return None,
-        };
+        let said = self.one_secret(("secret", text), ("secret_file", file_text))?;
         if said.value.trim().chars().count() < SECRET_CHARS_MIN {
             let remedy = format!("write at least {SECRET_CHARS_MIN} characters that nobody can guess; `openssl rand -hex 32` makes them");
             self.wrong(Mistake::new("this secret is too short", remedy), said.place);
@@ -274,8 +240,43 @@ impl Resolver<'_> {
         Some(said.value.trim().to_owned())
     }
 
-    fn cluster_roots(&mut self, file: &file::Cluster) -> Option<PathBuf> {
-        let Said { value, place } = self.said(&file.ca_file)?;
+    /// Takes a secret, or reads its file; both with their keys. Returns `None` if there is none; then either none was given, or there is an error.
+    pub(super) fn one_secret(
+        &mut self,
+        (key, text): (&str, Option<Said<SecretText>>),
+        (file_key, file): (&str, Option<Said<String>>),
+    ) -> Option<Said<String>> {
+        let Said { value, place } = match (text, file) {
+            (Some(_), Some(Said { place, .. })) => {
+                self.wrong(Mistake::new(format!("there are both {key} and {file_key}"), "remove one of the two"), place);
+                return None;
+            }
+            (Some(Said { value, place }), None) => return Some(Said { value: value.0, place }),
+            (None, file) => file?,
+        };
+        let path = self.folder_of(&place).join(value);
+        let size = fs::metadata(&path).map_or(0, |file| if file.is_file() { file.len() } else { 0 });
+        match (size <= SECRET_FILE_BYTES_MAX).then(|| fs::read_to_string(&path)) {
+            Some(Ok(text)) => Some(Said { value: text.trim().to_owned(), place }),
+            Some(Err(error)) => {
+                let problem = format!("cannot read {}: {error}", path.display());
+                self.wrong(Mistake::new(problem, "write the path of a file with the secret, which Seawall's user may read"), place);
+                None
+            }
+            None => {
+                let problem = format!("{} is too large for a secret", path.display());
+                self.wrong(
+                    Mistake::new(problem, format!("at most {SECRET_FILE_BYTES_MAX} bytes, which are the secret and nothing else")),
+                    place,
+                );
+                None
+            }
+        }
+    }
+
+    /// Returns the path of a file with certificates to trust.
+    pub(super) fn roots_of(&mut self, given: &file::Given<String>) -> Option<PathBuf> {
+        let Said { value, place } = self.said(given)?;
         let path = self.folder_of(&place).join(value);
         if !path.is_file() {
             let problem = format!("there is no file \"{}\"", path.display());
@@ -287,7 +288,25 @@ impl Resolver<'_> {
 
 /// Finds a key that means nothing without the address of a server.
 fn first_key(file: &file::Cluster) -> Option<(&'static str, std::ops::Range<usize>)> {
-    let file::Cluster { url: _, name, machine, secret, secret_file, lease, doubt_hold, replicas, tier, tier_memory, ca_file } = file;
+    let file::Cluster {
+        url: _,
+        name,
+        machine,
+        secret,
+        secret_file,
+        lease,
+        doubt_hold,
+        replicas,
+        tier,
+        tier_memory,
+        tier_endpoint,
+        tier_region,
+        tier_key_id,
+        tier_secret_key,
+        tier_secret_key_file,
+        tier_ca_file,
+        ca_file,
+    } = file;
     let keys = [
         ("name", name.as_ref().map(Spanned::span)),
         ("machine", machine.as_ref().map(Spanned::span)),
@@ -298,6 +317,12 @@ fn first_key(file: &file::Cluster) -> Option<(&'static str, std::ops::Range<usiz
         ("replicas", replicas.as_ref().map(Spanned::span)),
         ("tier", tier.as_ref().map(Spanned::span)),
         ("tier_memory", tier_memory.as_ref().map(Spanned::span)),
+        ("tier_endpoint", tier_endpoint.as_ref().map(Spanned::span)),
+        ("tier_region", tier_region.as_ref().map(Spanned::span)),
+        ("tier_key_id", tier_key_id.as_ref().map(Spanned::span)),
+        ("tier_secret_key", tier_secret_key.as_ref().map(Spanned::span)),
+        ("tier_secret_key_file", tier_secret_key_file.as_ref().map(Spanned::span)),
+        ("tier_ca_file", tier_ca_file.as_ref().map(Spanned::span)),
         ("ca_file", ca_file.as_ref().map(Spanned::span)),
     ];
     keys.into_iter().find_map(|(key, span)| Some((key, span?)))

@@ -10,7 +10,8 @@ use super::{
     addresses::{AdminAddress, TrustedProxy},
     alerts::{AlertWord, WebhookField, WebhookUrl},
     auth::{ProtectedPath, Realm},
-    cluster::{ClusterName, ClusterUrls, TierWord},
+    bucket::{StorageAddress, StorageWord, TierWord},
+    cluster::{ClusterName, ClusterUrls},
     compress::{PassedWord, PathPattern, TypePattern},
     ghost::{MemberSecret, SecretText},
     headers::{FieldLine, FieldName},
@@ -1109,16 +1110,49 @@ pub struct Cluster {
     /// Default: `0`.
     pub replicas: Given<Count>,
 
-    /// A tier of stored pages that the machines share, behind their memory and their disks: `"none"`, or `"valkey"`, in the server itself. With it, a page is
-    /// fetched from the origin once for all machines, and a new machine begins with the pages of the others.
+    /// A tier of stored pages that the machines share, behind their memory and their disks: `"none"`; `"valkey"`, in the server itself, for pages of up to
+    /// 1 MiB; or `"s3://BUCKET/PREFIX"`, in a bucket of Amazon S3 or of a storage that speaks like it (MinIO, SeaweedFS, Garage, R2), for pages of up to
+    /// 4 MiB. With it, a page is fetched from the origin once for all machines, and a new machine begins with the pages of the others.
+    /// [cluster.md](cluster.md#the-shared-tier) says what a bucket needs, and what it costs.
     ///
     /// Default: `"none"`.
     pub tier: Given<TierWord>,
 
-    /// The memory of the server that the shared tier may take; 1MiB to 16TiB. Beyond it, the pages that expire soonest are removed.
+    /// The memory of the server that the shared tier may take; 1MiB to 16TiB. Beyond it, the pages that expire soonest are removed. If the pages lie in a
+    /// bucket, the server has some 320 bytes for each of them, so that the default is enough for 800,000 pages.
     ///
     /// Default: `"256MiB"`.
     pub tier_memory: Given<ByteSize>,
+
+    /// The address of the storage that has the bucket, such as `"http://10.0.0.9:9000"`: scheme, host and port.
+    ///
+    /// Default: none; then `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` counts, or else it is Amazon S3 in `tier_region`.
+    pub tier_endpoint: Given<StorageAddress>,
+
+    /// The region of the bucket.
+    ///
+    /// Default: none; then `AWS_REGION` or `AWS_DEFAULT_REGION` counts, or else it is `us-east-1`.
+    pub tier_region: Given<StorageWord>,
+
+    /// The name of the access key for the bucket. It must be allowed to read, write and delete objects below the prefix.
+    ///
+    /// Default: none; then `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` count.
+    pub tier_key_id: Given<StorageWord>,
+
+    /// The secret of the access key. Either this or `tier_secret_key_file` is required with `tier_key_id`.
+    ///
+    /// Default: none.
+    pub tier_secret_key: Given<SecretText>,
+
+    /// A file with the secret of the access key, in place of `tier_secret_key`. A relative path begins beside the file.
+    ///
+    /// Default: none.
+    pub tier_secret_key_file: Given<String>,
+
+    /// A PEM file with certificates to trust for a storage that is reached over TLS, in place of the system's. A relative path begins beside the file.
+    ///
+    /// Default: none.
+    pub tier_ca_file: Given<String>,
 
     /// A PEM file with certificates to trust for a server that is reached over TLS, in place of the system's. A relative path begins beside the file.
     ///

@@ -8,6 +8,7 @@ pub mod acme;
 mod addresses;
 pub mod alerts;
 pub mod auth;
+pub mod bucket;
 pub mod cluster;
 pub mod compress;
 pub mod error;

@@ -86,7 +86,7 @@ impl<'a> Resolver<'a> {
         let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
         let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
         let alerts = self.alerts(&file.alerts);
-        let cluster = self.cluster(&file.cluster, overrides);
+        let cluster = self.cluster(&file.cluster, overrides, env);
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
         let listens_for_tcp_alone = !server.listen.iter().any(|listen| matches!(listen, Listen::Unix(_)));

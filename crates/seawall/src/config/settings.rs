@@ -12,7 +12,7 @@ use std::{
 };
 
 use access::Protected;
-use cluster::link::Address;
+use cluster::{link::Address, tier::bucket::BucketOptions};
 pub use edge::Limits;
 use http::{HeaderName, HeaderValue, Uri};
 use insight::alerts::Rules;
@@ -180,12 +180,19 @@ impl fmt::Debug for Cluster {
 }
 
 /// The tier that the machines of a cluster share, behind memory and disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// There is none.
     None,
     /// It is in the Valkey or the Redis of the cluster.
     Valkey,
+    /// Its pages are in a bucket.
+    Bucket {
+        /// The bucket.
+        options: Box<BucketOptions>,
+        /// Certificates (PEM) that are trusted for connections to it, in place of the system's. They are not in `options` yet.
+        ca_file: Option<PathBuf>,
+    },
 }
 
 /// The disk tier.

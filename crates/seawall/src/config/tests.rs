@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use ::cluster::tier::bucket::BucketOptions;
 use pipeline::Redirect;
 
 use super::{
@@ -665,6 +666,73 @@ fn a_machine_is_part_of_a_cluster_if_a_server_is_named() {
     }
     let errors = place("").load("", &[("SEAWALL_CLUSTER_URL", "redis://:hush@a"), ("SEAWALL_CLUSTER_SECRET", "hush")]).expect_err("short");
     assert!(errors.to_string().contains("this secret is too short") && !errors.to_string().contains("hush"), "{errors}");
+}
+
+/// The file goes before Amazon's variables, and no part of a key is taken from both.
+#[test]
+fn a_tier_in_a_bucket_has_a_key_from_the_file_or_from_the_environment() {
+    let place = |keys: &str| {
+        let cluster = "url = \"redis://valkey\"\nsecret = \"0123456789abcdef\"\nmachine = \"web1\"";
+        let place = Folder::new(&format!("source = \"http://127.0.0.1:2368\"\n[cluster]\n{cluster}\n{keys}"));
+        fs::write(place.0.path().join("key"), "hush-of-the-file\n").expect("a file");
+        place
+    };
+    let bucket = |keys: &str, variables| match place(keys).load("", variables).expect(keys).cluster.expect("a cluster").tier {
+        settings::Tier::Bucket { options, ca_file: None } => *options,
+        other => panic!("{other:?}"),
+    };
+    let tier = "tier = \"s3://pages/seawall\"\n";
+    let own = format!(
+        "{tier}tier_endpoint = \"http://10.0.0.9:9000/\"\ntier_region = \"garage\"\ntier_key_id = \"OWN\"\ntier_secret_key_file = \"key\""
+    );
+    const VARIABLES: Variables = &[
+        ("AWS_ACCESS_KEY_ID", "AKIA"),
+        ("AWS_SECRET_ACCESS_KEY", "hush-of-amazon"),
+        ("AWS_SESSION_TOKEN", "hush-hush"),
+        ("AWS_DEFAULT_REGION", "eu-west-1"),
+        ("AWS_REGION", "eu-central-1"),
+        ("AWS_ENDPOINT_URL", "https://s3.example.org"),
+    ];
+    let of_file = BucketOptions {
+        name: "pages".to_owned(),
+        prefix: "seawall".to_owned(),
+        endpoint: Some("http://10.0.0.9:9000".to_owned()),
+        region: "garage".to_owned(),
+        key_id: "OWN".to_owned(),
+        secret_key: "hush-of-the-file".to_owned(),
+        token: None,
+        authorities: None,
+    };
+    assert_eq!(bucket(&own, &[]), of_file);
+    assert_eq!(bucket(&own, VARIABLES), of_file);
+    let of_amazon = BucketOptions {
+        endpoint: Some("https://s3.example.org".to_owned()),
+        region: "eu-central-1".to_owned(),
+        key_id: "AKIA".to_owned(),
+        secret_key: "hush-of-amazon".to_owned(),
+        token: Some("hush-hush".to_owned()),
+        ..of_file
+    };
+    assert_eq!(bucket(tier, VARIABLES), of_amazon);
+    let plain = bucket(tier, &VARIABLES[..2]);
+    assert_eq!((plain.endpoint, plain.region.as_str(), plain.token), (None, "us-east-1", None));
+
+    for (keys, variables, problem) in [
+        (tier.to_owned(), &[][..], "the bucket has no access key"),
+        (tier.to_owned(), &VARIABLES[..1], "the bucket has no access key"),
+        (format!("{tier}tier_key_id = \"OWN\""), VARIABLES, "the bucket has no access key"),
+        (format!("{own}\ntier_secret_key = \"hush\""), &[], "there are both tier_secret_key and tier_secret_key_file"),
+        (format!("{own}\ntier_ca_file = \"key\""), &[], "tier_ca_file has no effect without TLS"),
+        (format!("{own}\ntier_ca_file = \"nowhere\""), &[], "there is no file"),
+        (tier.replace("pages", "Pages"), VARIABLES, "is not the name of a bucket"),
+        (tier.replace("s3", "s3a"), VARIABLES, "did you mean \"s3://pages/seawall\"?"),
+        ("tier_region = \"a\"".to_owned(), &[], "tier_region has no effect without a bucket"),
+        ("tier = \"valkey\"\ntier_key_id = \"OWN\"".to_owned(), &[], "tier_key_id has no effect without a bucket"),
+        (tier.to_owned(), &[("AWS_ENDPOINT_URL_S3", "s3.example.org:9000")], "is not the address of a storage"),
+    ] {
+        let errors = place(&keys).load("", variables).expect_err(&keys).to_string();
+        assert!(errors.contains(problem) && !errors.contains("hush"), "{keys}\n{errors}");
+    }
 }
 
 /// What the manual says a default is, it is: writing it down changes nothing.
