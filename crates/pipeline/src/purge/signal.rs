@@ -175,6 +175,15 @@ impl Signalled {
         }
     }
 
+    /// Notes what a look has found of a site's plugin that began when `before` was known. A page that said otherwise meanwhile is newer.
+    pub fn plugin_was_seen(&self, site: &str, before: Option<&str>, plugin: Option<&str>) {
+        self.change(site, |of_site| {
+            if of_site.plugin.as_deref() == before {
+                of_site.plugin = plugin.map(str::to_owned);
+            }
+        });
+    }
+
     /// Notes that a webhook of a site came, whatever it said.
     pub(super) fn webhook_came(&self, site: &str, now: Timestamp) {
         self.change(site, |of_site| of_site.webhook_at = Some(now));

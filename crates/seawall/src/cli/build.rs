@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::{Run, env, output::confirm, serve::Taken};
 use crate::{
-    config::{cache_dir, error::Place, words::BaseUrl},
+    config::{ConfigErrors, cache_dir, error::Place, words::BaseUrl},
     pictures::workshop_of_command,
     told,
 };
@@ -52,6 +52,9 @@ impl Run for Build {
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let options = BlogOptions { base_url: self.base_url()?, drafts: self.drafts, ..BlogOptions::default() };
         let source = &self.source;
+        if !source.is_dir() {
+            bail!("{} is not a folder\n  Name the folder of a blog; `seawall new DIR` writes one.", source.display());
+        }
         let now = std::time::SystemTime::now().into();
         let problems = match Blog::open_in(source, options, &workshop_of_command(cache_dir(env)), now) {
             Ok(blog) => {
@@ -78,7 +81,7 @@ impl Build {
         let Some(text) = &self.base_url else { return Ok(None) };
         match text.parse::<BaseUrl>() {
             Ok(BaseUrl(url)) => Ok(Some(url)),
-            Err(mistake) => bail!("{}", mistake.at(Place::Flag("--base-url", text.clone()))),
+            Err(mistake) => Err(ConfigErrors(vec![mistake.at(Place::Flag("--base-url", text.clone()))]).into()),
         }
     }
 

@@ -86,6 +86,14 @@ pub(super) struct Schedules {
     random: RandomState,
 }
 
+/// What was known when a look began. What is said meanwhile is newer than what it sees.
+#[derive(Default)]
+struct Before {
+    /// The number of the last change that was announced.
+    announced: u64,
+    plugin: Option<String>,
+}
+
 /// The schedule of one WordPress.
 struct Schedule {
     /// The settings from which `server` was made. Making it reads certificates.
@@ -97,7 +105,7 @@ struct Schedule {
     handed_on: Option<Timestamp>,
     failed: u32,
     run: Option<JoinHandle<Result<(), String>>>,
-    look: Option<JoinHandle<(Option<Look>, u64)>>,
+    look: Option<JoinHandle<(Option<Look>, Before)>>,
     watch: Watch,
     noted: Noted,
 }
@@ -235,14 +243,14 @@ impl Schedule {
     async fn watch(&mut self, now: Timestamp, site: &SitePlan, state: &State, (known, question): (&SharedKnown, &Question)) -> bool {
         let mut is_new = false;
         if let Some(look) = self.look.take_if(|look| look.is_finished()) {
-            let (found, announced) = look.await.unwrap_or((None, 0));
+            let (found, before) = look.await.unwrap_or_default();
             if let Some(found) = &found {
                 self.noted.plugin.clone_from(&found.plugin);
-                state.shared.signalled.plugin_said(site.name(), found.plugin.as_deref());
+                state.shared.signalled.plugin_was_seen(site.name(), before.plugin.as_deref(), found.plugin.as_deref());
             }
             // The plugin says what has changed; it needs a moment for that.
             let grace = if self.noted.plugin.is_some() { GRACE } else { Duration::ZERO };
-            let change = self.watch.step(now, found.map(|found| found.seen), announced, grace);
+            let change = self.watch.step(now, found.map(|found| found.seen), before.announced, grace);
             if let Some((seen, _)) = self.watch.learnt {
                 is_new = known.lock().take_seen(question.clone(), seen);
             }
@@ -255,7 +263,7 @@ impl Schedule {
         if site.origin_up() != Some(false) && self.look.is_none() && self.watch.due <= now {
             self.watch.due = now + LOOK_EVERY;
             // Which changes were announced is from before the look: what is announced meanwhile belongs to what it sees.
-            let announced = announced(state, site.name());
+            let before = Before { announced: announced(state, site.name()), plugin: state.shared.signalled.of(site.name()).plugin };
             let (server, path, place) =
                 (self.server.clone(), self.made_of.wordpress.path.clone().unwrap_or_default(), folder_of(&self.made_of));
             self.look = Some(spawn_local(async move {
@@ -263,7 +271,7 @@ impl Schedule {
                     Some((folder, path)) => extensions(folder, path).await,
                     None => 0,
                 };
-                (totals::look(&server, &path, beside).await, announced)
+                (totals::look(&server, &path, beside).await, before)
             }));
         }
         is_new

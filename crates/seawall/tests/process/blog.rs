@@ -273,6 +273,22 @@ fn a_site_that_is_written_is_the_site_that_is_served() {
     assert!(running.stop().success());
 }
 
+/// A blog stores no responses, but pictures, alerts and what was seen are kept in the folder of the cache. A later source stores its pages there.
+#[test]
+fn the_folder_that_a_blog_has_begun_takes_the_pages_of_a_server() {
+    let place = Place::with_blog();
+    let cache = ["--cache-dir", "cache"];
+    let (running, _said) = serve(&place, &[&["blog"][..], &cache].concat());
+    assert!(get(&place, "/first/").starts_with("HTTP/1.1 200 "));
+    assert!(running.stop().success());
+    let kept = files(&place.path().join("cache"));
+    assert!(kept.iter().any(|name| name == "alerts.json") && !kept.iter().any(|name| name == "seawall-cache"), "{kept:?}");
+    let (running, _said) = serve(&place, &[&["http://127.0.0.1:9", "--kind", "generic"][..], &cache].concat());
+    assert!(running.stop().success());
+    let kept = files(&place.path().join("cache"));
+    assert!(kept.iter().any(|name| name == "seawall-cache"), "{kept:?}");
+}
+
 /// A later build changes what differs, removes what is gone, and leaves what it has not written.
 #[test]
 fn a_build_is_repeated_and_touches_nothing_else() {
@@ -304,6 +320,9 @@ fn a_build_is_repeated_and_touches_nothing_else() {
     assert!(no_base.status.code() == Some(1) && text(&no_base).1.contains("--base-url https://"), "{no_base:?}");
     let wrong_base = place.seawall(&["build", "blog", "new", "--base-url", "blog.example"]).output().expect("it runs");
     assert!(wrong_base.status.code() == Some(1) && text(&wrong_base).1.contains("https://blog.example"), "{wrong_base:?}");
+    assert!(text(&wrong_base).1.starts_with("error: \"blog.example\""), "{wrong_base:?}");
+    let no_blog = place.seawall(&["build", "gone", "new", "--base-url", "https://blog.example"]).output().expect("it runs");
+    assert!(no_blog.status.code() == Some(1) && text(&no_blog).1.starts_with("error: gone is not a folder"), "{no_blog:?}");
     place.write("blog/bad.md", "---\ndate: soon\n---\n# Bad\n");
     let bad = build("new");
     assert!(bad.status.code() == Some(1) && text(&bad).1.contains("blog/bad.md:2:"), "{bad:?}");

@@ -18,9 +18,9 @@ const LOCK: &str = "lock";
 const SECRET: &str = "secret";
 const OBJECTS: &str = "objects";
 const TEMPORARY: &str = "tmp";
-/// The names that may be in a folder of ours; `lost+found` is one because the folder may be the top of a disk, `pictures` because those of blogs
-/// are kept there, and `seen` because what was seen of the traffic is.
-const OURS: [&str; 12] = [
+/// The names that may be in a folder of ours; `lost+found` is one because the folder may be the top of a disk, the others because the process keeps
+/// there what is to outlive it, also where it stores no response: pictures of blogs, what was seen of the traffic, alerts, software, machines.
+const OURS: [&str; 18] = [
     MARKER,
     LOCK,
     SECRET,
@@ -33,6 +33,12 @@ const OURS: [&str; 12] = [
     "pictures",
     "seen",
     "seen.new",
+    "alerts.json",
+    "alerts.json.new",
+    "recognised.json",
+    "recognised.json.new",
+    "cluster.json",
+    "cluster.json.new",
 ];
 /// The most bytes of a small file that are read; ours are shorter.
 const SMALL: u64 = 4 << 20;
