@@ -88,7 +88,7 @@ pub struct LimitsState {
     pub answered: u64,
     /// Exchanges without an answer.
     pub failed: u64,
-    /// What it has refused, as it did not bear the cluster's seal or could not be read.
+    /// The number of values that it has refused, as they did not bear the cluster's seal or could not be read.
     pub refused: u64,
     /// The places at the origins that they share.
     pub origins: Vec<OriginPlaces>,

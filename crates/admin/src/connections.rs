@@ -104,7 +104,7 @@ pub(crate) async fn serve_within(
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     let mut telling = pin!(events.tell(bounds.look));
-    // Who has come and has no place yet.
+    // A connection that has come and has no place yet.
     let mut coming: Option<(TcpStream, IpAddr)> = None;
     loop {
         // Both are cancel-safe: an accept that is dropped has accepted nobody, and a wait for a place that is dropped has taken none.

@@ -43,7 +43,7 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Seat(Arc<Seated>);
 
-/// What is known of a connection that has a place.
+/// A connection that has a place, and what it has done lately.
 #[derive(Debug)]
 struct Seated {
     peer: IpAddr,

@@ -704,7 +704,7 @@ fn connections_that_say_nothing_or_half_of_it_make_way_for_one_that_asks() {
 fn answers_that_nobody_reads_make_way_for_one_that_asks() {
     let (long, short) = (Duration::from_secs(3_600), Duration::from_millis(50));
     let server = Running::on("127.0.0.1:0", Bounds { connections: 2, patience: short, head: long, lifetime: long, ..Bounds::DEFAULT });
-    // Of a client that reads nothing, nothing is read any more once its answers fill what the system keeps.
+    // The server stops reading from a client that reads nothing itself, once its answers fill what the system keeps.
     let request = format!("GET /recent?limit=5 HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).repeat(1_000);
     let deaf: Vec<TcpStream> = (0..2)
         .map(|_| {

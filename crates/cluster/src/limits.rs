@@ -67,7 +67,7 @@ pub struct Origin {
     pub waiting: usize,
 }
 
-/// What is asked for at an origin.
+/// The places that a machine asks for at an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Places {
     limit: usize,
@@ -177,10 +177,10 @@ struct Sharing {
     told: [Option<Instant>; 3],
 }
 
-/// What is refused.
+/// The kinds of values that are refused.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
-    /// What is no report at all.
+    /// The value is no report at all.
     Garbage,
     /// A report that cannot be opened.
     Report,

@@ -393,7 +393,7 @@ impl Shared {
     /// Does what a round has said, in its order.
     async fn perform(&self, link: &Link, acts: Vec<Act>) -> Result<(), LinkError> {
         let mut done = Ok(());
-        // What is done here comes first: the lease does not wait for the network, and what is confirmed was carried out.
+        // The acts of this machine come first: the lease does not wait for the network, and what is confirmed was carried out.
         let (there, here): (Vec<_>, Vec<_>) =
             acts.into_iter().partition(|act| matches!(act, Act::Confirm(_) | Act::Remove { .. } | Act::RemoveStranger(_)));
         self.do_here(here);

@@ -69,7 +69,7 @@ return out
 
 /// Grants places at origins. For each of them: the limit, how many this machine needs, and how many it holds.
 ///
-/// Who needs fewer than an equal share gets them; the others share what is left. What nobody needs is shared equally, too, so that nobody has to
+/// A machine that needs fewer than an equal share gets them; the others share what is left. Places that nobody needs are shared equally, too, so that nobody has to
 /// ask before the first request. A remainder goes round from second to second. A machine with more than its share holds what it has until it says
 /// that it holds less; so the sum of what machines hold never exceeds the limit.
 const GRANT: &str = r"

@@ -100,7 +100,7 @@ pub enum BucketError {
     /// There was no answer in time.
     #[error("it did not {what} an object within {} ms; is it near enough?", after.as_millis())]
     TooLate {
-        /// What it was asked to do.
+        /// The operation that was asked for.
         what: &'static str,
         /// The deadline.
         after: Duration,
