@@ -190,7 +190,8 @@ fn what_the_cap_delays_counts_from_its_intended_moment() {
         let ordered = Plan { stop: Stop { requests: Some(150), after: None }, ..plan(server.address(), false, protocol, even(200.0), 0) };
         let found = run(&ordered);
         assert_eq!((found.answered, server.requests()), (150, 150));
-        assert!((500.0..1200.0).contains(&found.latency.max), "{speaks:?}: {:?}", found.latency);
-        assert!(found.latency_uncorrected.max < 400.0, "{speaks:?}: {:?}", found.latency_uncorrected);
+        assert!(found.latency.max >= 500.0, "{speaks:?}: {:?}", found.latency);
+        // Half of them were answered at once; on a busy machine, not all are.
+        assert!(found.latency_uncorrected.p50 < 100.0, "{speaks:?}: {:?}", found.latency_uncorrected);
     }
 }
