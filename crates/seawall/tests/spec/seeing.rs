@@ -162,10 +162,16 @@ async fn errors_of_clients_are_those_of_requests() {
         client.read_answer().await;
     }
     site.has_read_all().await;
+    // The two whose answers say when all is read ask the cache alone. A request is counted when its answer has gone out.
+    let asked = 1 + 2;
+    patiently("for all to be counted", async {
+        while seen(&site, None).totals.requests < asked {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     let seen = seen(&site, None);
     let of = |name: &str| seen.by_result.iter().find(|line| line.name == name).map_or(0, |line| line.requests);
-    // The two whose answers say when all is read ask the cache alone.
-    let asked = 1 + 2;
     assert_eq!((seen.totals.requests, of("refused")), (asked, 3));
     assert_eq!((seen.totals.client_errors, seen.totals.server_errors), (1, 2));
 }
