@@ -132,7 +132,7 @@ pub enum BucketError {
     /// It says something else.
     #[error("it could not {what} an object: {said}")]
     Said {
-        /// What it was asked to do.
+        /// The operation that was asked for.
         what: &'static str,
         /// Its words.
         said: String,

@@ -47,7 +47,7 @@ struct Dialect {
     too_large: Refused,
     unsigned: Refused,
     wrongly_signed: Refused,
-    /// What is said to a message that comes again. `None`: it may; older Ghosts sign the same content in the same way each time.
+    /// The answer to a message that comes again. `None`: it may; older Ghosts sign the same content in the same way each time.
     again: Option<Refused>,
     /// The remedy where there is no secret.
     without_secret: &'static str,

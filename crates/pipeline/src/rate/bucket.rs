@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use super::{Rate, Together};
 
-/// What is taken for a whole request, as sums of parts are not exact.
+/// The least that counts as a whole request, as sums of parts are not exact.
 const ONE: f64 = 1.0 - 1e-6;
 /// The part of what was asked before that still counts when a share is found, from one exchange in which the address was active to the next.
 const MEMORY: f32 = 0.5;

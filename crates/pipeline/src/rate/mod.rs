@@ -65,7 +65,7 @@ impl RequestLimit {
     }
 }
 
-/// Who shares the limits for addresses.
+/// The machines that share the limits for addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Together {
     /// This machine has them for itself.

@@ -66,7 +66,7 @@ mod tests {
 
     const RATE: Rate = Rate { per_second: 1.0, burst: 3.0 };
 
-    /// Who owes is remembered, however many others come by; and there are never more buckets than there is room for.
+    /// An address that owes is remembered, however many others come by; and there are never more buckets than there is room for.
     #[test]
     fn a_crowd_of_addresses_does_not_wash_away_those_that_owe() {
         let table = Table::new();

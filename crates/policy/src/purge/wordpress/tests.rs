@@ -402,7 +402,7 @@ fn the_action_is_found_wherever_it_stands() {
     }
 }
 
-/// What is expected where it is known is what PHP 8.2 has in `$_POST`.
+/// The expected values, where they are known, are what PHP 8.2 has in `$_POST`.
 #[test]
 fn a_form_is_read_as_php_reads_it_or_not_known() {
     type Known<'a> = Option<&'a [(&'a str, &'a str)]>;
