@@ -29,6 +29,7 @@ PACKAGES = {
     "qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "dpkg-deb": "dpkg",
     "gzip": "gzip", "brotli": "brotli", "zstd": "zstd",
     "apache2": "apache2-bin", "squid": "squid", "traffic_server": "trafficserver", "git": "git",
+    "curl": "curl", "nghttp": "nghttp2-client", "testssl": "testssl.sh", "chromium": "chromium", "go": "golang-go", "node": "nodejs",
 }
 
 
