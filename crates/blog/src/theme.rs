@@ -2,6 +2,10 @@
 //!
 //! A blog's own template is used if it can be read and if the pages of the blog can be drawn with it. Otherwise the last good one stays, or
 //! the embedded one. Should a page fail later all the same, it is drawn with the embedded templates: a template never costs a reader a page.
+//!
+//! The steps of a blog's own templates are bounded, and so is the page that comes of them, but not their memory: minijinja has no hook in the
+//! operators and filters that make text (`~`, `+`, `replace`, `join`), and thirty of them that double a text take all there is. Templates are
+//! files of the operator, so they are trusted with that, as the manual says.
 
 mod colour;
 mod guide;

@@ -150,7 +150,7 @@ impl Job {
         }
         match self.addresses.elsewhere() {
             0 => {}
-            count => self.report.notes.push(format!("{count} pictures are on other sites, and stay there")),
+            count => self.report.notes.push(format!("pictures on other sites, which stay there: {count}")),
         }
         for (from, to) in self.addresses.reduced() {
             if !self.is_covered(&from) {

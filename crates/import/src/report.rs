@@ -156,14 +156,14 @@ impl Report {
         self.write_texts(&mut text);
         section(&mut text, "Files that are not in the blog", &by_reason(&self.files));
         section(&mut text, "Tags that are not in the blog", &by_reason(&self.tags));
-        let left: Vec<String> = self.left_out.iter().map(|left| format!("{} {}: {}", left.count, left.what, left.why)).collect();
+        let left: Vec<String> = self.left_out.iter().map(|left| format!("{} ({}): {}", left.what, left.count, left.why)).collect();
         section(&mut text, "Left out", &left);
         section(&mut text, "Notes", &self.notes);
         let moved = self.texts.iter().filter(|text| text.outcome == Outcome::Written && text.old.is_some() && text.old != text.new).count();
         let kept = self.texts.iter().filter(|text| text.outcome == Outcome::Written && text.old.is_some() && text.old == text.new).count();
         let _ = writeln!(
             text,
-            "Addresses: {kept} texts keep theirs, {moved} redirect from the old one; {} more redirects are in _redirects.",
+            "Addresses of texts: {kept} as before, {moved} with a redirect from the old one. Other redirects in _redirects: {}.",
             self.redirects.len()
         );
         text
@@ -218,4 +218,25 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
         let _ = writeln!(text, "  - and {} more: --report FILE has them all", lines.len() - LINES_MAX);
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row is no "1 rows": a number stands behind what it counts.
+    #[test]
+    fn numbers_of_one_and_of_many_read_alike() {
+        for count in [1, 12] {
+            let left_out = vec![LeftOut { what: "rows of labels".to_owned(), count, why: "they are for members".to_owned() }];
+            let to_the_tag = |n: usize| Redirect { from: format!("/old/{n}/"), to: "/tags/sea/".to_owned() };
+            let report = Report { left_out, redirects: (0..count).map(to_the_tag).collect(), ..Report::default() };
+            let text = report.text();
+            assert!(text.contains(&format!("  - rows of labels ({count}): they are for members\n")), "{text}");
+            assert!(
+                text.ends_with(&format!("0 as before, 0 with a redirect from the old one. Other redirects in _redirects: {count}.\n")),
+                "{text}"
+            );
+        }
+    }
 }

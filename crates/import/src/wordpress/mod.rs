@@ -645,7 +645,7 @@ fn account(index: &Index, job: &mut Job) {
     let short = job.report.texts.iter().filter(|text| text.outcome == Outcome::Written && text.old.is_none()).count();
     if short > 0 {
         let note = format!(
-            "{short} texts had an address with a question mark (?p=1): a redirect cannot see what follows it, so such addresses lead to the front page"
+            "texts whose address had a question mark (?p=1): {short}; a redirect cannot see what follows it, so such addresses lead to the front page"
         );
         job.report.notes.push(note);
     }

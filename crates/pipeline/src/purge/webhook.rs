@@ -2,12 +2,12 @@
 //! changes that were made past Seawall, and of a source on another machine.
 //!
 //! A Ghost says that something has changed, and its signature is over content and time. The plugin says what is to be purged, and its signature is
-//! over time and content, and counts once. With a secret, only webhooks count that are signed with it; without one, those of senders who may purge. A Ghost deletes a webhook that is
+//! over time and content. Each signature counts once. With a secret, only webhooks count that are signed with it; without one, those of senders who may purge. A Ghost deletes a webhook that is
 //! answered with 410, so none is.
 
 use std::{collections::BTreeMap, future::poll_fn, net::IpAddr, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
-use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
+use aws_lc_rs::{constant_time::verify_slices_are_equal, digest, hmac};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body::Body as _;
@@ -47,8 +47,10 @@ struct Dialect {
     too_large: Refused,
     unsigned: Refused,
     wrongly_signed: Refused,
-    /// The answer to a message that comes again. `None`: it may; older Ghosts sign the same content in the same way each time.
-    again: Option<Refused>,
+    /// Whether a signature counts once for each site, and not once for all: contents of other sites may be the same.
+    counts_for_each_site: bool,
+    /// The answer to a message that comes again.
+    again: Refused,
     /// The remedy where there is no secret.
     without_secret: &'static str,
 }
@@ -67,7 +69,10 @@ static OF_GHOST: Dialect = Dialect {
         StatusCode::FORBIDDEN,
         "the signature of this webhook is wrong: its secret in Ghost's settings must be the same as webhook_secret in [ghost]",
     ),
-    again: None,
+    // "Site changed" has the same content in every Ghost.
+    counts_for_each_site: true,
+    // Whoever has sent it twice has nothing to mend.
+    again: Refused(StatusCode::OK, "nothing to purge: this webhook came before, and has counted"),
     without_secret: "Or set webhook_secret in [ghost], and the same secret in Ghost's settings.",
 };
 
@@ -85,10 +90,11 @@ static OF_WORDPRESS: Dialect = Dialect {
         StatusCode::FORBIDDEN,
         "the signature of this purge is wrong: SEAWALL_SECRET in WordPress must be the same as secret in [wordpress]",
     ),
-    again: Some(Refused(
+    counts_for_each_site: false,
+    again: Refused(
         StatusCode::FORBIDDEN,
         "this purge came before, and a signature counts once: sign it again, with another time or another id in its content",
-    )),
+    ),
     without_secret: "Or set secret in [wordpress], and the same as SEAWALL_SECRET in WordPress.",
 };
 
@@ -232,7 +238,7 @@ impl Content<'_> {
     }
 }
 
-/// Why a webhook is refused, in words for whoever set it up.
+/// Why a webhook is not obeyed, in words for whoever set it up.
 #[derive(Clone, Copy)]
 struct Refused(StatusCode, &'static str);
 
@@ -255,7 +261,7 @@ impl Pipeline {
         let content = match self.admitted_content(site, &parts.headers, address, body).await {
             Ok(content) => content,
             Err((status, why)) => {
-                tracing::debug!(site = %site.name, %status, why, "refused a webhook");
+                tracing::debug!(site = %site.name, %status, why, "did not obey a webhook");
                 let mut refusal = refusal(site, status, &why);
                 if status == StatusCode::UNAUTHORIZED {
                     let scheme = HeaderValue::from_static(Dialect::of(site).scheme);
@@ -348,11 +354,9 @@ impl Pipeline {
         if !verified.agrees_with(&signature) {
             return Err(refused(dialect.wrongly_signed));
         }
-        if let Some(again) = dialect.again
-            && let Ok(hmac) = signature.hmac.as_slice().try_into()
-            && !self.shared.signalled.once.is_first(hmac, until, self.shared.clock.now())
-        {
-            return Err(refused(again));
+        let counted = signature.counted(dialect, &site.name);
+        if !self.shared.signalled.once.is_first(counted, until, self.shared.clock.now()) {
+            return Err(refused(dialect.again));
         }
         Ok(content)
     }
@@ -414,6 +418,19 @@ impl Signature {
             }
         }
         Some(Self { hmac: hmac?, at: at? })
+    }
+
+    /// Returns what is remembered of this signature when it has counted.
+    fn counted(&self, dialect: &Dialect, site: &str) -> [u8; 32] {
+        let mut seen = digest::Context::new(&digest::SHA256);
+        if dialect.counts_for_each_site {
+            seen.update(site.as_bytes());
+        }
+        seen.update(b"\0");
+        seen.update(&self.hmac);
+        let mut counted = [0; 32];
+        counted.copy_from_slice(seen.finish().as_ref());
+        counted
     }
 
     /// Returns until when this signature is accepted, if it is now.

@@ -91,6 +91,53 @@ async fn a_webhook_is_not_taken_again_after_five_minutes() {
     site.request(signed(SIGNED_NOW, NOW)).await.status(403);
 }
 
+/// Whoever has overheard a webhook must not mark the site stale with it again and again. Its sender may repeat it, and has nothing to mend.
+#[tokio::test]
+async fn a_signature_counts_once_and_may_come_again() {
+    // With the time in what is signed, and as older Ghosts sign: without it.
+    for hmac in [SIGNED_NOW, "c26524a5ba602875c693389b1bcdbefec8e6f8d555551062d2e09ce35f803f26"] {
+        let (_origin, site) = stored(SECRET).await;
+        site.request(signed(hmac, NOW)).await.status(200).body_contains("marked stale");
+        site.get("/").await.body("new");
+        for later in [0, 1, 299] {
+            site.clock.advance(secs(later));
+            for again in [signed(hmac, NOW), signed(&hmac.to_uppercase(), NOW)] {
+                site.request(again).await.status(200).body_contains("came before");
+                site.get("/").await.body("new").x_cache("HIT");
+            }
+        }
+    }
+    // The same news, signed a second later, is another webhook.
+    let (_origin, site) = stored(SECRET).await;
+    site.request(signed(SIGNED_NOW, NOW)).await.status(200);
+    site.get("/").await.body("new");
+    let later = "f45680e60e98ea832d9cef5d2a552b9aedf107ce8d920cb0b2b6955371008db2";
+    site.request(signed(later, "1767225601000")).await.status(200).body_contains("marked stale");
+    // One that is refused does not keep the right one out.
+    let (_origin, site) = stored(SECRET).await;
+    site.request(webhook("{}").field("x-ghost-signature", format!("sha256={SIGNED_NOW}, t={NOW}"))).await.status(403);
+    site.request(signed(SIGNED_NOW, NOW)).await.status(200).body_contains("marked stale");
+}
+
+/// Two Ghosts may have the same secret, and say the same at the same moment.
+#[tokio::test]
+async fn a_signature_counts_for_each_site() {
+    let [one, two] = [Origin::start(), Origin::start()];
+    let of = |host: &str, origin: &Origin| {
+        format!(
+            "[[site]]\nhosts = [\"{host}\"]\nsource = \"{}\"\nkind = \"ghost\"\n[site.ghost]\nwebhook_secret = \"a secret of sixteen characters\"\n",
+            origin.url()
+        )
+    };
+    let site = Site::start(&[of("one.example", &one), of("two.example", &two)].concat());
+    for (host, origin) in [("one.example", &one), ("two.example", &two)] {
+        origin.on(get("/")).reply(page("public"));
+        let mut client = site.client().await.with_host(host);
+        client.request(signed(SIGNED_NOW, NOW)).await.status(200).body_contains("marked stale");
+        client.request(signed(SIGNED_NOW, NOW)).await.status(200).body_contains("came before");
+    }
+}
+
 /// Without a secret, it is a purge request like any other: from this machine, or with the token.
 #[tokio::test]
 async fn without_a_secret_a_webhook_is_taken_from_whoever_may_purge() {

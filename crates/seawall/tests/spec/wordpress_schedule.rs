@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use seawall::recognition::{Finding, Known, Question, Software};
-use testkit::{Origin, PATIENCE, Reply, Req, get, head, ok, status};
+use testkit::{Gate, Origin, PATIENCE, Reply, Req, get, head, ok, status};
 
 use crate::site::Site;
 
 const RUN: &str = "/wp-cron.php";
 const COUNTED: &str = "/?rest_route=/wp/v2/search&per_page=1&doing_wp_cron";
+const CHANGED: &str = "/?feed=comments-rss2&doing_wp_cron";
 
 /// The time between two runs.
 const PERIOD: u64 = 60;
@@ -24,10 +25,14 @@ fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Setting
     }
 }
 
+fn query_of(target: &str) -> &str {
+    target.trim_start_matches("/?")
+}
+
 /// What WordPress says of the number of its posts, and of the last change.
 fn lists(origin: &Origin, total: u32, changed: &str) {
-    origin.on(head("/").query("feed=comments-rss2&doing_wp_cron")).reply(ok("").field("last-modified", changed));
-    origin.on(head("/").query(COUNTED.trim_start_matches("/?"))).reply(ok("").field("x-wp-total", total.to_string()));
+    origin.on(head("/").query(query_of(CHANGED))).reply(ok("").field("last-modified", changed));
+    origin.on(head("/").query(query_of(COUNTED))).reply(ok("").field("x-wp-total", total.to_string()));
 }
 
 const BEFORE: &str = "Mon, 30 Jun 2025 16:30:00 GMT";
@@ -40,15 +45,20 @@ fn page(text: &'static str) -> Reply {
 /// A WordPress that has been looked at once, and whose schedule has not run yet.
 async fn wordpress(more: &str) -> (Origin, Site) {
     let origin = Origin::start();
+    lists(&origin, 60, BEFORE);
+    let site = begun(&origin, more).await;
+    (origin, site)
+}
+
+async fn begun(origin: &Origin, more: &str) -> Site {
     origin.on(get(RUN)).reply(ok(""));
     origin.on(get("/hello/")).reply(page("old"));
-    lists(&origin, 60, BEFORE);
     let toml = format!("source = \"{}\"\n[cache]\ntwo_visitor_proof = false\n{more}", origin.url());
-    let site = Site::start_knowing(&toml, known_as(&origin, "http://blog.example"));
+    let site = Site::start_knowing(&toml, known_as(origin, "http://blog.example"));
     origin.until_count(COUNTED, 1).await;
     site.get("/hello/").await.status(200).body("old");
     site.get("/hello/").await.x_cache("HIT");
-    (origin, site)
+    site
 }
 
 /// Moves the clock until the condition holds: the thread that runs the schedule looks at it now and then.
@@ -104,6 +114,31 @@ async fn the_last_page_says_whether_the_plugin_is_there() {
     origin.on(get("/without/")).reply(page("without").field("link", api));
     site.get("/without/").await.status(200);
     assert_eq!(schedule(&site).plugin, None);
+}
+
+/// A page that comes while a look waits for its answers is newer than what the look has asked for.
+#[tokio::test]
+async fn a_look_takes_back_only_what_pages_said_before_it_began() {
+    let origin = Origin::start();
+    lists(&origin, 60, BEFORE);
+    origin.on(head("/").query(query_of(COUNTED))).reply(ok("").field("x-wp-total", "60").field("seawall-plugin", "wordpress/0.9.0"));
+    let site = begun(&origin, "").await;
+    let plugin = || schedule(&site).plugin;
+    after(&site, 0, "the first look counts", async || plugin().as_deref() == Some("wordpress/0.9.0")).await;
+
+    // The second one finds another post, and no plugin.
+    let gate = Gate::new();
+    origin.on(head("/").query(query_of(COUNTED))).reply(ok("").field("x-wp-total", "61").gate(&gate));
+    origin.on(get("/hello/")).reply(page("new"));
+    after(&site, PERIOD, "a second look", async || origin.count(COUNTED) == 2).await;
+    let api = "<http://blog.example/wp-json/>; rel=\"https://api.w.org/\"";
+    origin.on(get("/with/")).reply(page("with").field("link", api).field("seawall-plugin", "wordpress/1.0.0"));
+    site.get("/with/").await.status(200);
+    gate.open();
+    after(&site, 0, "the second look counts", async || site.get("/hello/").await.text() == "new").await;
+    assert_eq!(plugin().as_deref(), Some("wordpress/1.0.0"));
+
+    after(&site, PERIOD, "a look that began after the page counts", async || plugin().is_none()).await;
 }
 
 /// A queue of visitors, or of a stranger's requests, must not start a process each.
