@@ -253,7 +253,6 @@ impl Machine {
         let mut acts = Vec::new();
         self.is_reached = true;
         self.others.learn(&self.field, round.run.clone(), &round.born, &round.members, &round.strangers, now);
-        self.orders.replicated(&self.field, &round, &self.others, now);
         for (field, other) in self.others.gone(now).filter(|(field, _)| **field != self.field) {
             acts.push(Act::Warn(format!(
                 "machine {} has not been heard of for {} s: it counts no more",
@@ -490,7 +489,7 @@ impl Machine {
         if appended.replicated {
             self.orders.appended(&self.field, appended, &self.others);
         } else {
-            self.orders.unreplicated(appended.clone());
+            self.orders.unreplicated(now + self.settings.lease / 4);
         }
         self.time(now)
     }

@@ -17,7 +17,7 @@ use super::{
     passed,
 };
 use crate::{
-    link::{Appended, Confirmed, Round},
+    link::{Appended, Confirmed},
     stream::{EntryId, Made, Run},
 };
 
@@ -51,8 +51,7 @@ pub(super) struct Orders {
     tickets: usize,
     next_number: u64,
     next_ticket: u64,
-    /// What is on its way was appended, but too few replicas have it.
-    unreplicated: Option<Appended>,
+    is_unreplicated: bool,
     /// The last entry of this machine that was appended; it may not be read yet.
     last: Option<EntryId>,
 }
@@ -134,7 +133,7 @@ impl Orders {
             tickets: 0,
             next_number: 1,
             next_ticket: 1,
-            unreplicated: None,
+            is_unreplicated: false,
             last: None,
         }
     }
@@ -223,36 +222,25 @@ impl Orders {
 
     /// Takes note that the server answers again.
     pub(super) fn reached(&mut self) {
-        self.retry_at = None;
+        if !self.is_unreplicated {
+            self.retry_at = None;
+        }
     }
 
     /// Takes note that whatever was on its way may have got lost.
     pub(super) fn failed(&mut self, retry_at: Instant) {
-        self.unreplicated = None;
         self.in_flight = 0;
         self.retry_at = Some(retry_at);
     }
 
-    /// Takes note that the batch was appended, but that too few replicas have it. It is not appended again, which would fill the stream: a round that
-    /// enough replicas have says the same of everything before it.
-    pub(super) fn unreplicated(&mut self, appended: Appended) {
-        self.unreplicated = Some(appended);
-    }
-
-    /// Takes what a round says of a batch that too few replicas had.
-    pub(super) fn replicated(&mut self, own: &str, round: &Round, others: &Others, now: Instant) {
-        let Some(appended) = self.unreplicated.take() else { return };
-        if appended.run != round.run || appended.born != round.born {
-            // Another server, or an emptied one: it may not have the batch.
-            self.in_flight = 0;
-        } else if round.replicated {
-            self.appended(own, &Appended { replied: now, ..appended }, others);
-        } else {
-            self.unreplicated = Some(appended);
-        }
+    /// Takes note that the batch was appended, but that too few replicas have it: it is appended again.
+    pub(super) fn unreplicated(&mut self, retry_at: Instant) {
+        self.is_unreplicated = true;
+        self.failed(retry_at);
     }
 
     pub(super) fn appended(&mut self, own: &str, appended: &Appended, others: &Others) {
+        self.is_unreplicated = false;
         self.retry_at = None;
         let Some(last) = appended.ids.last().copied() else { return self.in_flight = 0 };
         self.last = Some(last);
@@ -313,9 +301,9 @@ impl Orders {
 
     /// Tells those whose orders are not appended, if they have waited long enough or there is nothing to wait for.
     pub(super) fn tell_unsent(&mut self, lost: Option<&str>, now: Instant, acts: &mut Vec<Act>) {
-        let why = match (lost, self.unreplicated.is_some()) {
+        let why = match (lost, self.is_unreplicated) {
             (Some(why), _) => format!("the server cannot be reached ({why}); the purge is sent again until it is"),
-            (None, true) => "too few replicas of the server have it; it is told to the others all the same".to_owned(),
+            (None, true) => "too few replicas of the server have it; it is sent again until they do".to_owned(),
             (None, false) => "the server has not taken it yet; it is sent again until it does".to_owned(),
         };
         // All have the same patience, so the first one's ends first.

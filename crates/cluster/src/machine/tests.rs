@@ -18,9 +18,6 @@ struct Table {
     entries: u64,
     members: Vec<(String, Member)>,
     strangers: Vec<Stranger>,
-    run: Run,
-    born: String,
-    is_replicated: bool,
 }
 
 fn id(number: u64) -> EntryId {
@@ -50,9 +47,7 @@ impl Table {
             doubt_hold: HOLD,
             position: None,
         };
-        let (members, strangers) = (Vec::new(), Vec::new());
-        let machine = Machine::new(settings, now);
-        Self { machine, now, entries: 1, members, strangers, run: run(), born: "born".to_owned(), is_replicated: true }
+        Self { machine: Machine::new(settings, now), now, entries: 1, members: Vec::new(), strangers: Vec::new() }
     }
 
     /// A machine with a lease that has known the list of machines for longer than one.
@@ -76,23 +71,16 @@ impl Table {
         members.insert("a/s".to_owned(), own);
         let round = Round {
             sent: self.now,
-            run: self.run.clone(),
+            run: run(),
             continuous: self.machine.position().is_some(),
             entries,
             end,
             members,
             strangers: self.strangers.clone(),
-            born: self.born.clone(),
-            replicated: self.is_replicated,
+            born: "born".to_owned(),
+            replicated: true,
         };
         self.machine.round(round, self.now)
-    }
-
-    fn append_unreplicated(&mut self, count: usize) -> Vec<Act> {
-        self.is_replicated = false;
-        let acts = self.append(count);
-        self.is_replicated = true;
-        acts
     }
 
     fn append(&mut self, count: usize) -> Vec<Act> {
@@ -102,12 +90,12 @@ impl Table {
         });
         let appended = Appended {
             replied: self.now,
-            run: self.run.clone(),
+            run: run(),
             ids: ids.collect(),
             members: self.members.iter().cloned().collect(),
             strangers: self.strangers.clone(),
-            born: self.born.clone(),
-            replicated: self.is_replicated,
+            born: "born".to_owned(),
+            replicated: true,
         };
         self.machine.appended(&appended, self.now)
     }
@@ -298,38 +286,23 @@ fn an_order_that_is_too_long_for_an_entry_is_split_and_its_maker_hears_of_all_of
 }
 
 #[test]
-fn what_is_not_replicated_gives_no_lease_and_is_waited_for() {
+fn what_is_not_replicated_gives_no_lease_and_is_appended_again() {
     let mut table = Table::settled();
     table.machine.purge(order("one"), table.now);
-    assert_eq!(table.machine.batch(table.now).map(|batch| batch.len()), Some(1));
-    assert_eq!(told(&table.append_unreplicated(1)), []);
-    // Appended again and again, it would drive older entries out of the stream.
-    for _ in 0..3 {
-        table.now += LEASE / 4;
-        table.is_replicated = false;
-        assert_eq!(told(&table.round(Vec::new())), []);
-        assert_eq!(table.machine.batch(table.now), None);
-    }
-    assert!(!table.machine.is_leased(table.now + LEASE / 4));
-    table.is_replicated = true;
-    let spreads = told(&table.round(Vec::new()));
-    assert!(matches!(&spreads[..], [spread] if spread.everywhere), "the replicas have all that came before the round: {spreads:?}");
-    assert_eq!((table.machine.batch(table.now), table.machine.pending()), (None, 0));
-}
-
-/// Whoever takes over may not have what too few replicas had.
-#[test]
-fn what_was_not_replicated_is_appended_again_to_another_server() {
-    for (run, born) in [("run/another", "born"), ("run/history", "another")] {
-        let mut table = Table::settled();
-        table.machine.purge(order("one"), table.now);
-        let first = table.machine.batch(table.now);
-        table.append_unreplicated(1);
-        table.now += LEASE / 4;
-        (table.run, table.born) = (Run(run.to_owned()), born.to_owned());
-        assert_eq!(told(&table.round(Vec::new())), []);
-        assert_eq!(table.machine.batch(table.now), first, "the same number, so that twice is once");
-    }
+    let first = table.machine.batch(table.now).expect("an order");
+    let appended = Appended {
+        replied: table.now,
+        run: run(),
+        ids: vec![id(9)],
+        members: std::collections::BTreeMap::new(),
+        strangers: Vec::new(),
+        born: "born".to_owned(),
+        replicated: false,
+    };
+    assert_eq!(told(&table.machine.appended(&appended, table.now)), []);
+    assert_eq!(table.machine.batch(table.now), None, "not at once");
+    table.now += LEASE / 4;
+    assert_eq!(table.machine.batch(table.now), Some(first), "the same number, so that twice is once");
 }
 
 #[test]

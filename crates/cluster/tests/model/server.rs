@@ -116,11 +116,6 @@ impl Server {
         Some(Appended { replied: Instant::now(), run: self.run.clone(), ids, members, strangers: Vec::new(), born, replicated })
     }
 
-    /// Returns whether its stream has the entry that was made so.
-    pub(crate) fn has(&self, made: &Made) -> bool {
-        self.kept.stream.iter().flatten().any(|entry| entry.made.as_ref() == Some(made))
-    }
-
     pub(crate) fn flush(&mut self) {
         self.kept = Kept::default();
     }

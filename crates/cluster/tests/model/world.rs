@@ -169,8 +169,6 @@ pub(crate) struct World {
     /// can know whether it has fetched something just before.
     everywhere_known: Vec<Vec<u64>>,
     taken: Vec<Vec<Taken>>,
-    /// What a process has appended at a server and too few replicas have.
-    unreplicated: BTreeMap<(usize, String), Vec<Plain>>,
     /// Which machines the server knew of when it took a purge, by the purger, its process, and the number of the purge.
     known: BTreeMap<(usize, u32, u64), Vec<bool>>,
     replicas: u32,
@@ -226,7 +224,6 @@ impl World {
             everywhere_known: vec![vec![0; pages]; sites.len()],
             sites,
             taken: (0..pages).map(|_| Vec::new()).collect(),
-            unreplicated: BTreeMap::new(),
             known: BTreeMap::new(),
             replicas: u32::from(rng.u8(..3) == 0),
             keep: [4, 16, 1000][rng.usize(..3)],
@@ -522,9 +519,6 @@ impl World {
                     round.born.clear();
                 }
                 let current = at == self.servers.len() - 1;
-                if round.replicated && current {
-                    self.replicated(at, &ask.member.session);
-                }
                 if begins && current {
                     self.sites.iter_mut().for_each(|site| site.is_known = false);
                 }
@@ -557,11 +551,9 @@ impl World {
                         before.iter_mut().zip(&known).for_each(|(before, known)| *before &= known);
                     }
                     if appended.replicated && at == self.servers.len() - 1 {
-                        for (_, order) in &orders {
-                            self.taken(order);
+                        for (made, order) in &orders {
+                            self.taken(&made.session, made.number, order);
                         }
-                    } else if let Some((made, _)) = orders.first() {
-                        self.unreplicated.entry((at, made.session.clone())).or_default().extend(orders.iter().cloned());
                     }
                     self.note(|| {
                         format!(
@@ -621,17 +613,9 @@ impl World {
         round.entries = kept;
     }
 
-    /// Notes that replicas have all that a process has appended, as far as it is still there.
-    fn replicated(&mut self, at: usize, session: &str) {
-        for (made, order) in self.unreplicated.remove(&(at, session.to_owned())).unwrap_or_default() {
-            if self.servers[at].has(&made) {
-                self.taken(&order);
-            }
-        }
-    }
-
-    /// Notes a purge whose entry is in the stream: from here on, others must hear of them in time.
-    fn taken(&mut self, order: &Order) {
+    /// Notes the purges of this process whose entry is in the stream: from here on, others must hear of them in time.
+    fn taken(&mut self, session: &str, number: u64, order: &Order) {
+        let _ = (session, number);
         let pages = crate::site::covered(order, self.origin.len());
         // The text of the order has the version that the origin had then.
         let version = |page: Page| {
