@@ -107,62 +107,6 @@ async fn what_is_far_too_long_is_not_read_and_is_gone_for_the_next_link() {
     }
 }
 
-/// A real gigabyte, which takes the server some of its own: an entry of the stream, a field of the hash of machines, a page, and a lock. `make spec-cluster` asks
-/// for it.
-#[tokio::test]
-async fn a_gigabyte_in_each_of_our_keys_is_refused_and_not_read() {
-    if std::env::var_os("SEAWALL_CLUSTER_LONG").is_none() {
-        return;
-    }
-    // What is a little shorter is the longest that a stream takes.
-    const GIGABYTE: &str = "1073737728";
-    let peak = || {
-        let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
-    };
-    for software in Software::installed() {
-        let server = Valkey::start_with(software, &["--proto-max-bulk-len", "4gb", "--maxmemory-policy", "noeviction"]);
-        let engine = engine(&server);
-        let link = engine.connect().await.expect("a link");
-        let begun = round(&link, None).await;
-        let tier = super::tier::Machine::of(&engine, 100 << 20);
-        tier.put("page", b"a page", super::tier::HOUR).await;
-        let page = super::tier::key(&server, "*:tier:*");
-        let before = peak();
-
-        // The server makes it by itself: these tests have no room for it either.
-        let grow = "return #redis.call('XADD', KEYS[1], '*', 'e', string.rep('x', ARGV[1]))";
-        assert_ne!(server.ask(&["EVAL", grow, "1", PURGES, GIGABYTE]), "0");
-        link.append(&[entry(&engine, "b0b", 1)]).await.expect("appended");
-        let position = at_end_of(&begun);
-        let member = member("5e55", 2);
-        let ask = || Ask { field: "a", member: &member, position: Some(&position), entries_max: 100 };
-        assert!(matches!(link.round(ask()).await, Err(LinkError::TooLong { .. })));
-        let link = engine.connect().await.expect("a link");
-        let found = link.round(ask()).await.expect("a round");
-        assert!(found.continuous && found.entries.iter().map(|entry| &entry.said).eq([&Said::Purge(order(1))]), "{found:?}");
-
-        let grow = "return redis.call('HSET', KEYS[1], 'm:b', string.rep('x', ARGV[1]))";
-        server.ask(&["EVAL", grow, "1", MACHINES, GIGABYTE]);
-        assert!(matches!(link.round(ask()).await, Err(LinkError::TooLong { .. })));
-        let link = engine.connect().await.expect("a link");
-        assert!(link.round(ask()).await.expect("a round").strangers.is_empty(), "and is gone");
-
-        server.ask(&["SETRANGE", &page, GIGABYTE, "x"]);
-        let turn = tier.turn("page").await;
-        assert_eq!(tier.tier.state().refused, 1);
-        drop(turn);
-        super::tier::until(|| server.ask(&["KEYS", "*:lock:*"]).is_empty()).await;
-        server.ask(&["SETRANGE", &page.replace(":tier:", ":lock:tier:"), GIGABYTE, "x"]);
-        drop(tier.turn("page").await);
-        assert_eq!(tier.tier.state().refused, 3, "the page, once more, and what is no lock");
-
-        let grown = peak() - before;
-        assert!(grown < 256 << 20, "{grown} bytes");
-    }
-}
-
 #[tokio::test]
 async fn a_key_of_another_kind_is_named() {
     for software in Software::installed() {

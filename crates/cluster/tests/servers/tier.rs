@@ -31,7 +31,7 @@ impl Machine {
         Self::of(&engine(server), 100 << 20)
     }
 
-    pub(crate) fn of(engine: &Engine, memory: u64) -> Self {
+    fn of(engine: &Engine, memory: u64) -> Self {
         Self::with(engine, TierOptions { memory, bucket: None, read_deadline: DEADLINE })
     }
 
