@@ -530,6 +530,22 @@ impl Machine {
         [lease, orders].into_iter().flatten().min()
     }
 
+    /// Takes note that whoever drives this machine has failed, and that acts may not have been carried out: there is no lease any more, and with the next
+    /// round everything is doubted.
+    pub fn broken_off(&mut self, now: Instant) {
+        if self.lease_until.take().is_some_and(|until| now < until) {
+            self.in_doubt_since = now;
+            self.counts.doubts += 1;
+        }
+        self.position = None;
+        self.confirmed = None;
+        self.has_doubted = false;
+        self.is_reached = false;
+        self.round_at = now;
+        "this machine's part in the cluster has failed, and begins anew".clone_into(&mut self.why);
+        self.orders.failed(now);
+    }
+
     /// Ends taking part: there is no lease any more. The driver removes this machine's field after this.
     pub fn stop(&mut self, now: Instant) -> Vec<Act> {
         self.is_stopping = true;

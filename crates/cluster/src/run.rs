@@ -5,13 +5,15 @@
 
 use std::{
     collections::HashMap,
-    future::Future,
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering::SeqCst},
         mpsc,
     },
+    task::Poll,
     thread,
     time::{Duration, Instant},
 };
@@ -38,6 +40,8 @@ use crate::{
 /// The first pause before connecting again, and the longest one.
 const PAUSE_MIN: Duration = Duration::from_millis(25);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// The first pause before the driving begins anew after a panic, and the longest one. Whoever went well for longer begins with the first one.
+const RESTARTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 /// How long stopping may take altogether, and how long each of its steps.
 const STOP_MAX: Duration = Duration::from_secs(2);
 const STOP_STEP_MAX: Duration = Duration::from_millis(600);
@@ -199,7 +203,7 @@ impl Drop for Running {
     }
 }
 
-/// The end of the driving, also by a panic: whoever waits hears that there will be no word.
+/// The end of the driving: whoever waits hears that there will be no word.
 struct End<'a>(&'a Shared);
 
 impl Drop for End<'_> {
@@ -216,8 +220,44 @@ impl Shared {
         self.is_stopping.load(SeqCst)
     }
 
+    /// Drives the machine until it is stopped. A panic is a fault of ours, and nobody knows what was done before it: everything is doubted, and the
+    /// driving begins anew.
     async fn drive(&self, engine: &Engine) {
         let _end = End(self);
+        let mut pause = RESTARTS.0;
+        loop {
+            let begun = Instant::now();
+            if caught(self.drive_on(engine)).await.is_some() || self.is_stopping() {
+                return;
+            }
+            self.local.give_up();
+            self.machine.lock().broken_off(Instant::now());
+            let why = "this machine's part in the cluster has failed and begins anew; the purge is told to the others then";
+            for (_, asker) in self.askers.lock().drain() {
+                // Nobody has to wait for it.
+                let _ = asker.send(Spread { why: Some(why.to_owned()), ..Spread::default() });
+            }
+            if begun.elapsed() > RESTARTS.1 {
+                pause = RESTARTS.0;
+            }
+            tracing::error!(
+                "this machine's part in the cluster has failed, which is a fault of Seawall: it is in doubt, and begins anew in {pause:?}"
+            );
+            let waiting = async {
+                tokio::select! {
+                    () = self.watch_the_clock() => {}
+                    () = self.until_stopping() => {}
+                    () = sleep(pause) => {}
+                }
+            };
+            if caught(waiting).await.is_none() {
+                sleep(pause).await;
+            }
+            pause = (pause * 2).min(RESTARTS.1);
+        }
+    }
+
+    async fn drive_on(&self, engine: &Engine) {
         let mut steps = pin!(self.steps(engine));
         let mut waiting = pin!(self.wait(engine));
         let mut clock = pin!(self.watch_the_clock());
@@ -518,6 +558,16 @@ impl Shared {
             tracing::info!("this machine has left the cluster {}", self.cluster);
         }
     }
+}
+
+/// Returns what a future comes to, or `None` if it panics.
+async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(polled) => polled.map(Some),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Returns a random word: the session of a process.

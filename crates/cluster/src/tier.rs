@@ -193,18 +193,19 @@ pub struct Page {
 pub struct Turn {
     tier: Tier,
     id: String,
+    token: Token,
 }
 
 impl Turn {
     /// Tells those who wait that what was fetched is not for all. Changes nothing if a page was put.
     pub fn refuse(self) {
-        self.tier.release(&self.id, true);
+        self.tier.release(&self.id, Some(self.token), true);
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.tier.release(&self.id, false);
+        self.tier.release(&self.id, Some(self.token), false);
     }
 }
 
@@ -254,6 +255,9 @@ impl Tier {
 
     /// Looks for a page. If there is none but the one with the mark `known`, takes the lock to fetch it; `waited` is how long others have been waited
     /// for already. Never takes longer than [`TierOptions::read_deadline`].
+    ///
+    /// A look that is late does not say whether the lock was given. The first one counts as if it were: whoever asks next then waits for this machine.
+    /// A later one is repeated, as another machine is known to be fetching the page; three in a row are enough.
     pub fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> impl Future<Output = Looked> + Send + 'static {
         let (tier, id) = (self.clone(), self.0.keys.id(name));
         async move {
@@ -263,13 +267,13 @@ impl Tier {
             }
             // Should this future be dropped, the lock that the server may have given is given back.
             let turn = tier.hold(&id);
-            let (looked, token) = (tier.look_as(&id, known, turn.as_ref().map(|turn| turn.1)), turn.is_some());
-            match looked.await {
+            let token = turn.as_ref().map(|turn| turn.token);
+            match tier.look_as(&id, known, token).await {
                 Answered::Found(page) => {
                     tier.forget(&id, token);
                     Looked::Found(page)
                 }
-                Answered::Locked => turn.map_or(Looked::Away, |turn| Looked::Turn(turn.0)),
+                Answered::Locked => turn.map_or(Looked::Away, Looked::Turn),
                 Answered::Ahead => {
                     tier.forget(&id, token);
                     Looked::Wait(LOOK.0)
@@ -277,13 +281,15 @@ impl Tier {
                 Answered::Held => {
                     tier.forget(&id, token);
                     // Without a token, another fetch of this machine has the lock, or too many do.
-                    if token { Looked::Wait((waited / 8).clamp(LOOK.0, LOOK.1)) } else { Looked::Away }
+                    if token.is_some() { Looked::Wait(interval(waited)) } else { Looked::Away }
                 }
                 Answered::Nothing => {
                     tier.forget(&id, token);
                     Looked::Away
                 }
-                Answered::Failed => Looked::Away,
+                // Dropping the turn gives back the lock, should the server give it now.
+                Answered::Failed if !waited.is_zero() && !tier.0.breaker.is_open() => Looked::Wait(interval(waited)),
+                Answered::Failed => turn.map_or(Looked::Away, Looked::Turn),
             }
         }
     }
@@ -293,20 +299,20 @@ impl Tier {
         let inner = &*self.0;
         let id = inner.keys.id(name);
         let Some(place) = inner.ring.place(begun).filter(|_| page.len() <= inner.page_bytes_max()) else {
-            return self.release(&id, false);
+            return self.release(&id, None, false);
         };
         let mut random = [0; 12];
         let sealed = rand::fill(&mut random).ok().and_then(|()| inner.keys.seal(&id, page, &place, lasts, random));
-        let Some(sealed) = sealed else { return self.release(&id, false) };
+        let Some(sealed) = sealed else { return self.release(&id, None, false) };
         let bytes = sealed.len();
         let waiting = inner.waiting_bytes.fetch_add(bytes, Relaxed) + bytes;
         let place = (waiting <= WAITING_BYTES_MAX && !inner.is_away()).then(|| inner.work.try_reserve().ok()).flatten();
         let Some(place) = place else {
             inner.waiting_bytes.fetch_sub(bytes, Relaxed);
             inner.counts.not_written.fetch_add(1, Relaxed);
-            return self.release(&id, false);
+            return self.release(&id, None, false);
         };
-        let token = inner.held.lock().remove(&id);
+        let token = self.take(&id, None);
         place.send(Work::Put(Put { id, sealed, sealed_at: Instant::now(), lasts, token }));
     }
 
@@ -333,21 +339,27 @@ impl Tier {
     }
 
     /// Notes that this machine is about to hold a lock. Returns `None` if it does already, or holds too many.
-    fn hold(&self, id: &str) -> Option<(Turn, Token)> {
+    fn hold(&self, id: &str) -> Option<Turn> {
         let mut token = [0; 16];
         let mut held = self.0.held.lock();
         if held.len() >= HELD_MAX || held.contains_key(id) || rand::fill(&mut token).is_err() {
             return None;
         }
         held.insert(id.to_owned(), token);
-        Some((Turn { tier: self.clone(), id: id.to_owned() }, token))
+        Some(Turn { tier: self.clone(), id: id.to_owned(), token })
     }
 
     /// Notes that this machine does not hold the lock that it tried to take.
-    fn forget(&self, id: &str, tried: bool) {
-        if tried {
-            self.0.held.lock().remove(id);
+    fn forget(&self, id: &str, tried: Option<Token>) {
+        if let Some(token) = tried {
+            let _ = self.take(id, Some(token));
         }
+    }
+
+    /// Takes the token of a lock that this machine holds: this one, or whichever it is. Another fetch of the same page may hold it by now.
+    fn take(&self, id: &str, token: Option<Token>) -> Option<Token> {
+        let mut held = self.0.held.lock();
+        if held.get(id).is_some_and(|held| token.is_none_or(|token| token == *held)) { held.remove(id) } else { None }
     }
 
     async fn look_as(&self, id: &str, known: Option<u128>, token: Option<Token>) -> Answered {
@@ -377,8 +389,11 @@ impl Tier {
             let (bytes, expires) = match answer {
                 scripts::Answer::Page { bytes, expires } => (bytes, expires),
                 scripts::Answer::Held => return Answered::Held,
-                scripts::Answer::Locked => {
+                scripts::Answer::Locked { displaced } => {
                     inner.counts.misses.fetch_add(1, Relaxed);
+                    if displaced {
+                        self.refuse(scripts::lock(id), Refused::NoLock);
+                    }
                     return Answered::Locked;
                 }
                 scripts::Answer::Nothing | scripts::Answer::Refused => {
@@ -411,7 +426,7 @@ impl Tier {
     /// Fetches from the bucket what the server says is there.
     async fn fetch(&self, bucket: &Bucket, id: &str, stub: Bytes, until: tokio::time::Instant) -> Fetched {
         let refused = |why| {
-            self.refuse(id, why);
+            self.refuse(scripts::page(id), why);
             Fetched::Useless
         };
         let Some(stub) = Stub::read(stub) else { return refused(Refused::NoPage) };
@@ -437,7 +452,7 @@ impl Tier {
             Some(mark) if mark != opened.mark => Err(Refused::Another),
             _ => Ok((opened, expires.ok_or(Refused::NoExpiry)?)),
         });
-        let (opened, expires) = opened.map_err(|why| self.refuse(id, why))?;
+        let (opened, expires) = opened.map_err(|why| self.refuse(scripts::page(id), why))?;
         match inner.ring.since(&opened.place) {
             Since::Generation(since) => {
                 inner.counts.hits.fetch_add(1, Relaxed);
@@ -452,30 +467,35 @@ impl Tier {
         }
     }
 
-    /// Counts what was found and is no page, and says so in the log now and then.
-    fn refuse(&self, id: &str, why: Refused) {
+    /// Counts what was found under a name and is not ours, and says so in the log now and then.
+    fn refuse(&self, name: String, why: Refused) {
         self.0.counts.refused.fetch_add(1, Relaxed);
-        self.tell_refused(id, why);
+        self.tell_refused(&name, why);
     }
 
-    fn tell_refused(&self, id: &str, why: Refused) {
+    fn tell_refused(&self, name: &str, why: Refused) {
         let (now, until) = (self.0.breaker.now(), &self.0.counts.quiet_until);
         let quiet = until.load(Relaxed);
         let next = now + u64::try_from(TELL.as_millis()).unwrap_or(u64::MAX);
         if now >= quiet && until.compare_exchange(quiet, next, Relaxed, Relaxed).is_ok() {
             let refused = self.0.counts.refused.load(Relaxed);
             let place = self.0.bucket.as_ref().map_or("valkey", Bucket::place);
-            tracing::warn!(place, key = %scripts::page(id), %why, refused, "what lies in the shared tier is refused");
+            tracing::warn!(place, key = name, %why, refused, "what lies in the shared tier is refused");
         }
     }
 
-    fn release(&self, id: &str, refused: bool) {
-        let token = self.0.held.lock().remove(id);
-        if let Some(token) = token {
+    /// Gives back the lock with this token, or whichever this machine holds.
+    fn release(&self, id: &str, token: Option<Token>, refused: bool) {
+        if let Some(token) = self.take(id, token) {
             // What cannot be said ends with the lock's expiry.
             let _ = self.0.work.try_send(Work::Release { id: id.to_owned(), token, refused });
         }
     }
+}
+
+/// Returns when it is worth looking again for somebody who has waited so long.
+fn interval(waited: Duration) -> Duration {
+    (waited / 8).clamp(LOOK.0, LOOK.1)
 }
 
 impl Inner {

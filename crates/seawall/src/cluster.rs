@@ -4,6 +4,7 @@
 //! writes the newest one that there is.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     fs::{self, File},
     io::{self, Read, Write},
@@ -43,9 +44,9 @@ use crate::{config::settings, shared_limits::SharedLimits, tier::SharedTier};
 const FILE: &str = "cluster.json";
 const TEMPORARY: &str = "cluster.json.new";
 /// The version of the file.
-const VERSION: u32 = 1;
-/// The largest file that is read.
-const FILE_BYTES_MAX: u64 = 4096;
+const VERSION: u32 = 2;
+/// The largest file that is read: with the numbers of 65,536 sites.
+const FILE_BYTES_MAX: u64 = 512 << 10;
 /// The time between two writes of the position: a restarted machine applies again what came in between.
 const WRITES: Duration = Duration::from_secs(1);
 /// The longest time that one round trip to the server may take, and one step of connecting. With a short lease it is shorter.
@@ -69,16 +70,18 @@ pub(crate) struct Joined {
 
 impl Joined {
     /// Starts to take part. The fence closes at once, and opens with the first lease: nothing may be served before this returns. The places of `budgets` are
-    /// shared with the other machines from here on.
+    /// shared with the other machines from here on. `sites` are the numbers of all sites, and how many numbers were given before them.
     pub(crate) fn start(
         settings: &settings::Cluster,
         dir: Option<&Path>,
         shared: &Arc<Shared>,
+        (sites, given): (BTreeSet<u16>, u32),
         budgets: Vec<(String, Arc<Budget>)>,
     ) -> anyhow::Result<Self> {
         // What is kept there is judged by the position, and the other way round.
         let dir = dir.filter(|_| shared.store.usage().disk != DiskState::Off);
-        let position = dir.and_then(|dir| read(dir, &settings.name));
+        let may_be_stored: BTreeSet<u16> = sites.iter().copied().filter(|number| u32::from(*number) < given).collect();
+        let position = dir.and_then(|dir| read(dir, &settings.name, &may_be_stored));
         let engine = engine(settings)?;
         shared.rates.join(engine.seals().addresses());
         let options = Options {
@@ -91,7 +94,7 @@ impl Joined {
             position,
         };
         let weak = Arc::downgrade(shared);
-        let positions = dir.map(|dir| Positions::start(dir.to_owned(), settings.name.clone(), Weak::clone(&weak))).transpose()?;
+        let positions = dir.map(|dir| Positions::start(dir.to_owned(), settings.name.clone(), sites, Weak::clone(&weak))).transpose()?;
         let here = Here { shared: weak, told: Mutex::default(), slot: positions.as_ref().map(|positions| Arc::clone(&positions.slot)) };
         let counts = Arc::new(Counts::default());
         let cluster = Arc::new(match tier(settings)? {
@@ -123,6 +126,13 @@ impl Joined {
     /// Returns the shelf that the machines share.
     pub(crate) fn shelf(&self) -> Shelf {
         self.cluster.shelf()
+    }
+
+    /// Takes note of which sites are served from here on. Purges of others are not carried out here.
+    pub(crate) fn serves(&self, sites: BTreeSet<u16>) {
+        if let Some(positions) = &*self.positions.lock() {
+            positions.slot.next.lock().sites = sites;
+        }
     }
 
     /// Replaces the origins whose places are shared.
@@ -319,6 +329,8 @@ struct Slot {
 #[derive(Debug, Default)]
 struct Next {
     position: Option<Position>,
+    /// The numbers of the sites of which purges are carried out.
+    sites: BTreeSet<u16>,
     is_over: bool,
 }
 
@@ -328,12 +340,12 @@ impl Slot {
         self.changed.notify_one();
     }
 
-    /// Waits for a position. Returns `None` at the end.
-    fn take(&self) -> Option<Position> {
+    /// Waits for a position. Returns it with the sites for which it stands; `None` at the end.
+    fn take(&self) -> Option<(Position, BTreeSet<u16>)> {
         let mut next = self.next.lock();
         loop {
             if let Some(position) = next.position.take() {
-                return Some(position);
+                return Some((position, next.sites.clone()));
             }
             if next.is_over {
                 return None;
@@ -369,17 +381,17 @@ impl fmt::Debug for Positions {
 }
 
 impl Positions {
-    fn start(dir: PathBuf, cluster: String, shared: Weak<Shared>) -> io::Result<Self> {
-        let slot = Arc::new(Slot::default());
+    fn start(dir: PathBuf, cluster: String, sites: BTreeSet<u16>, shared: Weak<Shared>) -> io::Result<Self> {
+        let slot = Arc::new(Slot { next: Mutex::new(Next { sites, ..Next::default() }), ..Slot::default() });
         let newest = Arc::clone(&slot);
         let thread = thread::Builder::new().name("cluster-position".to_owned()).spawn(move || {
             let mut last = None;
-            while let Some(position) = newest.take() {
+            while let Some(next) = newest.take() {
                 // A disk that took no line of the last purges must not look as if it had them.
                 let works = shared.upgrade().is_some_and(|shared| shared.store.usage().disk == DiskState::Working);
-                if works && last.as_ref() != Some(&position) {
-                    match write(&dir, &cluster, &position) {
-                        Ok(()) => last = Some(position),
+                if works && last.as_ref() != Some(&next) {
+                    match write(&dir, &cluster, &next.0, &next.1) {
+                        Ok(()) => last = Some(next),
                         Err(error) => tracing::debug!("the position in the cluster cannot be written into {}: {error}", dir.display()),
                     }
                 }
@@ -401,19 +413,21 @@ struct Kept {
     version: u32,
     cluster: String,
     position: Position,
+    /// The numbers of the sites that were served: purges of others were not carried out.
+    sites: BTreeSet<u16>,
 }
 
-/// Reads up to where the stream of this cluster was applied to what is kept in the folder `dir`. A file that is torn or of another version is as good
-/// as none: then everything is validated once.
-fn read(dir: &Path, cluster: &str) -> Option<Position> {
+/// Reads up to where the stream of this cluster was applied to what is kept of these sites in the folder `dir`. A file that is torn, of another version, or
+/// does not stand for all of them is as good as none: then everything is validated once.
+fn read(dir: &Path, cluster: &str, sites: &BTreeSet<u16>) -> Option<Position> {
     let mut text = String::new();
     File::open(dir.join(FILE)).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text)).ok()?;
     let kept: Kept = serde_json::from_str(&text).ok()?;
-    (kept.version == VERSION && kept.cluster == cluster).then_some(kept.position)
+    (kept.version == VERSION && kept.cluster == cluster && sites.is_subset(&kept.sites)).then_some(kept.position)
 }
 
-fn write(dir: &Path, cluster: &str, position: &Position) -> io::Result<()> {
-    let kept = Kept { version: VERSION, cluster: cluster.to_owned(), position: position.clone() };
+fn write(dir: &Path, cluster: &str, position: &Position, sites: &BTreeSet<u16>) -> io::Result<()> {
+    let kept = Kept { version: VERSION, cluster: cluster.to_owned(), position: position.clone(), sites: sites.clone() };
     let text = serde_json::to_string(&kept).map_err(io::Error::other)?;
     let temporary = dir.join(TEMPORARY);
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
@@ -436,14 +450,18 @@ mod tests {
     #[test]
     fn a_position_is_kept_for_its_own_cluster_and_a_torn_file_is_none() {
         let dir = tempfile::tempdir().expect("a folder");
-        assert_eq!(read(dir.path(), "a"), None);
-        write(dir.path(), "a", &position(3)).expect("written");
-        assert_eq!(read(dir.path(), "a"), Some(position(3)));
-        assert_eq!(read(dir.path(), "b"), None, "another cluster's stream");
+        let (one, two) = (BTreeSet::from([1]), BTreeSet::from([1, 2]));
+        assert_eq!(read(dir.path(), "a", &one), None);
+        write(dir.path(), "a", &position(3), &one).expect("written");
+        assert_eq!(read(dir.path(), "a", &one), Some(position(3)));
+        assert_eq!(read(dir.path(), "b", &one), None, "another cluster's stream");
+        assert_eq!(read(dir.path(), "a", &two), None, "purges of a site that was not served were not carried out");
+        write(dir.path(), "a", &position(3), &two).expect("written");
+        assert_eq!(read(dir.path(), "a", &one), Some(position(3)), "a site that is served no more is none that matters");
         let text = fs::read_to_string(dir.path().join(FILE)).expect("the file");
-        for torn in [&text[..text.len() - 1], &text.replace("\"version\":1", "\"version\":2"), "", "x"] {
+        for torn in [&text[..text.len() - 1], &text.replace("\"version\":2", "\"version\":3"), "", "x"] {
             fs::write(dir.path().join(FILE), torn).expect("written");
-            assert_eq!(read(dir.path(), "a"), None, "{torn}");
+            assert_eq!(read(dir.path(), "a", &one), None, "{torn}");
         }
     }
 
@@ -455,7 +473,7 @@ mod tests {
             slot.put(position(millis));
         }
         slot.end();
-        assert_eq!(slot.take(), Some(position(999)));
+        assert_eq!(slot.take(), Some((position(999), BTreeSet::new())));
         slot.rest();
         assert_eq!(slot.take(), None);
     }

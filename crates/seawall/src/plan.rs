@@ -1,6 +1,7 @@
 //! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     rc::Rc,
     sync::{
@@ -184,6 +185,18 @@ impl Plan {
             old.id == site.id && matches!(versions, (Some(now), Some(then)) if now != then)
         };
         self.sites.iter().filter(move |site| before.sites.iter().any(|old| is_upgraded(site, old))).map(SitePlan::name)
+    }
+
+    /// Returns the numbers of all sites.
+    pub(crate) fn numbers(&self) -> BTreeSet<u16> {
+        self.sites.iter().map(|site| site.id).collect()
+    }
+
+    /// Returns whether a site is served again that was not served just before: what was purged of it meanwhile nobody here has heard. `given` is how many
+    /// numbers of sites were given before this plan.
+    pub(crate) fn brings_back(&self, before: &Self, given: u32) -> bool {
+        let (now, before) = (self.numbers(), before.numbers());
+        now.difference(&before).any(|number| u32::from(*number) < given)
     }
 
     /// Returns the names of the sites whose folder was opened anew although their rules are what they were: what changed in it meanwhile

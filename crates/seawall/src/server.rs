@@ -201,12 +201,13 @@ impl Server {
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
         let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
+        let given = numbers.given();
         let mut plan = Plan::new(settings, &mut numbers, &shared, &listening, None)?;
         let span_counts = Arc::default();
         let export = Export::start(&plan.settings, &span_counts)?;
         plan.spans = export.as_ref().map(|export| export.spans().clone());
         let plan = Arc::new(plan);
-        let cluster = join_cluster(&plan, &shared)?;
+        let cluster = join_cluster(&plan, &shared, given)?;
         let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
@@ -436,6 +437,7 @@ impl Server {
         if let Some(tls) = &mut settings.tls {
             tls.listen = tls_listen(&before.settings).to_vec();
         }
+        let given = self.numbers.given();
         let mut plan = Plan::new(settings, &mut self.numbers, &self.state.shared, &self.listening, Some(&before))?;
         // One collector after the other: workers still have the queue of the one before.
         let export = match &self.export {
@@ -451,6 +453,10 @@ impl Server {
         // Before the first worker stores anything for a new site: a purge that comes then must find it.
         self.state.shared.purging.know_sites(&router);
         if let Some(cluster) = &self.state.cluster {
+            if plan.brings_back(&before, given) {
+                self.state.shared.doubt("a site is served again, and other machines may have purged pages of it meanwhile");
+            }
+            cluster.serves(plan.numbers());
             cluster.share_places(plan.budgets());
         }
         for worker in &self.workers {
@@ -617,11 +623,11 @@ async fn work(
 }
 
 /// Takes part in the cluster, if there is one. Its first orders can come at once, so the sites are known before.
-fn join_cluster(plan: &Plan, shared: &Arc<Shared>) -> anyhow::Result<Option<Joined>> {
+fn join_cluster(plan: &Plan, shared: &Arc<Shared>, given: u32) -> anyhow::Result<Option<Joined>> {
     let Some(settings) = &plan.settings.cluster else { return Ok(None) };
     shared.purging.know_sites(&plan.router()?);
     let dir = plan.settings.disk_tier().map(|(dir, _)| dir);
-    Joined::start(settings, dir, shared, plan.budgets()).map(Some)
+    Joined::start(settings, dir, shared, (plan.numbers(), given), plan.budgets()).map(Some)
 }
 
 /// Returns what certificates are shared on, if there is a cluster.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Inner, LOCK, PAGE_BYTES_MAX, STUB, Token, WRITE_DEADLINE, seal};
+use super::{Inner, LOCK, PAGE_BYTES_MAX, REFUSED, STUB, Token, WRITE_DEADLINE, seal};
 use crate::link::{LinkError, Reply};
 
 /// The account of all pages: which there are, and how many bytes they have.
@@ -31,8 +31,8 @@ const RENEWED_MAX: usize = 128;
 pub(super) enum Answer {
     /// There is something, and it expires after so long.
     Page { bytes: Bytes, expires: Option<Duration> },
-    /// There is nothing, and the lock is this machine's now.
-    Locked,
+    /// There is nothing, and the lock is this machine's now; `displaced`: something that is no lock was in its place.
+    Locked { displaced: bool },
     /// There is nothing, and no lock was wanted.
     Nothing,
     /// There is nothing, and another machine has the lock.
@@ -43,18 +43,28 @@ pub(super) enum Answer {
 
 /// Reads a page, but for one that begins in the known way; without one, takes the lock.
 ///
-/// No value is read further than a page may be long, whatever somebody has put there.
+/// No value is read further than a page may be long, whatever somebody has put there. What lies in a lock's place and does not end as soon as locks do
+/// is none: nobody waits for it.
 const LOOK: &str = r"
 local beginning = redis.pcall('GETRANGE', KEYS[1], 0, 15)
 if type(beginning) == 'string' and #beginning > 0 and beginning ~= ARGV[4] then
   return {1, redis.call('GETRANGE', KEYS[1], 0, ARGV[1]), redis.call('PTTL', KEYS[1])}
 end
 local held = redis.pcall('GETRANGE', KEYS[2], 0, 15)
-if type(held) ~= 'string' or held == '-' then return {4} end
-if held ~= '' then return {3} end
+local lives = redis.call('PTTL', KEYS[2])
+local displaced = 0
+if lives ~= -2 then
+  if type(held) ~= 'string' or lives == -1 or lives > tonumber(ARGV[5]) then
+    displaced = 1
+  elseif held == '-' then
+    return {4}
+  else
+    return {3}
+  end
+end
 if ARGV[2] == '' then return {0} end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-return {2}
+return {2, displaced}
 ";
 
 /// Writes a page, keeps the account, and makes room. Gives back the lock.
@@ -132,6 +142,7 @@ pub(super) async fn look(
         token.map_or_else(Bytes::new, |token| Bytes::copy_from_slice(&token)),
         millis(LOCK),
         known.cloned().unwrap_or_default(),
+        millis(LOCK.max(REFUSED)),
     ];
     let replies = tier.values.script(LOOK, &[page(id), lock(id)], &arguments, deadline).await?;
     let mut replies = replies.into_iter();
@@ -140,7 +151,7 @@ pub(super) async fn look(
             Answer::Page { bytes, expires: u64::try_from(expires).ok().map(Duration::from_millis) }
         }
         (Some(Reply::Number(0)), ..) => Answer::Nothing,
-        (Some(Reply::Number(2)), ..) => Answer::Locked,
+        (Some(Reply::Number(2)), displaced, _) => Answer::Locked { displaced: displaced == Some(Reply::Number(1)) },
         (Some(Reply::Number(3)), ..) => Answer::Held,
         (Some(Reply::Number(4)), ..) => Answer::Refused,
         // No script of ours returns this.
@@ -196,6 +207,6 @@ pub(super) fn page(id: &str) -> String {
 }
 
 /// Returns the name of the lock of a page.
-fn lock(id: &str) -> String {
+pub(super) fn lock(id: &str) -> String {
     format!("lock:tier:{id}")
 }

@@ -66,7 +66,7 @@ pub(super) struct Opened {
     pub(super) mark: u128,
 }
 
-/// Why something that was read is no page.
+/// Why something that was read is no page, or no lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     #[error("it is longer than a page may be")]
@@ -79,6 +79,8 @@ pub(super) enum Refused {
     NoExpiry,
     #[error("it is not what was written there last")]
     Another,
+    #[error("it is no lock of Seawall: it never expires, or much later than one does")]
+    NoLock,
 }
 
 impl Keys {

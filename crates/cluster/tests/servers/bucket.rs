@@ -1,12 +1,21 @@
 //! The tier in a bucket: what it has is found by all machines, and nothing that it makes of that is believed.
 
-use std::time::Duration;
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use cluster::tier::{
     Looked,
     bucket::{BUCKET_PAGE_BYTES_MAX, BucketOptions, examine},
 };
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use testkit::{BUCKET, BUCKET_KEY, BUCKET_SECRET, Mood, MoodyBucket, SeaweedFs, Software, Valkey};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+use tokio_rustls::TlsAcceptor;
 
 use super::tier::{HOUR, Machine, NOW, key, until};
 
@@ -198,6 +207,62 @@ async fn what_keeps_a_bucket_from_being_used_is_said() {
         let state = machine.tier.state();
         assert!(state.open && state.why.is_some_and(|why| why.contains(problem)), "{problem}");
         assert!(matches!(machine.look("page").await, Looked::Away), "{problem}: readers are served");
+    }
+}
+
+/// TLS in front of a bucket, as a proxy in front of MinIO has it. Returns its address, and what serves it until it is dropped.
+async fn tls_in_front_of(bucket: &MoodyBucket, (certificate, key): (&str, &str)) -> (String, JoinSet<()>) {
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).expect("a certificate and its key");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+    let address = format!("https://{}", listener.local_addr().expect("its address"));
+    let behind = bucket.endpoint().trim_start_matches("http://").to_owned();
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, behind) = (acceptor.clone(), behind.clone());
+            connections.spawn(async move {
+                let Ok(mut outer) = acceptor.accept(stream).await else { return };
+                let mut inner = TcpStream::connect(&behind).await.expect("the bucket listens");
+                // It ends as either side likes.
+                let _ = copy_bidirectional(&mut outer, &mut inner).await;
+            });
+        }
+    });
+    (address, serving)
+}
+
+#[tokio::test]
+async fn tls_to_a_bucket_trusts_whom_it_is_told_to_and_checks_the_name() {
+    let key = || KeyPair::generate().expect("a key");
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, key()).expect("an authority");
+    let identity = |name: &str| {
+        let key = key();
+        let params = CertificateParams::new([name.to_owned()]).expect("a name");
+        (params.signed_by(&key, &authority).expect("a certificate").pem(), key.serialize_pem())
+    };
+    let (server, bucket) = (Valkey::start(Software::any()), MoodyBucket::start());
+    let (certificate, own) = identity("127.0.0.1");
+    let (endpoint, _serving) = tls_in_front_of(&bucket, (&certificate, &own)).await;
+    let trusting = |endpoint: &str| BucketOptions { authorities: Some(authority.pem().into_bytes()), ..options(endpoint) };
+    examine(&trusting(&endpoint)).await.expect("it can be used");
+    let (one, other) = (Machine::with_bucket(&server, trusting(&endpoint)), Machine::with_bucket(&server, trusting(&endpoint)));
+    until(|| !one.tier.state().open && !other.tier.state().open).await;
+    one.put("page", b"a page", HOUR).await;
+    assert_eq!(&other.found("page").await.page[..], b"a page");
+
+    let (certificate, own) = identity("other.example");
+    let (of_another_name, _serving) = tls_in_front_of(&bucket, (&certificate, &own)).await;
+    for (bad, problem) in [(options(&endpoint), "nobody knows this authority"), (trusting(&of_another_name), "another name")] {
+        let why = examine(&bad).await.expect_err(problem).to_string();
+        assert!(why.contains("cannot be reached") && why.contains("certificate"), "{problem}: {why}");
     }
 }
 

@@ -29,6 +29,9 @@ enum Done {
     Kept(Position),
 }
 
+/// The tag of the order that cannot be carried out without a panic.
+const PANIC: u64 = 666;
+
 struct Told(SyncSender<Done>);
 
 impl Told {
@@ -39,8 +42,9 @@ impl Told {
 }
 
 impl Local for Told {
-    fn apply(&self, order: &Order) -> Result<(), String> {
-        self.note(Done::Applied(order.clone()));
+    fn apply(&self, done: &Order) -> Result<(), String> {
+        assert!(*done != order(PANIC), "the tests wanted it");
+        self.note(Done::Applied(done.clone()));
         Ok(())
     }
 
@@ -236,6 +240,29 @@ async fn a_restarted_machine_goes_on_from_its_position_and_does_not_doubt_what_i
     let before = back.until(|done| *done == Done::Leased);
     assert!(before.contains(&Done::Applied(order(1))), "{before:?}");
     assert!(!before.contains(&Done::Doubted), "{before:?}");
+}
+
+/// Nobody knows what was carried out before the panic, so the fence closes and everything is doubted. Then this machine takes part as before.
+#[tokio::test]
+async fn a_panic_costs_a_doubt_and_no_more() {
+    let server = Valkey::start(Software::any());
+    let (whole, mut fails) = (Machine::leased(&server.url(), "a"), Machine::leased(&server.url(), "b"));
+    settled(&whole).await;
+    fails.until(|done| *done == Done::Applied(order(0)));
+    for _ in 0..2 {
+        fails.forget();
+        let purged = whole.cluster.purged(&order(PANIC));
+        let before = fails.until(|done| *done == Done::GaveUp);
+        assert!(!before.iter().any(|done| matches!(done, Done::Kept(_))), "it was not carried out: {before:?}");
+        let before = fails.until(|done| *done == Done::Leased);
+        assert!(before.contains(&Done::Doubted), "{before:?}");
+        purged.await;
+    }
+    let own = fails.cluster.purged(&order(1)).await;
+    assert!(own.everywhere && own.confirmed == ["b", "a"], "{own:?}");
+    let others = whole.cluster.purged(&order(2)).await;
+    assert!(others.everywhere && others.confirmed == ["a", "b"], "{others:?}");
+    fails.until(|done| *done == Done::Applied(order(2)));
 }
 
 #[tokio::test]

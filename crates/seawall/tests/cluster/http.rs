@@ -57,17 +57,33 @@ impl Client {
         }
     }
 
+    /// Comes to the server, and asks nothing yet.
+    pub(crate) fn connect(&mut self) -> Result<()> {
+        let stream = TcpStream::connect_timeout(&self.address, self.patience)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(self.patience))?;
+        stream.set_write_timeout(Some(self.patience))?;
+        self.connection = Some((stream, Vec::new()));
+        Ok(())
+    }
+
+    /// Sends a request whose answer is read later, on the connection that there is.
+    pub(crate) fn say(&mut self, request: &str) -> Result<()> {
+        let (stream, _) = self.connection.as_mut().ok_or(ErrorKind::NotConnected)?;
+        stream.write_all(request.as_bytes())
+    }
+
+    /// Reads the answer to what was said.
+    pub(crate) fn hear(&mut self) -> Result<Answer> {
+        let (stream, bytes) = self.connection.as_mut().ok_or(ErrorKind::NotConnected)?;
+        read_answer(stream, bytes, false)
+    }
+
     fn try_to_ask(&mut self, request: &str) -> Result<Answer> {
-        let (mut stream, mut bytes) = match self.connection.take() {
-            Some(kept) => kept,
-            None => {
-                let stream = TcpStream::connect_timeout(&self.address, self.patience)?;
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(self.patience))?;
-                stream.set_write_timeout(Some(self.patience))?;
-                (stream, Vec::new())
-            }
-        };
+        if self.connection.is_none() {
+            self.connect()?;
+        }
+        let (mut stream, mut bytes) = self.connection.take().ok_or(ErrorKind::NotConnected)?;
         stream.write_all(request.as_bytes())?;
         let answer = read_answer(&mut stream, &mut bytes, request.starts_with("HEAD "))?;
         if !answer.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {

@@ -106,6 +106,8 @@ pub(crate) struct Machine {
     folder: TempDir,
     process: Option<Process>,
     token: Arc<str>,
+    /// A site that it does not have, by its host.
+    lacks: Option<&'static str>,
 }
 
 impl Machine {
@@ -118,7 +120,7 @@ impl Machine {
     /// Starts one under another name than its place's.
     pub(crate) fn start_as(name: &str, place: Place, setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut machine = Self { place, setup: setup.clone(), name: name.to_owned(), folder, process: None, token: "".into() };
+        let mut machine = Self { place, setup: setup.clone(), name: name.to_owned(), folder, process: None, token: "".into(), lacks: None };
         machine.begin();
         machine.is_there();
         machine
@@ -128,7 +130,7 @@ impl Machine {
     pub(crate) fn start_all(machines: impl Iterator<Item = (Place, Setup)>) -> Vec<Self> {
         let begun = machines.map(|(place, setup)| {
             let folder = tempfile::tempdir().expect("a folder");
-            let mut machine = Self { name: place.name.clone(), place, setup, folder, process: None, token: "".into() };
+            let mut machine = Self { name: place.name.clone(), place, setup, folder, process: None, token: "".into(), lacks: None };
             machine.begin();
             machine
         });
@@ -146,9 +148,20 @@ impl Machine {
         self.is_there();
     }
 
-    fn begin(&mut self) {
+    /// Writes its configuration without a site. It takes effect when it is read.
+    pub(crate) fn lacks(&mut self, host: Option<&'static str>) {
+        self.lacks = host;
+        self.write_config();
+    }
+
+    fn write_config(&self) -> PathBuf {
         let file = self.folder.path().join("seawall.toml");
         fs::write(&file, self.config()).expect("written");
+        file
+    }
+
+    fn begin(&mut self) {
+        let file = self.write_config();
         let binary = std::env::var_os("SEAWALL_CLUSTER_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_seawall").into());
         let output = fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("output")).expect("a file");
         let mut command = self.place.command(binary);
@@ -182,7 +195,8 @@ impl Machine {
             write!(text, "[cluster]\n{cluster}machine = \"{}\"\n", self.name).expect("a String takes it");
         }
         text += &self.setup.own;
-        for (host, kind) in [("blog.example", "generic"), ("ghost.example", "ghost")] {
+        let sites = [("blog.example", "generic"), ("ghost.example", "ghost")];
+        for (host, kind) in sites.into_iter().filter(|(host, _)| Some(*host) != self.lacks) {
             write!(text, "[[site]]\nhosts = [\"{host}\"]\nsource = \"http://{}:{ORIGIN_PORT}\"\nkind = \"{kind}\"\n", Place::CITY)
                 .expect("a String takes it");
         }

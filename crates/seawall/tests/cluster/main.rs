@@ -24,6 +24,7 @@ mod origin;
 mod process;
 mod random;
 mod scene;
+mod sites;
 mod tier;
 
 /// Returns whether tests run that take minutes.

@@ -74,6 +74,12 @@ impl SiteNumbers {
         self.dir.as_ref().map_or(Ok(()), |dir| write_small(dir, FILE, self.text().as_bytes()))
     }
 
+    /// Returns how many numbers were given so far. Nothing is stored under that number, or one above it.
+    #[must_use]
+    pub const fn given(&self) -> u32 {
+        self.next
+    }
+
     /// Returns the number of a site. `print` identifies what the site is made of: another print is another site. The number is written down
     /// before it is returned, if there is a folder for it.
     ///
