@@ -28,9 +28,9 @@ export function named(columns, row, at) {
 }
 
 /** Leaves out what was before counting began, but for so much that a chart has a width. */
-function sinceBegun(rows) {
+export function sinceBegun(rows) {
   const begun = rows.findIndex(({ requests }) => requests !== undefined);
-  return begun < 0 ? rows : rows.slice(Math.max(0, Math.min(begun, rows.length - ROWS_MIN)));
+  return rows.slice(Math.max(0, Math.min(begun < 0 ? rows.length : begun, rows.length - ROWS_MIN)));
 }
 
 /** Sums up the columns of rows; times that responses took are left out. */

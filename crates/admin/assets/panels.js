@@ -93,12 +93,13 @@ export function alarms(moment, seen) {
 export function cluster(state) {
   byId('cluster').hidden = !state;
   if (!state) return;
-  const { machine, leased, why, in_doubt_ms: doubt, pending, name_is_taken: taken, machines } = state;
+  const { machine, leased, why, in_doubt_ms: doubt, pending, name_is_taken: taken, machines, tier } = state;
   const lease = leased ? `${plain(machine, 64)} has a lease: purges of all machines hold here.`
     : `${plain(machine, 64)} has had no lease for ${lasted(doubt)}${why ? ` (${plain(why, 300)})` : ''}: it validates what it has stored before it shows it.`;
   const told = pending > 0 ? ` ${count(pending)} purges are not known to hold everywhere.` : '';
   say(byId('cluster-lease'), `${lease}${told}${taken ? ' Another machine has the same name.' : ''}`);
   byId('cluster-lease').classList.toggle('bad', !leased || taken);
+  sharedTier(tier);
   rows(byId('machines'), machines, ({ name }) => name, ({ name }) => {
     const cells = ['', '', 'n', 'n'].map((kind) => el('td', { class: kind }));
     return {
@@ -110,6 +111,17 @@ export function cluster(state) {
       },
     };
   }, 'The server has not answered yet.');
+}
+
+/** Shows what the machines share of what they store; nothing where they share none. */
+function sharedTier(tier) {
+  byId('cluster-tier').hidden = !tier;
+  if (!tier) return;
+  const { place, hits, misses, written, refused, open, why } = tier;
+  const found = `${count(hits)} pages were found there, ${count(misses)} were not, ${count(written)} were written${refused > 0 ? `, ${count(refused)} were refused` : ''}.`;
+  const alone = open ? ` It is left alone for a while: ${why ? plain(why, 300) : 'it was too slow, or failed'}.` : '';
+  say(byId('cluster-tier'), `Shared tier in ${plain(place, 120)}: ${found}${alone}`);
+  byId('cluster-tier').classList.toggle('warn', open);
 }
 
 /** Shows everything that is summed up since counting began. */

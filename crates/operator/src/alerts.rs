@@ -49,7 +49,12 @@ fn page(state: &AlertsState, colour: bool) -> String {
         let _ = writeln!(out, "{}", styled("Nothing is wrong.", Style::Green, colour));
     }
     for AlertLine { name, text, from, right_since, .. } in &state.standing {
-        let _ = writeln!(out, "{}  {text}\n  since {}", styled(name, Style::Red, colour), date(*from));
+        let _ = writeln!(
+            out,
+            "{}  {text}\n  since {}",
+            styled(name, if right_since.is_some() { Style::Green } else { Style::Red }, colour),
+            date(*from)
+        );
         if let Some(right_since) = right_since {
             let _ = writeln!(out, "  right again since {}; it is over if that lasts", date(*right_since));
         }

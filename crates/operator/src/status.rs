@@ -86,8 +86,13 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         }
     }
     for alert in &status.alerts {
-        let from = String::from_utf8_lossy(&format_http_date(Timestamp::from_millis(alert.from))).into_owned();
-        line("alert", &styled(format_args!("{}, since {from}", alert.text.trim_end_matches('.')), Style::Red, colour));
+        let date = |at: u64| String::from_utf8_lossy(&format_http_date(Timestamp::from_millis(at))).into_owned();
+        let (text, from) = (alert.text.trim_end_matches('.'), date(alert.from));
+        let said = match alert.right_since {
+            Some(right) => styled(format_args!("{text}, since {from}; right again since {}", date(right)), Style::Green, colour),
+            None => styled(format_args!("{text}, since {from}"), Style::Red, colour),
+        };
+        line("alert", &said);
     }
     let cache = &status.cache;
     let addresses = count(cache.resources, "address", "addresses");

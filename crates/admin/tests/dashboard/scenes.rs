@@ -14,7 +14,7 @@ use admin::{
     ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
 };
 use admin_api::{
-    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Named, Outage, PageLine, PurgeLine, Reason, RequestLine, Totals,
+    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Named, Outage, PageLine, PurgeLine, Reason, RequestLine, TierState, Totals,
 };
 use policy::purge::{Order, What};
 use serde_json::json;
@@ -630,6 +630,15 @@ impl Console for Fake {
             why: (!leased).then(|| "redis://10.0.0.5:6379 did not answer within 1000 ms".to_owned()),
             in_doubt_ms: if leased { 0 } else { 74_000 },
             machines: vec![machine("web1", leased, Some(0), 120), machine("web2", true, Some(3), 431)],
+            tier: Some(TierState {
+                place: self.text(5, "s3://pages/seawall"),
+                hits: 1_200,
+                misses: 3,
+                written: 4,
+                refused: 0,
+                open: !leased,
+                why: (!leased).then(|| self.text(6, "there is no bucket of this name")),
+            }),
             ..ClusterState::default()
         })
     }

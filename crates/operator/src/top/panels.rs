@@ -1,6 +1,6 @@
 //! The panels: what each lists, and what it says of a row that is chosen.
 
-use admin_api::{ErrorLine, PageLine, PurgeLine, Reason, RequestLine};
+use admin_api::{AlertLine, ErrorLine, PageLine, PurgeLine, Reason, RequestLine};
 use ratatui::style::Color;
 
 use super::{
@@ -404,6 +404,11 @@ const fn while_it_lasts(until: Option<u64>) -> Color {
     if until.is_none() { Color::Red } else { Color::Reset }
 }
 
+/// An alert is red while it is wrong, and green while all is right again but it still stands.
+const fn while_it_stands(alert: &AlertLine) -> Color {
+    if alert.right_since.is_some() { Color::Green } else { while_it_lasts(alert.until) }
+}
+
 fn events(picture: &Picture) -> Table {
     let mut events: Vec<Event> = picture.seen.purges.iter().map(purged).collect();
     events.extend(picture.seen.outages.iter().map(|outage| {
@@ -421,10 +426,13 @@ fn events(picture: &Picture) -> Table {
         }
     }));
     events.extend(picture.seen.alerts.iter().map(|alert| {
-        let lasted = lasted(picture, alert.from, alert.until);
+        let mut lasted = lasted(picture, alert.from, alert.until);
+        if let Some(right_since) = alert.right_since {
+            lasted = format!("right again for {}", span(picture.now().saturating_sub(right_since) / 1_000));
+        }
         Event {
             at: alert.from,
-            kind: coloured("alert", while_it_lasts(alert.until)),
+            kind: coloured("alert", while_it_stands(alert)),
             about: alert.about.clone(),
             words: format!("{}, {lasted}", plain(&alert.text)),
             details: vec![

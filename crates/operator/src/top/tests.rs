@@ -5,7 +5,7 @@ use admin_api::{
     AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent, RequestLine,
     Seen, Series, Totals,
 };
-use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
+use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, style::Color};
 
 use super::{
     ansi,
@@ -429,6 +429,34 @@ fn an_origin_that_is_away_is_said_first_at_any_size_and_without_colour() {
     // Of another site nothing is wrong.
     let (_, text) = drawn(&Picture { site: Some("blog.example".to_owned()), ..away() }, &Screen::default(), (80, 24));
     assert!(!text.contains("DOWN"), "{text}");
+}
+
+/// The colour of the line that begins with these words.
+fn colour_of(buffer: &Buffer, text: &str, begin: &str) -> Color {
+    let y = text.lines().position(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin} is missing:\n{text}"));
+    buffer[(0, u16::try_from(y).expect("few lines"))].fg
+}
+
+#[test]
+fn an_alert_that_is_right_again_is_said_to_be_so_and_is_not_red() {
+    let mut picture = away();
+    picture.moment.down.clear();
+    picture.moment.alerts[0].right_since = Some((NOW - 45) * 1_000);
+    picture.moment.alerts.push(AlertLine { name: "disk".to_owned(), text: "The disk is full.".to_owned(), ..AlertLine::default() });
+    let (buffer, text) = drawn(&picture, &Screen::default(), (80, 24));
+    assert_all(&text, &["RIGHT AGAIN for 45 s. It was: The origin of shop.example cannot be reached."]);
+    assert_eq!(colour_of(&buffer, &text, "RIGHT AGAIN"), Color::Green);
+    assert_eq!(colour_of(&buffer, &text, "ALERT: The disk is full."), Color::Red);
+    assert!(text.find("ALERT") < text.find("RIGHT AGAIN"), "what is wrong now is said first:\n{text}");
+
+    picture.seen.outages.clear();
+    picture.seen.purges.clear();
+    picture.seen.alerts = picture.moment.alerts[..1].to_vec();
+    let (buffer, text) = drawn(&picture, &alone(Panel::Events), (110, 24));
+    assert_all(&text, &["cannot be reached., right again for 45 s"]);
+    let (y, line) = text.lines().enumerate().find(|(_, line)| line.contains(" alert ")).expect("the alert");
+    let x = line.find("alert").expect("the word");
+    assert_eq!(buffer[(u16::try_from(x).expect("near"), u16::try_from(y).expect("few"))].fg, Color::Green, "{text}");
 }
 
 #[test]

@@ -361,7 +361,7 @@ impl Sheet<'_> {
         let troubles = troubles(picture);
         let left = troubles.len().saturating_sub(TROUBLES_MAX);
         for trouble in troubles.iter().take(TROUBLES_MAX) {
-            self.line(trouble, Style::new().fg(Color::Red).add_modifier(Modifier::BOLD));
+            self.line(&trouble.words, Style::new().fg(trouble.colour).add_modifier(Modifier::BOLD));
         }
         if left > 0 {
             self.line(&format!("and {left} more (7 lists outages and alerts)"), Color::Red);
@@ -423,19 +423,35 @@ fn failures(picture: &Picture) -> Option<String> {
     Some(words.map(|(column, words)| format!("{} {words}", rate(history.rate(column)))).collect::<Vec<_>>().join(", "))
 }
 
+/// What is not well, and the colour that says how bad it is.
+struct Trouble {
+    words: String,
+    colour: Color,
+}
+
+impl Trouble {
+    const fn bad(words: String) -> Self {
+        Self { words, colour: Color::Red }
+    }
+}
+
 /// Says what is not well, the worst first.
-fn troubles(picture: &Picture) -> Vec<String> {
-    let mut troubles: Vec<String> = picture.trouble.iter().cloned().collect();
+fn troubles(picture: &Picture) -> Vec<Trouble> {
+    let mut troubles: Vec<Trouble> = picture.trouble.iter().cloned().map(Trouble::bad).collect();
     let is_shown = |site: &str| picture.site.as_deref().is_none_or(|shown| shown == site);
     for site in picture.moment.down.iter().filter(|site| is_shown(site)) {
         let outage = picture.seen.outages.iter().find(|outage| outage.site == *site && outage.until.is_none());
         let more = outage.map_or_else(String::new, |outage| {
             format!(" ({}) for {}", visible(&outage.address), span(picture.now().saturating_sub(outage.from) / 1_000))
         });
-        troubles.push(format!("DOWN: the origin of {}{more}", visible(site)));
+        troubles.push(Trouble::bad(format!("DOWN: the origin of {}{more}", visible(site))));
     }
-    for alert in picture.moment.alerts.iter().filter(|alert| alert.until.is_none()) {
-        troubles.push(format!("ALERT: {}", visible(&alert.text)));
-    }
+    let (right, wrong): (Vec<_>, Vec<_>) =
+        picture.moment.alerts.iter().filter(|alert| alert.until.is_none()).partition(|alert| alert.right_since.is_some());
+    troubles.extend(wrong.iter().map(|alert| Trouble::bad(format!("ALERT: {}", visible(&alert.text)))));
+    troubles.extend(right.iter().map(|alert| {
+        let since = span(picture.now().saturating_sub(alert.right_since.unwrap_or_default()) / 1_000);
+        Trouble { words: format!("RIGHT AGAIN for {since}. It was: {}", visible(&alert.text)), colour: Color::Green }
+    }));
     troubles
 }

@@ -10,6 +10,10 @@ use crate::pass::php_name;
 
 /// The most fields of a form of which PHP reads all (`max_input_vars`).
 const FIELDS_MAX: usize = 1_000;
+/// The most parts of a form of which PHP reads all, files among them (`max_multipart_body_parts`: 1,020 unless it is set).
+const PARTS_MAX: usize = FIELDS_MAX;
+/// The most bytes of a line of a part's head that are surely one line for PHP: it takes byte 5,121 for the beginning of the next one.
+const HEAD_LINE_BYTES_MAX: usize = 4_096;
 
 /// Returns the fields of the form in a request's content, in their order, with their names as PHP has them. `None`: they are not known.
 pub(super) fn fields(answer: &Answer<'_>) -> Option<Vec<(String, String)>> {
@@ -39,7 +43,7 @@ fn parts(content: &[u8], boundary: &str) -> Option<Vec<(String, String)>> {
     let mark = format!("--{boundary}");
     let mut fields = Vec::new();
     let mut rest = content.strip_prefix(mark.as_bytes())?;
-    loop {
+    for _ in 0..=PARTS_MAX {
         if matches!(rest, b"--" | b"--\r\n") {
             return Some(fields);
         }
@@ -53,13 +57,15 @@ fn parts(content: &[u8], boundary: &str) -> Option<Vec<(String, String)>> {
             fields.push((name, String::from_utf8_lossy(&part[head_end + 4..]).into_owned()));
         }
     }
+    None
 }
 
 /// Returns the name of the field that a part's head begins. The inner `None`: it is a file.
 fn name(head: &str) -> Option<Option<String>> {
     let (first, others) = head.split_once("\r\n").unwrap_or((head, ""));
     let has_control = |line: &str| line.contains(char::is_control);
-    let is_known = others.is_empty() || others.starts_with("Content-Type: ") && !has_control(others);
+    let is_one_line = first.len().max(others.len()) <= HEAD_LINE_BYTES_MAX;
+    let is_known = is_one_line && (others.is_empty() || others.starts_with("Content-Type: ") && !has_control(others));
     let (name, behind) = first.strip_prefix("Content-Disposition: form-data; name=\"")?.split_once('"')?;
     if !is_known || has_control(first) || name.contains(['\\', '%', '+', '=']) {
         return None;

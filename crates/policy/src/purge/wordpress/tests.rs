@@ -443,6 +443,11 @@ fn a_form_is_read_as_php_reads_it_or_not_known() {
         // Beyond `max_input_vars`, PHP reads no more.
         ("application/x-www-form-urlencoded", "a=&".repeat(1_000) + "action=z", None),
         (parts, field("a", "").repeat(1_000) + &action, None),
+        // Nor beyond `max_multipart_body_parts`, and files are parts, too.
+        (parts, "--x\r\nContent-Disposition: form-data; name=\"\"; filename=\"\"\r\n\r\n\r\n".repeat(1_020) + &action, None),
+        // It reads 5,120 bytes of a line of a part's head. The next ones are a field of the head: this `action` is no file.
+        (parts, of_parts(&[(&format!("{}action\"; filename=\"a:b", " ".repeat(5_065)), "z")]), None),
+        (parts, of_parts(&[(&"a".repeat(5_120), "z")]), None),
         (parts, String::new(), None),
     ] {
         let request: Fields<'_> = &[("content-type", content_type)];
@@ -464,7 +469,9 @@ fn a_stranger_cannot_dress_up_a_form_as_an_editors() {
         (PARTS, format!("{save}{}--x--", form_of_plugin.replace("\"action\"", "action")), false),
         (PARTS, format!("{}{form_of_plugin}--x--", part("name=\"f\"; filename=\"action\"", "inline-save")), false),
         (PARTS, format!("{}{form_of_plugin}--x--", part("name=\"t\"", "; name=\"action\"\r\n\r\ninline-save\r\n")), false),
-        (PARTS, save, true),
+        (PARTS, save.clone(), true),
+        // PHP reads 1,020 parts, and runs the action of the plugin.
+        (PARTS, format!("{form_of_plugin}{}{save}--x--", part("name=\"\"; filename=\"\"", "").repeat(1_020)), false),
         (FORM, "action=inline-save&a=".to_owned(), true),
         (&[("content-type", "text/plain")], "action=inline-save".to_owned(), false),
     ] {
