@@ -36,21 +36,18 @@ impl<S: Service> Connection<S> {
         let Call { request, line, keep_alive, started } = *call;
         self.seat.in_service();
         let interims = if line.minor_version == 1 { Some(self.interims.take().unwrap_or_else(|| Box::new(Interims::new()))) } else { None };
-        let answered = {
-            let worker = Rc::clone(&self.worker);
-            if let Some(interims) = &interims {
-                interims.open();
-            }
-            let interim = interims.as_ref().map(|interims| Rc::clone(&interims.interim));
+        let worker = Rc::clone(&self.worker);
+        let interim = interims.as_ref().map(|interims| interims.open());
+        // The whole is one statement, so that nothing of it takes room in this future while the response is written.
+        let Some((response, note)) = ({
             let answer = pin!(worker.service.call(self.peer, request, started, interim));
             self.until_gone(answer, interims.as_deref()).await
-        };
-        let unwritten = interims.as_ref().map(|interims| interims.close()).unwrap_or_default();
-        self.interims = interims;
-        let Some((response, note)) = answered else {
+        }) else {
             self.worker.service.done(&line.exchange(self.peer, 499, 0, started, false), &S::Note::default());
             return Err(io::ErrorKind::ConnectionAborted.into());
         };
+        let unwritten = interims.as_ref().map(|interims| interims.close()).unwrap_or_default();
+        self.interims = interims;
         let status = response.status().as_u16();
         let mut body_bytes = 0;
         let result = self.respond(response, &line, keep_alive, (unwritten, &mut body_bytes)).await;
