@@ -113,7 +113,7 @@ pub trait Service: 'static {
     fn take_file(body: &mut Self::Body) -> Option<FileRegion>;
 
     /// Takes note that an exchange has ended.
-    fn done(&self, exchange: &Exchange<'_>, note: Self::Note);
+    fn done(&self, exchange: &Exchange<'_>, note: &Self::Note);
 
     /// Takes note that a message was refused before there was a request; `status` was sent if the client still listened.
     fn refused(&self, peer: Peer, status: u16, reason: &'static str);

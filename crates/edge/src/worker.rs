@@ -254,7 +254,7 @@ mod tests {
             None
         }
 
-        fn done(&self, _: &Exchange<'_>, (): ()) {}
+        fn done(&self, _: &Exchange<'_>, (): &()) {}
 
         fn refused(&self, _: Peer, _: u16, _: &'static str) {}
     }

@@ -207,7 +207,7 @@ impl Insight {
             (rule, _) => rule,
         };
         let (number, is_failure) = self.names.rule(rule);
-        let reason = if ended.reason.is_empty() { number } else { self.names.rule(ended.reason).0 };
+        let reason = if ended.reason.is_empty() || ended.reason == rule { number } else { self.names.rule(ended.reason).0 };
         let error = if is_failure {
             Some(number)
         } else if ended.status >= 500 {

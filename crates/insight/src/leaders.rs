@@ -22,6 +22,8 @@ const BLOCK: usize = 16;
 pub(crate) struct Leaders<T> {
     /// A byte of the hash of each place's name: all that is looked at for a name that has none, a block of places at a time.
     tags: Vec<u8>,
+    /// What each place has certainly cost: all that is looked at to find the least of them.
+    certain: Vec<u64>,
     places: Vec<Place<T>>,
     /// No place has certainly cost less than this. It may be out of date, as places only gain.
     least: u64,
@@ -65,7 +67,7 @@ impl Part {
 
 impl<T> Default for Leaders<T> {
     fn default() -> Self {
-        Self { tags: Vec::new(), places: Vec::new(), least: 0, is_crowded: false }
+        Self { tags: Vec::new(), certain: Vec::new(), places: Vec::new(), least: 0, is_crowded: false }
     }
 }
 
@@ -91,6 +93,7 @@ impl<T: Default> Leaders<T> {
         if let Some(at) = self.find(hash) {
             let place = &mut self.places[at];
             place.cost.add(amount);
+            self.certain[at] = place.certain();
             return Some(place);
         }
         let has_room = self.places.len() < most;
@@ -110,11 +113,12 @@ impl<T: Default> Leaders<T> {
             if certain <= self.least {
                 return None;
             }
-            let (at, least) = self.places.iter().map(Place::certain).enumerate().min_by_key(|(_, certain)| *certain)?;
+            let least = self.certain.iter().copied().min()?;
             self.least = least;
             if certain <= least {
                 return None;
             }
+            let at = self.certain.iter().position(|certain| *certain == least)?;
             let leaving = &self.places[at];
             sketch.add(leaving.hash, leaving.cost.sum().minus(leaving.sketched.amount()));
             at
@@ -128,7 +132,7 @@ impl<T: Default> Leaders<T> {
             // What comes with little may be less than all others.
             self.least = 0;
         } else {
-            self.tags[at] = tag(hash);
+            (self.tags[at], self.certain[at]) = (tag(hash), place.certain());
             self.places[at] = place;
         }
         self.places.get_mut(at)
@@ -139,6 +143,7 @@ impl<T: Default> Leaders<T> {
             let growth = GROWTH.min(most - self.places.len());
             self.places.reserve_exact(growth);
             self.tags.reserve_exact(growth);
+            self.certain.reserve_exact(growth);
         }
     }
 
@@ -173,6 +178,7 @@ impl<T: Default> Leaders<T> {
         places.truncate(most);
         places.shrink_to_fit();
         self.tags = places.iter().map(|place| tag(place.hash)).collect();
+        self.certain = places.iter().map(Place::certain).collect();
         self.places = places;
     }
 }
@@ -198,6 +204,7 @@ impl<T> Leaders<T> {
 
     fn push(&mut self, place: Place<T>) {
         self.tags.push(tag(place.hash));
+        self.certain.push(place.certain());
         self.places.push(place);
     }
 
@@ -208,7 +215,7 @@ impl<T> Leaders<T> {
     /// Returns the bytes that it takes, beside what stands in `T`.
     pub(crate) fn bytes(&self, more: impl Fn(&T) -> usize) -> usize {
         let texts: usize = self.places.iter().map(|place| crate::memory::of_text(&place.name) + more(&place.more)).sum();
-        self.places.capacity() * size_of::<Place<T>>() + self.tags.capacity() + texts
+        self.places.capacity() * size_of::<Place<T>>() + self.tags.capacity() + self.certain.capacity() * size_of::<u64>() + texts
     }
 }
 
@@ -342,6 +349,26 @@ mod tests {
                 prop_assert_eq!((place.cost.sum().micros, place.error), (truth[&*place.name], Part::default()));
             }
             prop_assert_eq!(table.leaders.places().len(), truth.len());
+        }
+
+        /// Who loses its place is found by what stands beside the places.
+        #[test]
+        fn what_stands_beside_the_places_is_what_they_have_cost(
+            asked in prop::collection::vec((0_u8..40, 1_u64..1_000, 0_u8..20), 0..300), most in 1_usize..20
+        ) {
+            let mut table = Table::new(64, most);
+            for (name, micros, then) in asked {
+                table.ask(&name.to_string(), micros);
+                match then {
+                    0 => table.leaders.turn(most, |()| {}),
+                    1 => table.leaders.settle(most.div_ceil(2)),
+                    _ => {}
+                }
+                let leaders = &table.leaders;
+                let cost: Vec<u64> = leaders.places().iter().map(Place::certain).collect();
+                prop_assert_eq!(&leaders.certain, &cost);
+                prop_assert!(cost.iter().all(|certain| *certain >= leaders.least));
+            }
         }
 
         #[test]

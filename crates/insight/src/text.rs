@@ -11,8 +11,8 @@ pub(crate) const CUT: char = '…';
 /// all of it fitted.
 pub(crate) fn append(out: &mut String, text: &str, most: usize) -> bool {
     let start = out.len();
-    // Nearly all of what is sent is plain. All bytes are looked at, as the compiler makes vectors of that.
-    if start + text.len() <= most && text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~')) {
+    // Nearly all of what is sent is plain.
+    if start + text.len() <= most && is_plain(text.as_bytes()) {
         out.push_str(text);
         return true;
     }
@@ -32,6 +32,14 @@ pub(crate) fn append(out: &mut String, text: &str, most: usize) -> bool {
     true
 }
 
+/// Returns whether a text is printable ASCII. It looks at whole blocks, as the compiler makes vectors of that.
+fn is_plain(text: &[u8]) -> bool {
+    let all = |block: &[u8]| block.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'));
+    let (blocks, rest) = text.as_chunks::<16>();
+    let (eights, rest) = rest.as_chunks::<8>();
+    blocks.iter().all(|block| all(block)) && eights.iter().all(|block| all(block)) && all(rest)
+}
+
 /// Returns a text with at most `most` bytes.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most));
@@ -49,6 +57,19 @@ mod tests {
     fn what_gives_orders_to_a_terminal_or_turns_writing_round_is_taken_out() {
         assert_eq!(shortened("a\u{1b}[2Jb\u{202e}c\r\n\u{200b}", 100), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}\u{fffd}\u{fffd}");
         assert_eq!(shortened("<b>&amp;é日本", 100), "<b>&amp;é日本", "markup and other scripts are text");
+    }
+
+    #[test]
+    fn a_byte_that_cannot_be_shown_is_seen_wherever_it_stands() {
+        for byte in 0..=255_u8 {
+            for length in [1, 7, 8, 9, 15, 16, 17, 24, 31, 32, 45] {
+                for at in 0..length {
+                    let mut text = vec![b'a'; length];
+                    text[at] = byte;
+                    assert_eq!(is_plain(&text), (0x20..=0x7e).contains(&byte), "{byte} at {at} of {length}");
+                }
+            }
+        }
     }
 
     #[test]

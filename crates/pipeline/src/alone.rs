@@ -44,7 +44,8 @@ impl Pipeline {
         expense.answered();
         let fetched = match answered {
             Ok(fetched) => fetched,
-            Err(failure) => return failed(shared, asking, &failure).await,
+            // What is seldom awaited is boxed: this future is a part of each request's, and its size is a cost.
+            Err(failure) => return Box::pin(failed(shared, asking, &failure)).await,
         };
         let status = fetched.response.status();
         if let Some(member) = &question.member {
@@ -61,15 +62,15 @@ impl Pipeline {
                     return Box::pin(self.alone(Asking { candidate: None, ..asking })).await;
                 }
                 let confirmed =
-                    keep::freshened(shared, &question, candidate, &fetched, begun).await.unwrap_or_else(|| Arc::clone(candidate));
+                    Box::pin(keep::freshened(shared, &question, candidate, &fetched, begun)).await.unwrap_or_else(|| Arc::clone(candidate));
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(fetched.took);
-                return self.deliver(&question, &confirmed, ending).await;
+                return Box::pin(self.deliver(&question, &confirmed, ending)).await;
             }
-            if let Some(updated) = self.looked_at(&question, candidate, &fetched, begun).await {
+            if let Some(updated) = Box::pin(self.looked_at(&question, candidate, &fetched, begun)).await {
                 let ending = ending.stored_unless(None).about(&updated.record);
                 let now = shared.clock.now();
                 // Of a HEAD, so no file is opened.
-                if let Ok(response) = deliver::stored(shared, &updated, &question, &ending.status, now).await {
+                if let Ok(response) = Box::pin(deliver::stored(shared, &updated, &question, &ending.status, now)).await {
                     return ending.with_explained(response);
                 }
             }
@@ -78,7 +79,7 @@ impl Pipeline {
                 shared.store.remove(question.hash, &question.key);
             }
             if status.is_server_error() && stale::may_stand_in(shared, &question, candidate, fetched.times.response) {
-                return failed(shared, asking, &Failure::of_status(status)).await;
+                return Box::pin(failed(shared, asking, &Failure::of_status(status))).await;
             }
         }
         if file::lies_in_a_file(fetched.response.body()) {

@@ -111,19 +111,23 @@ impl Ending {
     }
 
     /// Ends with a response of the origin that goes to this client alone, and is coded on its way.
-    pub(crate) fn with_coded(self, question: &Question, response: Response<Body>) -> Answer {
-        let (response, note) = self.with_origins(response);
+    pub(crate) fn with_coded(self, question: &Question, mut response: Response<Body>) -> Answer {
+        policy::remove_dialect(response.headers_mut());
+        deliver::explain(response.headers_mut(), &self.status);
         // A Ghost codes what it makes for members by itself; it was asked for no coding only so that two answers can be compared.
         let personal = question.is_personal() && question.member.is_none();
-        (in_passing(question, personal, response), note)
+        (in_passing(question, personal, response), self.note())
     }
 
     /// Ends with a response that says already what the cache did.
     pub(crate) fn with_explained(self, response: Response<Body>) -> Answer {
+        (response, self.note())
+    }
+
+    fn note(self) -> Note {
         let cookie = self.cookie.or_else(|| self.status.detail.and_then(cookies::named_in));
         let (rule, class) = (self.status.detail.or(self.reason), self.class);
-        let note = Note { class, collapsed: self.status.collapsed, origin_time: self.took, rule, cookie, ..Note::of(self.status.outcome) };
-        (response, note)
+        Note { class, collapsed: self.status.collapsed, origin_time: self.took, rule, cookie, ..Note::of(self.status.outcome) }
     }
 }
 

@@ -44,78 +44,81 @@ impl Fetched {
 
 impl Pipeline {
     /// Sends a request to the question's origin.
-    pub(crate) async fn ask(
-        &self,
-        question: &Question,
+    #[expect(clippy::manual_async_fn, reason = "an async fn would keep the request twice: as its argument and as the variable")]
+    pub(crate) fn ask<'a>(
+        &'a self,
+        question: &'a Question,
         mut request: Request<origins::Body>,
-        interim: Option<&Interim>,
-    ) -> Result<Fetched, Failure> {
-        let (began, begun) = (Instant::now(), self.shared.store.generation());
-        let request_time = self.shared.clock.at(began);
-        question.site.down.tried(request_time);
-        let arrival = forward::arrival(question);
-        let asking = Asking::begin(self, question, &mut request, began);
-        let answered = match interim {
-            Some(interim) => {
-                let tell = |status: StatusCode, fields: &HeaderMap| {
-                    if status == StatusCode::EARLY_HINTS {
-                        early_hints::origin_hinted(&self.shared, question);
-                    }
-                    (interim.tell())(status, fields);
-                };
-                question.site.origin.fetch(request, &arrival, Some(&tell)).await
+        interim: Option<&'a Interim>,
+    ) -> impl Future<Output = Result<Fetched, Failure>> + 'a {
+        async move {
+            let (began, begun) = (Instant::now(), self.shared.store.generation());
+            let request_time = self.shared.clock.at(began);
+            question.site.down.tried(request_time);
+            let arrival = forward::arrival(question);
+            let asking = Asking::begin(self, question, &mut request, began);
+            let answered = match interim {
+                Some(interim) => {
+                    let tell = |status: StatusCode, fields: &HeaderMap| {
+                        if status == StatusCode::EARLY_HINTS {
+                            early_hints::origin_hinted(&self.shared, question);
+                        }
+                        (interim.tell())(status, fields);
+                    };
+                    question.site.origin.fetch(request, &arrival, Some(&tell)).await
+                }
+                None => question.site.origin.fetch(request, &arrival, None).await,
+            };
+            let ended = Instant::now();
+            let took = ended.saturating_duration_since(began);
+            let response_time = self.shared.clock.at(ended);
+            self.counters.origin_answered(question.site.id, took, answered.is_err());
+            match &answered {
+                Ok(response) if lies_in_a_file(response.body()) => asking.forget(),
+                Ok(response) => asking.end(ended, Ok(response.status().as_u16())),
+                Err(error) => asking.end(ended, Err(error.fault.name())),
             }
-            None => question.site.origin.fetch(request, &arrival, None).await,
-        };
-        let ended = Instant::now();
-        let took = ended.saturating_duration_since(began);
-        let response_time = self.shared.clock.at(ended);
-        self.counters.origin_answered(question.site.id, took, answered.is_err());
-        match &answered {
-            Ok(response) if lies_in_a_file(response.body()) => asking.forget(),
-            Ok(response) => asking.end(ended, Ok(response.status().as_u16())),
-            Err(error) => asking.end(ended, Err(error.fault.name())),
-        }
-        match answered {
-            Ok(mut response) => {
-                tidy(&mut response, response_time);
-                keep::dress(&self.shared, question, &mut response, Times { request: request_time, response: response_time });
-                let status = response.status();
-                let caused = Caused::default();
-                if question.site.policy.signal_field().is_some() {
-                    signal::take(question, &mut response);
-                    if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun, &caused) {
-                        asking.await;
+            match answered {
+                Ok(mut response) => {
+                    tidy(&mut response, response_time);
+                    keep::dress(&self.shared, question, &mut response, Times { request: request_time, response: response_time });
+                    let status = response.status();
+                    let caused = Caused::default();
+                    if question.site.policy.signal_field().is_some() {
+                        signal::take(question, &mut response);
+                        if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun, &caused) {
+                            asking.await;
+                        }
                     }
+                    if question.site.policy.obeys_purge_fields() {
+                        self.obey_fields(question, &mut response, &caused);
+                    }
+                    caused.known().await;
+                    if status != StatusCode::SWITCHING_PROTOCOLS {
+                        question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
+                    }
+                    question.site.refill.pace.took(response_time.since(request_time));
+                    if response.extensions().get::<OfFolder>().is_none() {
+                        question.site.down.answered();
+                    }
+                    Ok(Fetched { response, times: Times { request: request_time, response: response_time }, took })
                 }
-                if question.site.policy.obeys_purge_fields() {
-                    self.obey_fields(question, &mut response, &caused);
+                Err(error) => {
+                    let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
+                    if is_unreachable(error.fault) {
+                        question.site.down.failed(response_time, begun);
+                    } else if is_the_origins(error.fault) {
+                        // It took the connection.
+                        question.site.down.answered();
+                    }
+                    // What is known to be down is not reported again for every request.
+                    if is_the_origins(error.fault) && !is_known {
+                        tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the origin did not answer");
+                    }
+                    let failure = Failure::from(&error);
+                    not_kept::remember(&self.shared, question, failure.name(), None, response_time);
+                    Err(failure)
                 }
-                caused.known().await;
-                if status != StatusCode::SWITCHING_PROTOCOLS {
-                    question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
-                }
-                question.site.refill.pace.took(response_time.since(request_time));
-                if response.extensions().get::<OfFolder>().is_none() {
-                    question.site.down.answered();
-                }
-                Ok(Fetched { response, times: Times { request: request_time, response: response_time }, took })
-            }
-            Err(error) => {
-                let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
-                if is_unreachable(error.fault) {
-                    question.site.down.failed(response_time, begun);
-                } else if is_the_origins(error.fault) {
-                    // It took the connection.
-                    question.site.down.answered();
-                }
-                // What is known to be down is not reported again for every request.
-                if is_the_origins(error.fault) && !is_known {
-                    tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the origin did not answer");
-                }
-                let failure = Failure::from(&error);
-                not_kept::remember(&self.shared, question, failure.name(), None, response_time);
-                Err(failure)
             }
         }
     }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, header};
-use semantics::coding::{Accepted, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding};
+use semantics::{
+    coding::{Accepted, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding},
+    request::has_any,
+};
 
 use crate::{
     Body, Record, Shared, Stored,
@@ -122,6 +125,10 @@ pub(crate) fn in_passing(question: &Question, personal: bool, mut response: Resp
         return response;
     }
     vary_on_accept_encoding(response.headers_mut());
+    // Who names no coding gets none.
+    if !has_any(&question.headers, &[header::ACCEPT_ENCODING]) {
+        return response;
+    }
     let Some(coding) = Accepted::of(&question.fields()).best(CodingSet::ALL) else { return response };
     let (mut parts, body) = response.into_parts();
     match CodedBody::new(coding, body) {

@@ -1,6 +1,6 @@
 //! The making of a response from a stored one: whole, a part, a confirmation, or only its head.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{cell::RefCell, collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
@@ -29,7 +29,7 @@ pub(crate) async fn stored(
     shared: &Shared,
     stored: &Arc<Stored>,
     question: &Question,
-    status: &CacheStatus<'_>,
+    status: &CacheStatus<'static>,
     now: Timestamp,
 ) -> Result<Response<Body>, Unreadable> {
     let (record, method, fields) = (&stored.record, &question.method, &question.fields());
@@ -65,7 +65,7 @@ pub(crate) async fn stored(
 }
 
 /// Adds what is not stored: the age, and what the cache did.
-pub(crate) fn with_status(response: &mut Response<Body>, record: &Record, status: &CacheStatus<'_>, now: Timestamp) {
+pub(crate) fn with_status(response: &mut Response<Body>, record: &Record, status: &CacheStatus<'static>, now: Timestamp) {
     let status = CacheStatus { ttl: ttl(&record.freshness, status.outcome, now), ..*status };
     let headers = response.headers_mut();
     headers.insert(header::AGE, HeaderValue::from(record.freshness.age(now).as_secs()));
@@ -157,7 +157,7 @@ pub(crate) fn growing(
     record: &Record,
     body: store::Reader<crate::Failure>,
     question: &Question,
-    status: &CacheStatus<'_>,
+    status: &CacheStatus<'static>,
 ) -> Response<Body> {
     let (method, fields) = (&question.method, &question.fields());
     let mut response = match precondition(record, method, fields, None) {
@@ -175,11 +175,24 @@ pub(crate) fn growing(
     response
 }
 
+thread_local! {
+    /// What was said last, and as which value: a site says the same of most of its requests.
+    static SAID: RefCell<Option<(CacheStatus<'static>, HeaderValue)>> = const { RefCell::new(None) };
+}
+
 /// Says what the cache did: after what caches nearer the origin have said (RFC 9211 §2).
-pub(crate) fn explain(headers: &mut HeaderMap, status: &CacheStatus<'_>) {
-    let mut value = Vec::with_capacity(64);
-    status.write(&mut value);
-    if let Ok(value) = HeaderValue::from_bytes(&value) {
+pub(crate) fn explain(headers: &mut HeaderMap, status: &CacheStatus<'static>) {
+    let value = SAID.with_borrow_mut(|said| match said {
+        Some((of, value)) if of == status => Some(value.clone()),
+        Some(_) | None => {
+            let mut text = Vec::with_capacity(64);
+            status.write(&mut text);
+            let value = HeaderValue::from_bytes(&text).ok()?;
+            *said = Some((*status, value.clone()));
+            Some(value)
+        }
+    });
+    if let Some(value) = value {
         headers.append(CACHE_STATUS, value);
     }
     headers.insert(X_CACHE, HeaderValue::from_static(status.x_cache()));
@@ -286,4 +299,34 @@ fn boundary() -> String {
     use std::hash::{BuildHasher, RandomState};
     let random = || RandomState::new().hash_one(0_u8);
     format!("seawall-{:016x}{:016x}", random(), random())
+}
+
+#[cfg(test)]
+mod tests {
+    use semantics::cache_status::Forwarded;
+
+    use super::*;
+
+    #[test]
+    fn what_was_said_last_is_said_of_no_other() {
+        let said = |status: &CacheStatus<'static>| {
+            let mut headers = HeaderMap::new();
+            explain(&mut headers, status);
+            [CACHE_STATUS, X_CACHE].map(|name| headers[name].to_str().expect("text").to_owned())
+        };
+        let hit = CacheStatus::new(Outcome::Hit);
+        let miss = CacheStatus { fwd_status: Some(200), ..CacheStatus::new(Outcome::Forwarded(Forwarded::UriMiss)) };
+        let gone = CacheStatus { fwd_status: Some(404), ..miss };
+        let refused = CacheStatus { detail: Some("private"), ..miss };
+        for (status, expected) in [
+            (hit, ["seawall; hit", "HIT"]),
+            (miss, ["seawall; fwd=uri-miss; fwd-status=200", "MISS"]),
+            (miss, ["seawall; fwd=uri-miss; fwd-status=200", "MISS"]),
+            (gone, ["seawall; fwd=uri-miss; fwd-status=404", "MISS"]),
+            (refused, ["seawall; fwd=uri-miss; fwd-status=200; detail=private", "MISS"]),
+            (hit, ["seawall; hit", "HIT"]),
+        ] {
+            assert_eq!(said(&status), expected);
+        }
+    }
 }

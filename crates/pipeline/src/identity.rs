@@ -97,6 +97,8 @@ pub struct OriginAsked<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     id: RequestId,
+    /// The id as the origin and the client are told it.
+    text: HeaderValue,
     trace: Option<Rc<Traced>>,
     /// Whether no client has sent it.
     is_own: bool,
@@ -112,9 +114,14 @@ struct Traced {
 }
 
 impl Identity {
+    fn new(id: RequestId, trace: Option<Rc<Traced>>, is_own: bool) -> Self {
+        let text = HeaderValue::from_bytes(id.written().as_bytes()).expect("digits and dashes");
+        Self { id, text, trace, is_own }
+    }
+
     /// Makes the identity of a request of our own, which belongs to nobody's trace. What it asks of an origin begins one.
     pub(crate) fn of_our_own(shared: &Shared) -> Self {
-        Self { id: shared.ids.request(), trace: None, is_own: true }
+        Self::new(shared.ids.request(), None, true)
     }
 
     /// Makes the identity of another visitor's request in the same trace.
@@ -149,16 +156,12 @@ impl Identity {
 
     /// Puts the id into the fields of a response: a reader of an error can name it.
     pub(crate) fn tell_client(&self, fields: &mut HeaderMap) {
-        fields.insert(X_REQUEST_ID, self.id());
-    }
-
-    fn id(&self) -> HeaderValue {
-        HeaderValue::from_bytes(self.id.written().as_bytes()).expect("digits and dashes")
+        fields.insert(X_REQUEST_ID, self.text.clone());
     }
 
     /// Puts id and place into the fields of a request to the origin. Returns its place and the span that the origin was told, if there is a trace.
     fn tell_origin(&self, pipeline: &Pipeline, fields: &mut HeaderMap) -> Option<(Rc<Traced>, SpanId)> {
-        fields.insert(X_REQUEST_ID, self.id());
+        fields.insert(X_REQUEST_ID, self.text.clone());
         let traced = match &self.trace {
             Some(traced) => Rc::clone(traced),
             None if self.is_own => pipeline.begin_trace()?,
@@ -187,9 +190,9 @@ pub(crate) struct Ids {
 
 impl Ids {
     fn bits(&self) -> [u8; 16] {
-        let number = self.made.fetch_add(1, Relaxed);
-        let half = |which: u8| u128::from(self.secret.hash_one((number, which)));
-        (half(0) << 64 | half(1)).to_be_bytes()
+        let number = 2 * u128::from(self.made.fetch_add(1, Relaxed));
+        let half = |number: u128| u128::from(self.secret.hash_one(number));
+        (half(number) << 64 | half(number + 1)).to_be_bytes()
     }
 
     fn request(&self) -> RequestId {
@@ -229,7 +232,7 @@ impl Pipeline {
             }),
             None => self.begin_trace(),
         };
-        Identity { id, trace, is_own: false }
+        Identity::new(id, trace, false)
     }
 
     /// Begins a trace, if requests are traced.

@@ -19,9 +19,9 @@ const KEY_OVERHEAD: usize = 8;
 /// The judgement on a request.
 pub(crate) enum Judged {
     /// The cache is asked.
-    Lookup(Question),
+    Lookup(Rc<Question>),
     /// The origin is asked and nothing is stored; this rule decided.
-    Pass(Question, PassRule),
+    Pass(Rc<Question>, PassRule),
     /// Somebody wants stored responses purged: this server answers.
     Purge { site: Rc<Site>, client: Client, parts: Box<Parts>, authority: String },
     /// The site's origin tells of a change: this server answers.
@@ -36,7 +36,7 @@ pub(crate) fn judge(
     shared: &Shared,
     trusted_proxies: &[IpNet],
     site: &Rc<Site>,
-    incoming: IncomingRequest,
+    incoming: Box<IncomingRequest>,
     now: impl Fn() -> Timestamp,
     trace: &mut impl Trace,
 ) -> Judged {
@@ -44,11 +44,11 @@ pub(crate) fn judge(
     let is_webhook = |part: &&Rc<Site>| part.policy.is_webhook(&incoming.parts.method, incoming.path());
     if let Some(teller) = site.with_parts().find(is_webhook).map(Rc::clone) {
         trace.decides("webhook", true, || format!("of the site's {}", teller.policy.settings().kind.name()));
-        let IncomingRequest { client, authority, parts, .. } = incoming;
+        let IncomingRequest { client, authority, parts, .. } = *incoming;
         return Judged::Webhook { site: teller, client, parts: Box::new(parts), authority };
     }
     let site = Rc::clone(site.part(incoming.path()));
-    let IncomingRequest { client, identity, authority, parts, interim } = incoming;
+    let IncomingRequest { client, identity, authority, parts, interim } = *incoming;
     let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);
@@ -76,7 +76,7 @@ pub(crate) fn judge(
     if wants.names_hop_by_hop {
         remove_hop_by_hop(&site, &mut headers);
     }
-    let question = Question {
+    let question = Rc::new(Question {
         hash: shared.store.hash(&key),
         carries: carries.unwrap_or_default(),
         member: member.filter(|_| carries.is_some()).map(Rc::new),
@@ -95,7 +95,7 @@ pub(crate) fn judge(
         key,
         interim,
         takes_hints,
-    };
+    });
     match verdict {
         Verdict::Pass(rule) => Judged::Pass(question, rule),
         Verdict::Lookup(_) | Verdict::Purge | Verdict::Malformed => Judged::Lookup(question),

@@ -82,7 +82,8 @@ impl Pipeline {
                     if matches!(outcome, Outcome::Stale { .. } | Outcome::Updating) {
                         stale::refresh(self, &question, &stored);
                     }
-                    return self.deliver(&question, &stored, Ending::of(outcome).collapsed(followings.any)).await;
+                    // What is larger than most futures of most requests is boxed: the size of this one is a cost.
+                    return Box::pin(self.deliver(&question, &stored, Ending::of(outcome).collapsed(followings.any))).await;
                 }
                 Next::OnlyIfCached => return only_if_cached(),
                 Next::Ask { candidate, forwarded, reason, together } => (candidate, forwarded, reason, together),
@@ -105,7 +106,7 @@ impl Pipeline {
                 // An earlier flight may have landed between looking and joining.
                 Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), Found::Fresh(_)) => ControlFlow::Continue(()),
                 Joined::Lead(lead) => ControlFlow::Break(self.lead(asking, fetched, lead, anothers).await),
-                Joined::Follow(follow) => self.follow(asking, &fetched, follow, &mut followings).await,
+                Joined::Follow(follow) => Box::pin(self.follow(asking, &fetched, follow, &mut followings)).await,
             };
             if let ControlFlow::Break(answer) = joined {
                 return answer;
@@ -126,7 +127,7 @@ impl Pipeline {
         let _place = match anothers {
             Some(failure) => match Aside::of(&asking.question.site) {
                 Some(place) => Some(place),
-                None => return failed(&self.shared, asking, &failure).await,
+                None => return Box::pin(failed(&self.shared, asking, &failure)).await,
             },
             None => None,
         };
@@ -134,7 +135,7 @@ impl Pipeline {
         let told = self.begin_fetch(fetched, lead, asking.candidate.clone(), Some(asking.reason), asking.question.interim.clone());
         match in_time(&self.shared, &asking, told, begun).await {
             Some(told) => self.told(asking, told).await,
-            None => failed(&self.shared, asking, &Failure::late()).await,
+            None => Box::pin(failed(&self.shared, asking, &Failure::late())).await,
         }
     }
 
@@ -229,11 +230,11 @@ impl Pipeline {
                 ending.with_explained(response)
             }
             Told::Found(stored) => {
-                self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed)).await
+                Box::pin(self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed))).await
             }
             Told::Confirmed { stored, took } => {
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(took);
-                self.deliver(question, &stored, ending).await
+                Box::pin(self.deliver(question, &stored, ending)).await
             }
             Told::Alone { response, why, took } => {
                 let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
@@ -244,7 +245,7 @@ impl Pipeline {
                 let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
                 ending.with_coded(question, conditional(question, response.map(body)))
             }
-            Told::Failed(failure) => failed(&self.shared, Asking { collapsed: false, ..asking }, &failure).await,
+            Told::Failed(failure) => Box::pin(failed(&self.shared, Asking { collapsed: false, ..asking }, &failure)).await,
         }
     }
 }

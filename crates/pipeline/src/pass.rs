@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use policy::{PassRule, purge::Written};
 use semantics::{
     cache_status::{Forwarded, Outcome},
@@ -43,12 +43,9 @@ impl Pipeline {
             Some(writing) => writing.overhear(body),
             None => body,
         };
-        let mut request = forward::passed(&question, body);
         let written = policy.written(&question.method, question.uri.path());
-        if matches!(written, Some(Written::Post | Written::Schedule)) || writing.as_ref().is_some_and(Writing::reads_answer) {
-            // The answer is read in passing.
-            request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        }
+        let is_read = matches!(written, Some(Written::Post | Written::Schedule)) || writing.as_ref().is_some_and(Writing::reads_answer);
+        let request = if is_read { to_be_read(forward::passed(&question, body)) } else { forward::passed(&question, body) };
         let is_unsafe = !is_safe(&question.method);
         let tells = policy.signal_field().is_some() && is_unsafe;
         let caused = Rc::new(Caused::default());
@@ -98,6 +95,12 @@ impl Pipeline {
         };
         ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
     }
+}
+
+/// Asks for no coding, as the answer is read in passing.
+fn to_be_read(mut request: Request<origins::Body>) -> Request<origins::Body> {
+    request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    request
 }
 
 /// Returns whether a proxy between here and the origin says that the origin failed.

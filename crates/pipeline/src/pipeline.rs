@@ -154,13 +154,13 @@ impl Pipeline {
     /// Answers a request: this is its life, from its incoming to the response that its client gets.
     ///
     /// Interim responses of the origin go to `interim` before this is ready, and none afterwards.
-    pub async fn respond(
+    pub fn respond(
         self: &Rc<Self>,
         peer: Option<IpAddr>,
         scheme: Scheme,
         mut request: Request<origins::Body>,
         interim: Option<Interim>,
-    ) -> (Response<Body>, Note) {
+    ) -> impl Future<Output = (Response<Body>, Note)> {
         let config = Rc::clone(&self.config.borrow());
         let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
         let identity = self.identify(client.trusted, FieldLines::Map(request.headers()));
@@ -171,22 +171,25 @@ impl Pipeline {
         identity.note(&mut known);
         (known.client, known.scheme) = (client.named(), Some(client.scheme));
         let awaited = Awaited::new(self, known);
-        let incoming = IncomingRequest { client, identity: identity.clone(), authority, parts, interim };
-        let (mut response, mut note) = self.answered(&config, incoming, body).await;
-        awaited.answered();
-        identity.tell_client(response.headers_mut());
-        identity.note(&mut note);
-        note.client = client.named();
-        note.scheme = Some(client.scheme);
-        // A response without content, as a 304, is of the class of what it is about.
-        if response.headers().contains_key(header::CONTENT_TYPE) {
-            note.class = Class::of_response(response.headers());
+        let incoming = Box::new(IncomingRequest { client, identity: identity.clone(), authority, parts, interim });
+        // What begins here keeps the request once; an async fn would keep it as its argument, too, and its size is what every request pays for.
+        async move {
+            let (mut response, mut note) = self.answered(&config, incoming, body).await;
+            awaited.answered();
+            identity.tell_client(response.headers_mut());
+            identity.note(&mut note);
+            note.client = client.named();
+            note.scheme = Some(client.scheme);
+            // A response without content, as a 304, is of the class of what it is about.
+            if let Some(media_type) = response.headers().get(header::CONTENT_TYPE) {
+                note.class = Class::of_media_type(media_type.as_bytes());
+            }
+            note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
+            (response, note)
         }
-        note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
-        (response, note)
     }
 
-    async fn answered(self: &Rc<Self>, config: &Config, mut incoming: IncomingRequest, body: origins::Body) -> (Response<Body>, Note) {
+    async fn answered(self: &Rc<Self>, config: &Config, mut incoming: Box<IncomingRequest>, body: origins::Body) -> (Response<Body>, Note) {
         challenge::look_up(&self.shared, &incoming).await;
         // Admit: a few steps may answer it before its site is asked.
         let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
@@ -207,7 +210,6 @@ impl Pipeline {
             match judge(&self.shared, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
                 Judged::Lookup(question) => {
                     (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
-                    let question = Rc::new(question);
                     let (mut response, note) = self.look_up(Rc::clone(&question)).await;
                     redirect::take_along(&question, response.status(), response.headers_mut());
                     (response, note)

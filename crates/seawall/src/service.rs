@@ -135,26 +135,25 @@ impl edge::Service for SiteService {
         body.take_file().map(|region| edge::FileRegion { file: region.file, range: region.range })
     }
 
-    fn done(&self, exchange: &Exchange<'_>, mut note: Note) {
-        if exchange.status == CLIENT_LEFT {
-            note = self.of_one_who_left(exchange.started).unwrap_or(note);
-        }
+    fn done(&self, exchange: &Exchange<'_>, note: &Note) {
+        let left = if exchange.status == CLIENT_LEFT { self.of_one_who_left(exchange.started) } else { None };
+        let note = left.as_ref().unwrap_or(note);
         let counters = self.pipeline.counters();
         let took = exchange.ended.saturating_duration_since(exchange.started);
         let sent = Sent { status: exchange.status, body_bytes: exchange.body_bytes, took, complete: exchange.complete };
-        counters.responded(&note, &sent);
-        if !facts::is_plain_hit(exchange.status, &note) {
-            facts::tell(&self.insight, exchange, took, &note, self.pipeline.wall_clock(exchange.ended));
+        counters.responded(note, &sent);
+        if !facts::is_plain_hit(exchange.status, note) {
+            facts::tell(&self.insight, exchange, took, note, self.pipeline.wall_clock(exchange.ended));
         } else if let Some(stands_for) = self.sampler.stands_for() {
-            facts::tell_hit(&self.insight, exchange, &note, stands_for);
+            facts::tell_hit(&self.insight, exchange, note, stands_for);
         }
         if let Some(log) = self.log.borrow_mut().as_mut() {
-            log.write(exchange, took, &note, |at| self.pipeline.wall_clock(at));
+            log.write(exchange, took, note, |at| self.pipeline.wall_clock(at));
         }
         if note.trace.is_some()
             && let Some(recorder) = self.recorder.borrow().as_ref()
         {
-            recorder.ended(exchange, &note);
+            recorder.ended(exchange, note);
         }
     }
 

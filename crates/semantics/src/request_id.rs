@@ -79,18 +79,19 @@ impl RequestId {
     #[must_use]
     pub fn written(&self) -> Written {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut written = Written { text: [0; 36], length: 0 };
-        for (at, byte) in self.bytes.iter().enumerate() {
-            if self.has_dashes && matches!(at, 4 | 6 | 8 | 10) {
-                written.text[written.length] = b'-';
-                written.length += 1;
-            }
-            let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
-            written.text[written.length] = high;
-            written.text[written.length + 1] = low;
-            written.length += 2;
+        let mut text = [0; 36];
+        for (digits, byte) in text.as_chunks_mut().0.iter_mut().zip(self.bytes) {
+            *digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
         }
-        written
+        if !self.has_dashes {
+            return Written { text, length: 32 };
+        }
+        let digits = text;
+        for (to, from) in [(0..8, 0..8), (9..13, 8..12), (14..18, 12..16), (19..23, 16..20), (24..36, 20..32)] {
+            text[to].copy_from_slice(&digits[from]);
+        }
+        DASHES.into_iter().for_each(|at| text[at] = b'-');
+        Written { text, length: 36 }
     }
 }
 

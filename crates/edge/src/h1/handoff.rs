@@ -119,7 +119,7 @@ impl<S: Service> Drop for Waiting<'_, S> {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
             let handler = self.handler;
-            handler.worker.service.done(&line.exchange(handler.peer, 499, 0, self.started, false), S::Note::default());
+            handler.worker.service.done(&line.exchange(handler.peer, 499, 0, self.started, false), &S::Note::default());
         }
     }
 }
@@ -229,7 +229,7 @@ impl<S: Service> Drop for Sent<S> {
             record.signals.end_answer();
             let complete = self.complete || self.body.is_end_stream() || record.line.method == http::Method::HEAD;
             let exchange = record.line.exchange(record.peer, record.status, self.bytes, self.started, complete);
-            record.worker.service.done(&exchange, record.note);
+            record.worker.service.done(&exchange, &record.note);
         }
     }
 }

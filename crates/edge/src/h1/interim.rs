@@ -42,9 +42,10 @@ impl Interims {
         Self { waiting, interim: Rc::new(tell) }
     }
 
-    /// Notes that a request is about to be answered.
-    pub(super) fn open(&self) {
+    /// Notes that a request is about to be answered, and returns the function that is told what comes before its answer.
+    pub(super) fn open(&self) -> Interim {
         *self.waiting.borrow_mut() = Waiting { open: true, ..Waiting::default() };
+        Rc::clone(&self.interim)
     }
 
     /// Notes that the request is answered, and returns what could not be written: it goes before the answer.

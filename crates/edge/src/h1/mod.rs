@@ -300,7 +300,7 @@ impl<S: Service> Connection<S> {
             let unfinished = Unfinished { head: out.clone(), hit, written, line, keep_alive, started };
             return Answered::Stop(Step::Unfinished(Box::new(unfinished)));
         }
-        self.worker.service.done(&line.exchange(self.peer, hit.status, body.len() as u64, started, true), hit.note);
+        self.worker.service.done(&line.exchange(self.peer, hit.status, body.len() as u64, started, true), &hit.note);
         Answered::Yes
     }
 
@@ -337,7 +337,7 @@ impl<S: Service> Connection<S> {
             result = self.flush().await;
         }
         let body_bytes = written.saturating_sub(head.len()) as u64;
-        self.worker.service.done(&line.exchange(self.peer, hit.status, body_bytes, started, result.is_ok()), hit.note);
+        self.worker.service.done(&line.exchange(self.peer, hit.status, body_bytes, started, result.is_ok()), &hit.note);
         self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
     }

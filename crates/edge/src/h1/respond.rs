@@ -4,8 +4,8 @@ use std::{
     future::Future,
     io::{self, IoSlice},
     pin::{Pin, pin},
+    rc::Rc,
     task::{Context, Poll, ready},
-    time::Instant,
 };
 
 use bytes::Bytes;
@@ -15,12 +15,7 @@ use http_body::Body;
 use super::{Call, Connection, connection_fields, interim::Interims};
 #[cfg(target_os = "linux")]
 use crate::send_file::{STEP_BYTES, copied, fetch, is_at_hand, poll_send, read_at_hand, try_write_before_more};
-use crate::{
-    connection::Phase,
-    request::{content::RequestBody, log_line::KeptLogLine},
-    send_file::FileRegion,
-    service::Service,
-};
+use crate::{connection::Phase, request::log_line::KeptLogLine, send_file::FileRegion, service::Service};
 
 /// How the end of a response is told (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,34 +36,28 @@ impl<S: Service> Connection<S> {
         let Call { request, line, keep_alive, started } = *call;
         self.seat.in_service();
         let interims = if line.minor_version == 1 { Some(self.interims.take().unwrap_or_else(|| Box::new(Interims::new()))) } else { None };
-        let answered = self.until_gone(request, started, interims.as_deref()).await;
-        let unwritten = interims.as_ref().map(|interims| interims.close()).unwrap_or_default();
-        self.interims = interims;
-        let Some((response, note)) = answered else {
-            self.worker.service.done(&line.exchange(self.peer, 499, 0, started, false), S::Note::default());
+        let worker = Rc::clone(&self.worker);
+        let interim = interims.as_ref().map(|interims| interims.open());
+        // The whole is one statement, so that nothing of it takes room in this future while the response is written.
+        let Some((response, note)) = ({
+            let answer = pin!(worker.service.call(self.peer, request, started, interim));
+            self.until_gone(answer, interims.as_deref()).await
+        }) else {
+            self.worker.service.done(&line.exchange(self.peer, 499, 0, started, false), &S::Note::default());
             return Err(io::ErrorKind::ConnectionAborted.into());
         };
+        let unwritten = interims.as_ref().map(|interims| interims.close()).unwrap_or_default();
+        self.interims = interims;
         let status = response.status().as_u16();
         let mut body_bytes = 0;
         let result = self.respond(response, &line, keep_alive, (unwritten, &mut body_bytes)).await;
-        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), &note);
         self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
     }
 
     /// Waits for the service's answer; returns `None` if the client leaves first.
-    async fn until_gone(
-        &mut self,
-        request: http::Request<RequestBody>,
-        started: Instant,
-        interims: Option<&Interims>,
-    ) -> Option<(http::Response<S::Body>, S::Note)> {
-        let worker = std::rc::Rc::clone(&self.worker);
-        if let Some(interims) = interims {
-            interims.open();
-        }
-        let interim = interims.map(|interims| std::rc::Rc::clone(&interims.interim));
-        let mut answer = pin!(worker.service.call(self.peer, request, started, interim));
+    async fn until_gone<A>(&mut self, mut answer: Pin<&mut impl Future<Output = A>>, interims: Option<&Interims>) -> Option<A> {
         std::future::poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(Some(answer));

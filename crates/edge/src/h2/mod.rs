@@ -529,7 +529,7 @@ impl<S: Service> Connection<S> {
             core.answered();
             len
         };
-        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, true), note);
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, true), &note);
         None
     }
 }

@@ -104,7 +104,7 @@ impl<S: Service> Handle<S> {
         if complete {
             self.shared.core.borrow_mut().answered();
         }
-        self.shared.worker.service.done(&line.exchange(self.shared.peer, status, self.sent(), started, complete), note);
+        self.shared.worker.service.done(&line.exchange(self.shared.peer, status, self.sent(), started, complete), &note);
     }
 
     /// Makes the content of this request, within the limits.
@@ -152,7 +152,7 @@ pub(super) async fn ask<S: Service>(
         .await
     };
     if answered.is_none() {
-        service.done(&line.exchange(shared.peer, 499, 0, started, false), S::Note::default());
+        service.done(&line.exchange(shared.peer, 499, 0, started, false), &S::Note::default());
     }
     answered
 }

@@ -218,7 +218,7 @@ impl<S: Service> Connection<S> {
         };
         let body_bytes = if complete { body_bytes } else { sending.content_taken() };
         self.purse.answered();
-        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, complete), note);
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, complete), &note);
         Begun::Done
     }
 
@@ -233,7 +233,7 @@ impl<S: Service> Connection<S> {
         if complete {
             self.purse.answered();
         }
-        self.worker.service.done(&line.exchange(self.peer, status, sending.content_taken(), started, complete), note);
+        self.worker.service.done(&line.exchange(self.peer, status, sending.content_taken(), started, complete), &note);
     }
 
     /// Tells the client why it is refused. A refusal is an answer as good as any, and costs as much.
@@ -287,7 +287,7 @@ async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, mes
     let Some((response, note)) = answered else {
         shared.fail(Fault::Gone);
         sending.reset(Code::RequestCancelled);
-        return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), S::Note::default());
+        return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), &S::Note::default());
     };
     let status = response.status().as_u16();
     let sent = send::<S>(&mut sending, response, &line.method, shared.terms.limits.write_timeout, stopped).await;

@@ -79,8 +79,7 @@ fn owned(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Optio
         let value = HeaderValue::from_maybe_shared(values.split_to(line.value.len())).ok()?;
         headers.append(HeaderName::from_bytes(line.name.as_bytes()).ok()?, value);
     }
-    let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
-    if host != head.authority.as_bytes() {
+    if fields.host.one().unwrap_or_default() != head.authority.as_bytes() {
         headers.insert(header::HOST, HeaderValue::from_str(head.authority).ok()?);
     }
     let mut request = http::Request::new(RequestBody::empty());

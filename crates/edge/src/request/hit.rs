@@ -33,8 +33,11 @@ impl<S: Service> Worker<S> {
         let recognised = recall.recognise(terms, peer.scheme, text)?;
         let mut out = self.head_buffer.borrow_mut();
         out.clear();
-        let hit = self.service.again(peer, recognised.known(), started, &mut out).ok_or_else(|| recognised.forgone())?;
-        Ok(send(&mut out, hit, &recognised))
+        // Without a combinator: it would copy the hit once more.
+        match self.service.again(peer, recognised.known(), started, &mut out) {
+            Some(hit) => Ok(send(&mut out, hit, &recognised)),
+            None => Err(recognised.forgone()),
+        }
     }
 
     /// Answers from the store, if that can be done at once, a head for which [`may_be_hit`](super::head::may_be_hit) is true; `text` is what it

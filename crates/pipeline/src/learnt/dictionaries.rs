@@ -117,7 +117,7 @@ pub(crate) fn update(
     shared: &Shared,
     question: &Question,
     stored: &Arc<Stored>,
-    status: &CacheStatus<'_>,
+    status: &CacheStatus<'static>,
     now: Timestamp,
 ) -> Option<Response<Body>> {
     let record = &stored.record;

@@ -215,12 +215,12 @@ fn count(shared: &Shared, who: Option<IpAddr>) {
 
 impl Pipeline {
     /// Passes a request on that may carry a password, as [`pass`](Self::pass) does, within the limits for passwords.
-    pub(crate) async fn pass_or_guess(self: &Rc<Self>, question: Question, body: origins::Body, rule: PassRule) -> Answer {
+    pub(crate) async fn pass_or_guess(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: PassRule) -> Answer {
         let site = Rc::clone(&question.site);
         let door = site.policy.login(&question.method, question.uri.path(), &question.headers);
         match door.zip(site.logins.as_ref()) {
-            None => self.pass(Rc::new(question), body, rule).await,
-            Some((login, limits)) => Box::pin(self.try_password(question, (login, limits), body, rule)).await,
+            None => self.pass(question, body, rule).await,
+            Some((login, limits)) => Box::pin(self.try_password(Rc::unwrap_or_clone(question), (login, limits), body, rule)).await,
         }
     }
 

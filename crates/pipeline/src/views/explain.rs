@@ -84,7 +84,7 @@ impl Pipeline {
         let (mut parts, ()) = request.into_parts();
         let authority = question::settle_host(scheme, &mut parts.headers);
         let identity = Identity::of_our_own(&self.shared);
-        let mut incoming = IncomingRequest { client, identity, authority, parts, interim: None };
+        let mut incoming = Box::new(IncomingRequest { client, identity, authority, parts, interim: None });
         let host = incoming.authority().to_owned();
         let url = format!("{}://{host}{}", scheme.as_str(), incoming.parts.uri);
         let mut told = Told { method: incoming.parts.method.to_string(), url, steps: Steps::default(), now };
@@ -108,7 +108,7 @@ impl Pipeline {
             Judged::Pass(question, rule) => Some(told.end(Some(&question.site), "pass", passed(rule))),
             Judged::Lookup(question) => {
                 let site = Rc::clone(&question.site);
-                Some(self.explain_lookup(Rc::new(question), told.end(Some(&site), "lookup", malformed()), now))
+                Some(self.explain_lookup(question, told.end(Some(&site), "lookup", malformed()), now))
             }
         }
     }
