@@ -1,9 +1,14 @@
 //! How many requests may still be made.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
+
+use crate::schedule::Schedule;
 
 /// The most permissions that a worker takes at a time.
 const BATCH_MAX: u64 = 16;
@@ -23,6 +28,22 @@ impl Budget {
     #[must_use]
     pub fn new(requests: Option<u64>, warm_up: Duration) -> Self {
         Self { left: requests.map(AtomicU64::new), warm_up }
+    }
+
+    /// Returns the budget of each of `workers`, for `requests` in all.
+    ///
+    /// Clients that stay share one budget: whoever is answered first asks next. Where a rate says what is due, each worker has its part, because the
+    /// first requests in time are alternately theirs: a worker that is behind then makes the requests that it owes, and no other one makes later ones
+    /// in their place. The visitors of a log are not dealt out evenly, so its budget is shared.
+    #[must_use]
+    pub fn of_workers(schedule: &Schedule, requests: Option<u64>, warm_up: Duration, workers: u32) -> Vec<Arc<Self>> {
+        match (schedule, requests) {
+            (Schedule::Rate { .. } | Schedule::Arrivals { .. }, Some(requests)) => {
+                let of = u64::from(workers);
+                (0..of).map(|worker| Arc::new(Self::new(Some(requests / of + u64::from(worker < requests % of)), warm_up))).collect()
+            }
+            _ => vec![Arc::new(Self::new(requests, warm_up)); workers as usize],
+        }
     }
 
     /// Whether a request that is meant to be sent at `intended` needs a permission.
@@ -52,6 +73,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Profile, Spacing};
 
     #[test]
     fn workers_together_take_exactly_what_there_is_and_the_last_ones_alike() {
@@ -69,6 +91,19 @@ mod tests {
         }
         assert_eq!(taken.iter().sum::<u32>(), 1000);
         assert!(taken.iter().all(|taken| (330..340).contains(taken)), "{taken:?}");
+    }
+
+    #[test]
+    fn a_worker_ahead_of_time_makes_no_requests_that_another_one_owes() {
+        let rate = || Profile::constant(200.0, None);
+        let taken = |schedule: &Schedule| -> Vec<usize> {
+            let budgets = Budget::of_workers(schedule, Some(11), Duration::ZERO, 3);
+            budgets.iter().map(|budget| (0..1000).filter(|_| budget.take(&mut 0, Duration::ZERO)).count()).collect()
+        };
+        // Requests 0, 3, 6 and 9 are the first worker's, 1, 4, 7 and 10 the second one's.
+        assert_eq!(taken(&Schedule::Rate { rate: rate(), spacing: Spacing::Even, clients: 10 }), [4, 4, 3]);
+        assert_eq!(taken(&Schedule::Arrivals { rate: rate(), spacing: Spacing::Poisson }), [4, 4, 3]);
+        assert_eq!(taken(&Schedule::Closed { clients: rate() }), [11, 0, 0]);
     }
 
     #[test]

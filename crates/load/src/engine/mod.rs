@@ -218,13 +218,14 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let descriptors = descriptors::raise_limit();
     descriptors::suffice(&plan, descriptors)?;
     let clock = Clock(Arc::new(OnceLock::new()));
-    let budget = Arc::new(Budget::new(plan.stop.requests, plan.warm_up));
+    let budgets = Budget::of_workers(&plan.schedule, plan.stop.requests, plan.warm_up, workers);
     let begins = Arc::new(Barrier::new(workers as usize));
     let stopped = Arc::new(AtomicBool::new(false));
     let trouble = Arc::new(OnceLock::new());
     let (sender, receiver) = mpsc::sync_channel(INTERVALS_WAITING * workers as usize);
     let threads = (0..workers)
-        .map(|number| {
+        .zip(budgets)
+        .map(|(number, budget)| {
             let begun = Arc::new(OnceLock::new());
             let mut worker = Worker {
                 plan: Arc::clone(&plan),
@@ -232,7 +233,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
                 clock: clock.clone(),
                 targets: Arc::clone(&targets),
                 recorder: Recorder::new(number, plan.warm_up, sender.clone()).counting(plan.stop.requests.is_some()),
-                budget: Arc::clone(&budget),
+                budget,
                 throttle: throttle.clone(),
                 tls: tls.clone(),
                 begins: Arc::clone(&begins),
