@@ -21,7 +21,7 @@ use semantics::{
     trace_context::{SpanId, TraceFlags, TraceId, TraceParent, trace_state},
 };
 
-use crate::{Note, Pipeline, Shared, question::Question};
+use crate::{Client, Note, Pipeline, Shared, admission::IncomingRequest, question::Question};
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID);
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -245,31 +245,47 @@ impl Pipeline {
     }
 }
 
-/// What is known of a request while its answer is waited for. If nobody waits any more, whoever logs that finds it with the pipeline.
+/// A request whose answer is waited for. If nobody waits any more, whoever logs that finds with the pipeline what is known of it.
 pub(crate) struct Awaited<'a> {
     pipeline: &'a Pipeline,
-    known: Option<Note>,
+    identity: Identity,
+    client: Client,
+    site: Option<u16>,
+    is_answered: bool,
 }
 
 impl<'a> Awaited<'a> {
-    pub(crate) const fn new(pipeline: &'a Pipeline, known: Note) -> Self {
-        Self { pipeline, known: Some(known) }
+    pub(crate) fn new(pipeline: &'a Pipeline, incoming: &IncomingRequest, site: Option<u16>) -> Self {
+        Self { pipeline, identity: incoming.identity.clone(), client: incoming.client, site, is_answered: false }
+    }
+
+    pub(crate) const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Puts into a note who the request is.
+    pub(crate) fn note(&self, note: &mut Note) {
+        self.identity.note(note);
+        (note.client, note.scheme) = (self.client.named(), Some(self.client.scheme));
     }
 
     /// Ends the wait: there is an answer.
-    pub(crate) fn answered(mut self) {
-        self.known = None;
+    pub(crate) const fn answered(&mut self) {
+        self.is_answered = true;
     }
 }
 
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        if let Some(mut known) = self.known.take() {
-            if let Some(spent) = self.pipeline.spent.take() {
-                spent.note(&mut known);
-            }
-            self.pipeline.left.set(Some(known));
+        if self.is_answered {
+            return;
         }
+        let mut known = Note { site: self.site, ..Note::default() };
+        self.note(&mut known);
+        if let Some(spent) = self.pipeline.spent.take() {
+            spent.note(&mut known);
+        }
+        self.pipeline.left.set(Some(known));
     }
 }
 

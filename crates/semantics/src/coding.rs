@@ -354,8 +354,11 @@ const BOUND_TO_BYTES: [HeaderName; 6] = [
 
 /// Returns whether any line of `Cache-Control` has `no-transform`.
 fn forbids_transformation(response: &HeaderMap) -> bool {
-    let mut members = response.get_all(CACHE_CONTROL).into_iter().flat_map(|line| members(line.as_bytes()));
-    members.any(|member| trim_ows(&member[..separator(member, b'=')]).eq_ignore_ascii_case(b"no-transform"))
+    const DIRECTIVE: &[u8] = b"no-transform";
+    let lines = response.get_all(CACHE_CONTROL).into_iter().map(HeaderValue::as_bytes);
+    // Most lines are too short to have it.
+    let mut members = lines.filter(|line| line.len() >= DIRECTIVE.len()).flat_map(members);
+    members.any(|member| trim_ows(&member[..separator(member, b'=')]).eq_ignore_ascii_case(DIRECTIVE))
 }
 
 /// Returns the media type of a response without its parameters, in lower case; empty if it has none.
