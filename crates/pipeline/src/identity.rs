@@ -20,6 +20,7 @@ use semantics::{
     request_id::REQUEST_ID,
     trace_context::{SpanId, TraceFlags, TraceId, TraceParent, trace_state},
 };
+use siphasher::sip128::SipHasher13;
 
 use crate::{Client, Note, Pipeline, Shared, admission::IncomingRequest, question::Question};
 
@@ -182,17 +183,22 @@ fn ascii(value: impl fmt::Display) -> HeaderValue {
 }
 
 /// Makes the bits of ids: nobody can tell beforehand which come next, and none come twice.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ids {
-    secret: RandomState,
+    secret: SipHasher13,
     made: AtomicU64,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        let word = |nonce: u64| RandomState::new().hash_one(nonce);
+        Self { secret: SipHasher13::new_with_keys(word(0), word(1)), made: AtomicU64::default() }
+    }
 }
 
 impl Ids {
     fn bits(&self) -> [u8; 16] {
-        let number = 2 * u128::from(self.made.fetch_add(1, Relaxed));
-        let half = |number: u128| u128::from(self.secret.hash_one(number));
-        (half(number) << 64 | half(number + 1)).to_be_bytes()
+        self.secret.hash(&self.made.fetch_add(1, Relaxed).to_le_bytes()).as_bytes()
     }
 
     fn request(&self) -> RequestId {

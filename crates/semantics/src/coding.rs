@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::{
     conditional::{Precondition, evaluate},
     list::{members, separator, trim_ows},
-    request::{RequestFields, Slot},
+    request::{RequestFields, Slot, has_any},
     timestamp::Timestamp,
 };
 
@@ -371,11 +371,12 @@ pub fn media_type(response: &HeaderMap) -> Cow<'_, str> {
 
 /// Adds `Accept-Encoding` to `Vary`, unless it is there or `Vary` is `*`.
 pub fn vary_on_accept_encoding(response: &mut HeaderMap) {
+    const NAMED: HeaderValue = HeaderValue::from_static("accept-encoding");
     let covered = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding");
-    if response.get_all(VARY).into_iter().flat_map(|line| members(line.as_bytes())).any(covered) {
+    if has_any(response, &[VARY]) && response.get_all(VARY).into_iter().flat_map(|line| members(line.as_bytes())).any(covered) {
         return;
     }
-    response.append(VARY, HeaderValue::from_static("accept-encoding"));
+    response.append(VARY, NAMED);
 }
 
 #[cfg(test)]
