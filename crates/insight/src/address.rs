@@ -30,7 +30,7 @@ impl Address {
     /// Makes the address of a page. What only trackers read is left out, so that a page has one line.
     pub(crate) fn of(scheme: &str, host: &str, target: &str) -> Self {
         let mut text = String::with_capacity((scheme.len() + 3 + host.len() + target.len()).min(ADDRESS_BYTES_MAX));
-        append(&mut text, if scheme == "https" { "https://" } else { "http://" }, ADDRESS_BYTES_MAX);
+        text.push_str(if scheme == "https" { "https://" } else { "http://" });
         let host_end = text.len() + HOST_BYTES_MAX;
         let has_host = append(&mut text, host, host_end);
         let has_rest = hidden(&mut text, target, ADDRESS_BYTES_MAX, |name| !is_trackers(name));

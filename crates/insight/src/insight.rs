@@ -1,9 +1,6 @@
 //! The account of what happened: what it is told, and where that is counted.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use admin_api::{COLUMNS, Moment, PurgeLine, Recent, RequestLine, Series};
 use parking_lot::{Mutex, RwLock};
@@ -15,6 +12,7 @@ use crate::{
     amount::Amount,
     disk,
     disk::{put, put_part, put_text},
+    keys::Keys,
     memory::{MEMORY_MAX, of_text},
     names::{Name, Names},
     outages::{Outages, Purges},
@@ -51,7 +49,7 @@ const MOMENT_SITES_MAX: usize = 64;
 /// The account of what happened. All workers share one; what they tell it takes the lock of one site for a microsecond.
 pub struct Insight {
     /// The keys by which names are hashed: nobody else knows them.
-    pub(crate) keys: RandomState,
+    pub(crate) keys: Keys,
     pub(crate) names: Names,
     room: Room,
     pub(crate) sketches: Sketches,
@@ -150,7 +148,7 @@ impl Insight {
     #[must_use]
     pub fn new(now: u64) -> Self {
         Self {
-            keys: RandomState::new(),
+            keys: Keys::new(),
             names: Names::default(),
             room: Room::default(),
             sketches: Sketches::default(),
@@ -222,7 +220,7 @@ impl Insight {
             status: ended.status,
             cost: Cost {
                 amount: Amount { micros: ended.origin_time.map_or(0, micros), requests: 1, bytes: ended.bytes },
-                address_hash: self.keys.hash_one(&address.text),
+                address_hash: self.keys.hash(&address.text),
                 address,
                 rule: reason,
                 detail: ended.detail,
@@ -249,7 +247,7 @@ impl Insight {
         let address = Address::of(fetched.scheme, fetched.host, fetched.target);
         let cost = Cost {
             amount,
-            address_hash: self.keys.hash_one(&address.text),
+            address_hash: self.keys.hash(&address.text),
             address,
             rule: self.names.rule(fetched.rule).0,
             detail: fetched.detail,
@@ -268,7 +266,7 @@ impl Insight {
             status: 200,
             cost: Cost {
                 amount: Amount { micros: 0, requests: 1, bytes: hit.bytes },
-                address_hash: self.keys.hash_one(&address.text),
+                address_hash: self.keys.hash(&address.text),
                 address,
                 rule: Name::NONE,
                 detail: "",
@@ -288,14 +286,14 @@ impl Insight {
 
     /// Returns the family of a program. What the same program said before is not looked at again.
     fn agent(&self, agent: &str) -> Family {
-        let hash = self.keys.hash_one(agent);
+        let hash = self.keys.hash(agent);
         let place = usize::try_from(hash % AGENTS_REMEMBERED as u64).expect("less than a few hundred");
         let mut remembered = self.agents[place].lock();
         match &*remembered {
             Some((of, family)) if *of == hash => family.clone(),
             Some(_) | None => {
                 let name: Arc<str> = agents::family(agent).into();
-                let family = Family { hash: self.keys.hash_one(&name), name };
+                let family = Family { hash: self.keys.hash(&name), name };
                 *remembered = Some((hash, family.clone()));
                 family
             }

@@ -22,8 +22,11 @@ const BLOCK: usize = 16;
 pub(crate) struct Leaders<T> {
     /// A byte of the hash of each place's name: all that is looked at for a name that has none, a block of places at a time.
     tags: Vec<u8>,
-    /// What each place has certainly cost: all that is looked at to find the least of them.
+    /// What each place has certainly cost.
     certain: Vec<u64>,
+    /// No place of a block has certainly cost less than this: of most blocks, it is all that is looked at to find the least of all places. It may be out
+    /// of date, as places only gain.
+    bounds: Vec<u64>,
     places: Vec<Place<T>>,
     /// No place has certainly cost less than this. It may be out of date, as places only gain.
     least: u64,
@@ -67,7 +70,7 @@ impl Part {
 
 impl<T> Default for Leaders<T> {
     fn default() -> Self {
-        Self { tags: Vec::new(), certain: Vec::new(), places: Vec::new(), least: 0, is_crowded: false }
+        Self { tags: Vec::new(), certain: Vec::new(), bounds: Vec::new(), places: Vec::new(), least: 0, is_crowded: false }
     }
 }
 
@@ -113,12 +116,11 @@ impl<T: Default> Leaders<T> {
             if certain <= self.least {
                 return None;
             }
-            let least = self.certain.iter().copied().min()?;
+            let (least, at) = self.least()?;
             self.least = least;
             if certain <= least {
                 return None;
             }
-            let at = self.certain.iter().position(|certain| *certain == least)?;
             let leaving = &self.places[at];
             sketch.add(leaving.hash, leaving.cost.sum().minus(leaving.sketched.amount()));
             at
@@ -133,6 +135,7 @@ impl<T: Default> Leaders<T> {
             self.least = 0;
         } else {
             (self.tags[at], self.certain[at]) = (tag(hash), place.certain());
+            self.bounds[at / BLOCK] = self.bounds[at / BLOCK].min(place.certain());
             self.places[at] = place;
         }
         self.places.get_mut(at)
@@ -179,6 +182,7 @@ impl<T: Default> Leaders<T> {
         places.shrink_to_fit();
         self.tags = places.iter().map(|place| tag(place.hash)).collect();
         self.certain = places.iter().map(Place::certain).collect();
+        self.bounds = self.certain.chunks(BLOCK).map(|block| block.iter().copied().min().unwrap_or_default()).collect();
         self.places = places;
     }
 }
@@ -202,9 +206,29 @@ impl<T> Leaders<T> {
         })
     }
 
+    /// Finds what has certainly cost least: returns how much, and its place.
+    fn least(&mut self) -> Option<(u64, usize)> {
+        loop {
+            let (block, bound) = self.bounds.iter().copied().enumerate().min_by_key(|(_, bound)| *bound)?;
+            let certain = self.certain.chunks(BLOCK).nth(block)?;
+            let least = certain.iter().copied().min()?;
+            if least == bound {
+                let at = certain.iter().position(|certain| *certain == least)?;
+                return Some((least, block * BLOCK + at));
+            }
+            // Its bound was out of date: another block may have less. Each block comes to this once at most.
+            self.bounds[block] = least;
+        }
+    }
+
     fn push(&mut self, place: Place<T>) {
+        let certain = place.certain();
+        match self.bounds.get_mut(self.places.len() / BLOCK) {
+            Some(bound) => *bound = certain.min(*bound),
+            None => self.bounds.push(certain),
+        }
         self.tags.push(tag(place.hash));
-        self.certain.push(place.certain());
+        self.certain.push(certain);
         self.places.push(place);
     }
 
@@ -215,7 +239,10 @@ impl<T> Leaders<T> {
     /// Returns the bytes that it takes, beside what stands in `T`.
     pub(crate) fn bytes(&self, more: impl Fn(&T) -> usize) -> usize {
         let texts: usize = self.places.iter().map(|place| crate::memory::of_text(&place.name) + more(&place.more)).sum();
-        self.places.capacity() * size_of::<Place<T>>() + self.tags.capacity() + self.certain.capacity() * size_of::<u64>() + texts
+        self.places.capacity() * size_of::<Place<T>>()
+            + self.tags.capacity()
+            + (self.certain.capacity() + self.bounds.capacity()) * size_of::<u64>()
+            + texts
     }
 }
 
@@ -354,7 +381,7 @@ mod tests {
         /// Who loses its place is found by what stands beside the places.
         #[test]
         fn what_stands_beside_the_places_is_what_they_have_cost(
-            asked in prop::collection::vec((0_u8..40, 1_u64..1_000, 0_u8..20), 0..300), most in 1_usize..20
+            asked in prop::collection::vec((0_u8..80, 1_u64..1_000, 0_u8..40), 0..300), most in 1_usize..50
         ) {
             let mut table = Table::new(64, most);
             for (name, micros, then) in asked {
@@ -368,6 +395,8 @@ mod tests {
                 let cost: Vec<u64> = leaders.places().iter().map(Place::certain).collect();
                 prop_assert_eq!(&leaders.certain, &cost);
                 prop_assert!(cost.iter().all(|certain| *certain >= leaders.least));
+                let least = cost.iter().copied().enumerate().map(|(at, certain)| (certain, at)).min();
+                prop_assert_eq!(table.leaders.least(), least);
             }
         }
 

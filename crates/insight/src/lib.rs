@@ -16,6 +16,7 @@ mod errors;
 mod facts;
 pub mod filter;
 mod insight;
+mod keys;
 mod leaders;
 mod memory;
 mod names;

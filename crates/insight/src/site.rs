@@ -1,9 +1,6 @@
 //! What is kept of one site, and of requests that reached none.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -14,6 +11,7 @@ use crate::{
     disk::{Broken, Reader, put, put_text},
     errors::{self, Errors},
     facts::{BUCKETS, CLASSES, CookiePart, RESULTS, Sum},
+    keys::Keys,
     leaders::{Leaders, Part, Place},
     memory::of_text,
     names::{NAME_BYTES_MAX, Name, Names},
@@ -176,7 +174,7 @@ pub(crate) struct Counted<'a> {
 
 impl State {
     /// Counts a request.
-    pub(crate) fn count(&mut self, counted: &Counted<'_>, shared: (&RandomState, &Sketches, &Room), places: Places) {
+    pub(crate) fn count(&mut self, counted: &Counted<'_>, shared: (&Keys, &Sketches, &Room), places: Places) {
         self.cost(&counted.cost, counted.is_fetched, shared, places);
         let (keys, sketches, _) = shared;
         let Cost { address, amount, .. } = &counted.cost;
@@ -189,7 +187,7 @@ impl State {
             self.hot.add(&sketches.hot, counted.cost.address_hash, read, places.hot, || address.text.as_str().into());
             if !counted.referrer.is_empty() {
                 let name = || counted.referrer.as_str().into();
-                self.referrers.add(&sketches.referrers, keys.hash_one(&counted.referrer), read, places.names, name);
+                self.referrers.add(&sketches.referrers, keys.hash(&counted.referrer), read, places.names, name);
             }
         }
         let Family { name, hash } = &counted.agent;
@@ -197,7 +195,7 @@ impl State {
     }
 
     /// Counts what a request has cost. There is a reason for it only if the origin was asked.
-    pub(crate) fn cost(&mut self, cost: &Cost<'_>, is_fetched: bool, shared: (&RandomState, &Sketches, &Room), places: Places) {
+    pub(crate) fn cost(&mut self, cost: &Cost<'_>, is_fetched: bool, shared: (&Keys, &Sketches, &Room), places: Places) {
         let (keys, sketches, room) = shared;
         let Cost { address, amount, rule, .. } = cost;
         if is_fetched {
@@ -213,7 +211,7 @@ impl State {
         }
         if let Some(part) = cost.cookie.filter(|_| !cost.detail.is_empty()) {
             let name = shortened(cost.detail, COOKIE_BYTES_MAX);
-            let hash = keys.hash_one(&name);
+            let hash = keys.hash(&name);
             if let Some(place) = self.cookies.add(&sketches.cookies, hash, *amount, places.cookies, || name.as_str().into())
                 && part == CookiePart::Set
             {
@@ -288,7 +286,7 @@ impl State {
         write_leaders(out, &self.referrers, |_, ()| {});
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>, keys: &RandomState, names: &Names, room: &Room) -> Result<Self, Broken> {
+    pub(crate) fn read(reader: &mut Reader<'_>, keys: &Keys, names: &Names, room: &Room) -> Result<Self, Broken> {
         let mut state = Self { sums: read_sums(reader)?, track: Track::read(reader)?, ..Self::default() };
         for _ in 0..reader.number()? {
             let rule = names.number(reader.text_within(NAME_BYTES_MAX)?);
@@ -353,7 +351,7 @@ fn write_leaders<T: Default>(out: &mut Vec<u8>, leaders: &Leaders<T>, mut more: 
 
 fn read_leaders<T: Default>(
     reader: &mut Reader<'_>,
-    keys: &RandomState,
+    keys: &Keys,
     name_max: usize,
     mut more: impl FnMut(&mut Reader<'_>) -> Result<T, Broken>,
 ) -> Result<Leaders<T>, Broken> {
@@ -367,7 +365,7 @@ fn read_leaders<T: Default>(
         let cost = read_cost(reader)?;
         let error = Part { micros: reader.number()?, requests: reader.number()? };
         let more = more(reader)?;
-        leaders.restore(Place::restored((keys.hash_one(name), name.into()), cost, error, more));
+        leaders.restore(Place::restored((keys.hash(name), name.into()), cost, error, more));
     }
     Ok(leaders)
 }

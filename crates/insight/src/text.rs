@@ -10,6 +10,9 @@ pub(crate) const CUT: char = '…';
 /// Appends a text to what has `out.len()` bytes already, so that all of it has at most `most` bytes; what is cut off leaves a `…`. Returns whether
 /// all of it fitted.
 pub(crate) fn append(out: &mut String, text: &str, most: usize) -> bool {
+    if text.is_empty() {
+        return true;
+    }
     let start = out.len();
     // Nearly all of what is sent is plain.
     if start + text.len() <= most && is_plain(text.as_bytes()) {
@@ -36,8 +39,14 @@ pub(crate) fn append(out: &mut String, text: &str, most: usize) -> bool {
 fn is_plain(text: &[u8]) -> bool {
     let all = |block: &[u8]| block.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'));
     let (blocks, rest) = text.as_chunks::<16>();
-    let (eights, rest) = rest.as_chunks::<8>();
-    blocks.iter().all(|block| all(block)) && eights.iter().all(|block| all(block)) && all(rest)
+    // The rest is looked at as a block, too: together with some of what stands before it.
+    let is_rest_plain = match (text.last_chunk::<16>(), text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        _ if rest.is_empty() => true,
+        (Some(end), ..) => all(end),
+        (None, Some(start), Some(end)) => all(start) & all(end),
+        (None, ..) => all(rest),
+    };
+    is_rest_plain && blocks.iter().all(|block| all(block))
 }
 
 /// Returns a text with at most `most` bytes.

@@ -14,6 +14,8 @@ const CONDITIONS: [header::HeaderName; 6] =
 /// The `User-Agent` of a request that is made in one form for all who get its response.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Seawall/", env!("CARGO_PKG_VERSION")));
 
+const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
+
 /// Makes the request for a response that everybody who asks the same will get. It asks for the whole, without the client's conditions, and
 /// without a coding where we code ourselves, else in one for all browsers. It has the validators of `candidate`, if that may be confirmed.
 pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
@@ -41,7 +43,9 @@ fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
     }
     let codings = question.codings();
     if !codings.is_empty() {
-        fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(codings));
+        // What nearly every request is asked in is a constant: making a value looks at each of its letters.
+        let value = if codings == "identity" { IDENTITY } else { HeaderValue::from_static(codings) };
+        fields.insert(header::ACCEPT_ENCODING, value);
     } else if has_any(fields, &[header::ACCEPT_ENCODING]) {
         fields.remove(header::ACCEPT_ENCODING);
     }

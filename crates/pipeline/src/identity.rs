@@ -20,8 +20,9 @@ use semantics::{
     request_id::REQUEST_ID,
     trace_context::{SpanId, TraceFlags, TraceId, TraceParent, trace_state},
 };
+use siphasher::sip128::SipHasher13;
 
-use crate::{Note, Pipeline, Shared, question::Question};
+use crate::{Client, Note, Pipeline, Shared, admission::IncomingRequest, question::Question};
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID);
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -182,17 +183,22 @@ fn ascii(value: impl fmt::Display) -> HeaderValue {
 }
 
 /// Makes the bits of ids: nobody can tell beforehand which come next, and none come twice.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ids {
-    secret: RandomState,
+    secret: SipHasher13,
     made: AtomicU64,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        let word = |nonce: u64| RandomState::new().hash_one(nonce);
+        Self { secret: SipHasher13::new_with_keys(word(0), word(1)), made: AtomicU64::default() }
+    }
 }
 
 impl Ids {
     fn bits(&self) -> [u8; 16] {
-        let number = 2 * u128::from(self.made.fetch_add(1, Relaxed));
-        let half = |number: u128| u128::from(self.secret.hash_one(number));
-        (half(number) << 64 | half(number + 1)).to_be_bytes()
+        self.secret.hash(&self.made.fetch_add(1, Relaxed).to_le_bytes()).as_bytes()
     }
 
     fn request(&self) -> RequestId {
@@ -245,31 +251,47 @@ impl Pipeline {
     }
 }
 
-/// What is known of a request while its answer is waited for. If nobody waits any more, whoever logs that finds it with the pipeline.
+/// A request whose answer is waited for. If nobody waits any more, whoever logs that finds with the pipeline what is known of it.
 pub(crate) struct Awaited<'a> {
     pipeline: &'a Pipeline,
-    known: Option<Note>,
+    identity: Identity,
+    client: Client,
+    site: Option<u16>,
+    is_answered: bool,
 }
 
 impl<'a> Awaited<'a> {
-    pub(crate) const fn new(pipeline: &'a Pipeline, known: Note) -> Self {
-        Self { pipeline, known: Some(known) }
+    pub(crate) fn new(pipeline: &'a Pipeline, incoming: &IncomingRequest, site: Option<u16>) -> Self {
+        Self { pipeline, identity: incoming.identity.clone(), client: incoming.client, site, is_answered: false }
+    }
+
+    pub(crate) const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Puts into a note who the request is.
+    pub(crate) fn note(&self, note: &mut Note) {
+        self.identity.note(note);
+        (note.client, note.scheme) = (self.client.named(), Some(self.client.scheme));
     }
 
     /// Ends the wait: there is an answer.
-    pub(crate) fn answered(mut self) {
-        self.known = None;
+    pub(crate) const fn answered(&mut self) {
+        self.is_answered = true;
     }
 }
 
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        if let Some(mut known) = self.known.take() {
-            if let Some(spent) = self.pipeline.spent.take() {
-                spent.note(&mut known);
-            }
-            self.pipeline.left.set(Some(known));
+        if self.is_answered {
+            return;
         }
+        let mut known = Note { site: self.site, ..Note::default() };
+        self.note(&mut known);
+        if let Some(spent) = self.pipeline.spent.take() {
+            spent.note(&mut known);
+        }
+        self.pipeline.left.set(Some(known));
     }
 }
 

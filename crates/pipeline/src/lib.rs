@@ -68,7 +68,7 @@ pub use learnt::refill::{Refill, Refilling};
 pub use login::{LOGIN_REFUSALS, LoginLimits};
 pub use note::{CLASSES, Class, Note};
 pub use packed::Packing;
-pub use pipeline::Pipeline;
+pub use pipeline::{Pipeline, Received};
 pub use proof::PROOF_RESULTS;
 pub use purge::{Covered, OfSite, Publication, Purge, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
 pub use question::Client;

@@ -14,7 +14,11 @@ use std::{
 use http::{Request, Response, StatusCode, header};
 use ipnet::IpNet;
 use policy::{MEMBER_CACHE_TIER, Silent};
-use semantics::{Scheme, Timestamp, coding::Coding, request::FieldLines};
+use semantics::{
+    Scheme, Timestamp,
+    coding::Coding,
+    request::{FieldLines, has_any},
+};
 use store::HotPages;
 use tokio_util::task::TaskTracker;
 
@@ -69,6 +73,16 @@ pub struct Pipeline {
 pub(crate) struct Config {
     pub(crate) router: Router,
     pub(crate) trusted_proxies: Vec<IpNet>,
+}
+
+/// A request that was taken in, for [`Pipeline::respond`].
+#[derive(Debug)]
+pub struct Received {
+    /// The configuration at its beginning. It ends with that one, too.
+    config: Rc<Config>,
+    // What is known of it is boxed: all of it lies in the future of each request, and in those that wait for that one.
+    incoming: Box<IncomingRequest>,
+    body: origins::Body,
 }
 
 impl Pipeline {
@@ -151,42 +165,35 @@ impl Pipeline {
         self.shared.clock.at(at)
     }
 
-    /// Answers a request: this is its life, from its incoming to the response that its client gets.
+    /// Takes a request in: finds out who asks, over which scheme and for which host.
     ///
-    /// Interim responses of the origin go to `interim` before this is ready, and none afterwards.
-    pub fn respond(
-        self: &Rc<Self>,
-        peer: Option<IpAddr>,
-        scheme: Scheme,
-        mut request: Request<origins::Body>,
-        interim: Option<Interim>,
-    ) -> impl Future<Output = (Response<Body>, Note)> {
+    /// Interim responses of the origin go to `interim` before [`Pipeline::respond`] is ready, and none afterwards.
+    pub fn receive(&self, peer: Option<IpAddr>, scheme: Scheme, mut request: Request<origins::Body>, interim: Option<Interim>) -> Received {
         let config = Rc::clone(&self.config.borrow());
         let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
         let identity = self.identify(client.trusted, FieldLines::Map(request.headers()));
         identity.withhold(request.headers_mut());
         let authority = question::settle_host(client.scheme, request.headers_mut());
         let (parts, body) = request.into_parts();
-        let mut known = Note { site: config.router.site(&authority).map(|site| site.id), ..Note::default() };
-        identity.note(&mut known);
-        (known.client, known.scheme) = (client.named(), Some(client.scheme));
-        let awaited = Awaited::new(self, known);
-        let incoming = Box::new(IncomingRequest { client, identity: identity.clone(), authority, parts, interim });
-        // What begins here keeps the request once; an async fn would keep it as its argument, too, and its size is what every request pays for.
-        async move {
-            let (mut response, mut note) = self.answered(&config, incoming, body).await;
-            awaited.answered();
-            identity.tell_client(response.headers_mut());
-            identity.note(&mut note);
-            note.client = client.named();
-            note.scheme = Some(client.scheme);
-            // A response without content, as a 304, is of the class of what it is about.
-            if let Some(media_type) = response.headers().get(header::CONTENT_TYPE) {
-                note.class = Class::of_media_type(media_type.as_bytes());
-            }
-            note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
-            (response, note)
+        Received { config, incoming: Box::new(IncomingRequest { client, identity, authority, parts, interim }), body }
+    }
+
+    /// Answers a request: this is its life, from its incoming to the response that its client gets.
+    pub async fn respond(self: &Rc<Self>, received: Received) -> (Response<Body>, Note) {
+        let Received { config, incoming, body } = received;
+        let mut awaited = Awaited::new(self, &incoming, config.router.site(&incoming.authority).map(|site| site.id));
+        let (mut response, mut note) = self.answered(&config, incoming, body).await;
+        awaited.answered();
+        awaited.identity().tell_client(response.headers_mut());
+        awaited.note(&mut note);
+        // A response without content, as a 304, is of the class of what it is about.
+        if let Some(media_type) = response.headers().get(header::CONTENT_TYPE) {
+            note.class = Class::of_media_type(media_type.as_bytes());
         }
+        if has_any(response.headers(), &[header::CONTENT_ENCODING]) {
+            note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
+        }
+        (response, note)
     }
 
     async fn answered(self: &Rc<Self>, config: &Config, mut incoming: Box<IncomingRequest>, body: origins::Body) -> (Response<Body>, Note) {

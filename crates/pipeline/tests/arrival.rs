@@ -112,7 +112,7 @@ fn an_origin_is_told_of_the_client_by_a_value_and_by_no_field() {
             .header("proxy", "http://evil.example")
             .body(Body::Empty)
             .expect("a request");
-        runtime.block_on(pipeline.respond(peer, Scheme::Http, request, None));
+        runtime.block_on(pipeline.respond(pipeline.receive(peer, Scheme::Http, request, None)));
         let noted = notebook.0.borrow_mut().pop().expect("it was asked");
         for name in noted.fields.keys().map(http::HeaderName::as_str) {
             let goes = ["accept", "accept-encoding", "host", "x-request-id"].contains(&name) || (is_trusted && name == "x-country");

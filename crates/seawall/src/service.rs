@@ -120,7 +120,8 @@ impl edge::Service for SiteService {
         interim: Option<edge::Interim>,
     ) -> (Response<Body>, Note) {
         let _leaving = Leaving { service: self, started };
-        let (mut response, note) = self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await;
+        let received = self.pipeline.receive(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new));
+        let (mut response, note) = self.pipeline.respond(received).await;
         if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             response.headers_mut().insert(header::ALT_SVC, value.clone());
         }

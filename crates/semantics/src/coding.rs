@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::{
     conditional::{Precondition, evaluate},
     list::{members, separator, trim_ows},
-    request::{RequestFields, Slot},
+    request::{RequestFields, Slot, has_any},
     timestamp::Timestamp,
 };
 
@@ -354,8 +354,11 @@ const BOUND_TO_BYTES: [HeaderName; 6] = [
 
 /// Returns whether any line of `Cache-Control` has `no-transform`.
 fn forbids_transformation(response: &HeaderMap) -> bool {
-    let mut members = response.get_all(CACHE_CONTROL).into_iter().flat_map(|line| members(line.as_bytes()));
-    members.any(|member| trim_ows(&member[..separator(member, b'=')]).eq_ignore_ascii_case(b"no-transform"))
+    const DIRECTIVE: &[u8] = b"no-transform";
+    let lines = response.get_all(CACHE_CONTROL).into_iter().map(HeaderValue::as_bytes);
+    // Most lines are too short to have it.
+    let mut members = lines.filter(|line| line.len() >= DIRECTIVE.len()).flat_map(members);
+    members.any(|member| trim_ows(&member[..separator(member, b'=')]).eq_ignore_ascii_case(DIRECTIVE))
 }
 
 /// Returns the media type of a response without its parameters, in lower case; empty if it has none.
@@ -368,11 +371,12 @@ pub fn media_type(response: &HeaderMap) -> Cow<'_, str> {
 
 /// Adds `Accept-Encoding` to `Vary`, unless it is there or `Vary` is `*`.
 pub fn vary_on_accept_encoding(response: &mut HeaderMap) {
+    const NAMED: HeaderValue = HeaderValue::from_static("accept-encoding");
     let covered = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding");
-    if response.get_all(VARY).into_iter().flat_map(|line| members(line.as_bytes())).any(covered) {
+    if has_any(response, &[VARY]) && response.get_all(VARY).into_iter().flat_map(|line| members(line.as_bytes())).any(covered) {
         return;
     }
-    response.append(VARY, HeaderValue::from_static("accept-encoding"));
+    response.append(VARY, NAMED);
 }
 
 #[cfg(test)]

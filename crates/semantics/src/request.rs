@@ -226,36 +226,36 @@ impl<'a> RequestFields<'a> {
         fields
     }
 
-    /// Returns the slot for a field name in any case. The length decides first: most names never reach a comparison. The usual spelling is
-    /// tried first: comparing with a constant takes a few instructions, while a comparison without regard to case is a loop.
+    /// Returns the slot for a field name in any case. The length decides first: most names never reach a comparison. The usual spellings
+    /// are tried first: comparing with a constant takes a few instructions, while a comparison without regard to case is a loop.
     #[inline]
     fn slot(&mut self, name: &str) -> Option<&mut Slot<'a>> {
-        let is = |usual: &str| name == usual || name.eq_ignore_ascii_case(usual);
+        let is = |usual: &str, small: &str| name == usual || name == small || name.eq_ignore_ascii_case(usual);
         match name.len() {
-            4 if is("Host") => Some(&mut self.host),
-            5 if is("Range") => Some(&mut self.range),
+            4 if is("Host", "host") => Some(&mut self.host),
+            5 if is("Range", "range") => Some(&mut self.range),
             6 => match name.as_bytes()[0] | 0x20 {
-                b'a' if is("Accept") => Some(&mut self.accept),
-                b'c' if is("Cookie") => Some(&mut self.cookie),
-                b'e' if is("Expect") => Some(&mut self.expect),
-                b'p' if is("Pragma") => Some(&mut self.pragma),
+                b'a' if is("Accept", "accept") => Some(&mut self.accept),
+                b'c' if is("Cookie", "cookie") => Some(&mut self.cookie),
+                b'e' if is("Expect", "expect") => Some(&mut self.expect),
+                b'p' if is("Pragma", "pragma") => Some(&mut self.pragma),
                 _ => None,
             },
-            7 if is("Referer") => Some(&mut self.referer),
-            7 if is("Upgrade") => Some(&mut self.upgrade),
-            8 if is("If-Match") => Some(&mut self.if_match),
-            8 if is("If-Range") => Some(&mut self.if_range),
-            10 if is("User-Agent") => Some(&mut self.user_agent),
-            10 if is("Connection") => Some(&mut self.connection),
-            13 if is("Cache-Control") => Some(&mut self.cache_control),
-            13 if is("If-None-Match") => Some(&mut self.if_none_match),
-            13 if is("Authorization") => Some(&mut self.authorization),
-            14 if is("Content-Length") => Some(&mut self.content_length),
-            14 if is("Seawall-Direct") => Some(&mut self.seawall_direct),
-            15 if is("Accept-Encoding") => Some(&mut self.accept_encoding),
-            17 if is("If-Modified-Since") => Some(&mut self.if_modified_since),
-            17 if is("Transfer-Encoding") => Some(&mut self.transfer_encoding),
-            19 if is("If-Unmodified-Since") => Some(&mut self.if_unmodified_since),
+            7 if is("Referer", "referer") => Some(&mut self.referer),
+            7 if is("Upgrade", "upgrade") => Some(&mut self.upgrade),
+            8 if is("If-Match", "if-match") => Some(&mut self.if_match),
+            8 if is("If-Range", "if-range") => Some(&mut self.if_range),
+            10 if is("User-Agent", "user-agent") => Some(&mut self.user_agent),
+            10 if is("Connection", "connection") => Some(&mut self.connection),
+            13 if is("Cache-Control", "cache-control") => Some(&mut self.cache_control),
+            13 if is("If-None-Match", "if-none-match") => Some(&mut self.if_none_match),
+            13 if is("Authorization", "authorization") => Some(&mut self.authorization),
+            14 if is("Content-Length", "content-length") => Some(&mut self.content_length),
+            14 if is("Seawall-Direct", "seawall-direct") => Some(&mut self.seawall_direct),
+            15 if is("Accept-Encoding", "accept-encoding") => Some(&mut self.accept_encoding),
+            17 if is("If-Modified-Since", "if-modified-since") => Some(&mut self.if_modified_since),
+            17 if is("Transfer-Encoding", "transfer-encoding") => Some(&mut self.transfer_encoding),
+            19 if is("If-Unmodified-Since", "if-unmodified-since") => Some(&mut self.if_unmodified_since),
             _ => None,
         }
     }

@@ -78,10 +78,13 @@ impl RequestId {
     /// Writes the id as text.
     #[must_use]
     pub fn written(&self) -> Written {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 36];
         for (digits, byte) in text.as_chunks_mut().0.iter_mut().zip(self.bytes) {
-            *digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+            *digits = [byte >> 4, byte & 15];
+        }
+        // Without a table, so that the compiler makes vectors of it.
+        for digit in &mut text[..32] {
+            *digit += if *digit < 10 { b'0' } else { b'a' - 10 };
         }
         if !self.has_dashes {
             return Written { text, length: 32 };

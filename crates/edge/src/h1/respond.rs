@@ -269,6 +269,10 @@ fn framing(method: &Method, (status, says_length): (StatusCode, bool), body: &im
 }
 
 pub(super) fn write_status_line(head: &mut Vec<u8>, status: StatusCode) {
+    if status == StatusCode::OK {
+        head.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+        return;
+    }
     head.extend_from_slice(b"HTTP/1.1 ");
     head.extend_from_slice(status.as_str().as_bytes());
     head.push(b' ');

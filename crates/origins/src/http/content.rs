@@ -51,21 +51,27 @@ pub(super) enum Taken {
 }
 
 impl Content {
-    /// Finds how long a response's content is (RFC 9112 §6.3). That both a coding and a length are given is refused elsewhere, whatever the status.
+    /// Finds how long a response's content is (RFC 9112 §6.3), by its transfer coding and the length that it says. That both are given is refused
+    /// elsewhere, whatever the status.
     ///
     /// # Errors
     /// When it is not certain where the content ends.
-    pub(super) fn of(method: &Method, status: StatusCode, version: Version, fields: &HeaderMap) -> Result<Self, &'static str> {
+    pub(super) fn of(
+        method: &Method,
+        (status, version): (StatusCode, Version),
+        coding: Option<Coding>,
+        length: Option<u64>,
+    ) -> Result<Self, &'static str> {
         if *method == Method::HEAD || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
             return Ok(Self::Length(0));
         }
-        match transfer_coding(fields)? {
+        match coding {
             Some(_) if version < Version::HTTP_11 => return Err("a transfer coding in HTTP/1.0"),
             Some(Coding::Chunked) => return Ok(Self::Chunked(Chunk::Size)),
             Some(Coding::Unknown) => return Ok(Self::Close),
             None => {}
         }
-        Ok(length_of(fields)?.map_or(Self::Close, Self::Length))
+        Ok(length.map_or(Self::Close, Self::Length))
     }
 
     /// Returns whether nothing more is to come.
@@ -131,28 +137,37 @@ impl Chunk {
     }
 }
 
-/// Brings `Content-Length` into its one form: a single line with a number, without zeros before it. Whoever reads the response next need not
+/// Brings `Content-Length` into its one form, and returns what it says; `None` if it is not there. The form is a single line with a number, without zeros before it. Whoever reads the response next need not
 /// agree with us about any other (RFC 9110 §8.6), and over HTTP/2 a client breaks it off.
 ///
 /// Holds for the answers to HEAD and for a 304, too: there it is the length of what is stored elsewhere.
 ///
 /// # Errors
 /// When it is no number, or several that differ.
-pub(crate) fn settle_length(fields: &mut HeaderMap) -> Result<(), &'static str> {
-    let mut lines = fields.get_all(CONTENT_LENGTH).iter();
-    // A number with digits alone is written in one way, but for zeros before it.
-    let is_plain = |line: &[u8]| {
-        (1..=LENGTH_DIGITS).contains(&line.len()) && line.iter().all(u8::is_ascii_digit) && (line.len() == 1 || line.first() != Some(&b'0'))
-    };
-    match (lines.next(), lines.next()) {
-        (None, _) => return Ok(()),
-        (Some(only), None) if is_plain(only.as_bytes()) => return Ok(()),
-        (Some(_), _) => {}
+pub(crate) fn settle_length(fields: &mut HeaderMap) -> Result<Option<u64>, &'static str> {
+    if !has_any(fields, &[CONTENT_LENGTH]) {
+        return Ok(None);
     }
-    if let Some(length) = length_of(fields)? {
+    let mut lines = fields.get_all(CONTENT_LENGTH).iter();
+    if let (Some(only), None) = (lines.next(), lines.next())
+        && let Some(length) = plain_length(only.as_bytes())
+    {
+        return Ok(Some(length));
+    }
+    let length = length_of(fields)?;
+    if let Some(length) = length {
         fields.insert(CONTENT_LENGTH, length.into());
     }
-    Ok(())
+    Ok(length)
+}
+
+/// Reads a length in its one form: digits alone, without zeros before it.
+fn plain_length(line: &[u8]) -> Option<u64> {
+    let digits = 1..=LENGTH_DIGITS;
+    if !digits.contains(&line.len()) || (line.len() > 1 && line.first() == Some(&b'0')) {
+        return None;
+    }
+    line.iter().try_fold(0, |length, digit| digit.is_ascii_digit().then(|| length * 10 + u64::from(digit - b'0')))
 }
 
 /// Digits of which any number of them is a length.
@@ -395,7 +410,9 @@ mod tests {
                 map.append(*name, HeaderValue::from_static(value));
             }
             let status = StatusCode::from_u16(status).expect("a status");
-            assert_eq!(Content::of(&method, status, version, &map).map_err(drop), expected, "{method} {status} {fields:?}");
+            let said = transfer_coding(&map).and_then(|coding| Ok((coding, settle_length(&mut map)?)));
+            let content = said.and_then(|(coding, length)| Content::of(&method, (status, version), coding, length));
+            assert_eq!(content.map_err(drop), expected, "{method} {status} {fields:?}");
         }
     }
 
@@ -429,10 +446,10 @@ mod tests {
             let settled = settle_length(&mut fields).map_err(drop);
             let left: Vec<_> = fields.get_all(CONTENT_LENGTH).iter().map(HeaderValue::as_bytes).collect();
             match expected {
-                Ok(length) => assert_eq!((settled, left), (Ok(()), vec![length.as_bytes()]), "{lines:?}"),
+                Ok(length) => assert_eq!((settled, left), (Ok(length.parse().ok()), vec![length.as_bytes()]), "{lines:?}"),
                 Err(()) => assert_eq!(settled, Err(()), "{lines:?}"),
             }
         }
-        assert_eq!(settle_length(&mut HeaderMap::new()), Ok(()));
+        assert_eq!(settle_length(&mut HeaderMap::new()), Ok(None));
     }
 }

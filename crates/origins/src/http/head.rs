@@ -68,13 +68,14 @@ impl Head {
     }
 }
 
-/// A parsed head, as places in the buffer.
+/// The places of field lines in the buffer: beginning and end of each name and each value.
+type Places = SmallVec<[[usize; 4]; 24]>;
+
+/// A parsed head, but for its field lines.
 struct Parsed {
     length: usize,
     code: u16,
     minor_version: u8,
-    /// Beginning and end of each line's name and value.
-    lines: SmallVec<[[usize; 4]; 24]>,
 }
 
 /// Takes a whole head off the buffer; `None` if it has not come yet.
@@ -82,10 +83,11 @@ struct Parsed {
 /// # Errors
 /// When it is not the head of an HTTP/1 response, or larger than allowed.
 pub(super) fn read(buffer: &mut BytesMut, options: &ServerOptions) -> Result<Option<Head>, Refused> {
+    let mut lines = Places::new();
     let parsed = if options.response_fields_max <= LINES_ON_STACK {
-        parse(buffer, &mut [const { MaybeUninit::uninit() }; LINES_ON_STACK][..options.response_fields_max])
+        parse(buffer, &mut [const { MaybeUninit::uninit() }; LINES_ON_STACK][..options.response_fields_max], &mut lines)
     } else {
-        parse(buffer, &mut vec![MaybeUninit::uninit(); options.response_fields_max])
+        parse(buffer, &mut vec![MaybeUninit::uninit(); options.response_fields_max], &mut lines)
     };
     let too_large = || (Fault::ResponseTooLarge, "the head is larger than allowed");
     let Some(parsed) = parsed? else {
@@ -97,8 +99,8 @@ pub(super) fn read(buffer: &mut BytesMut, options: &ServerOptions) -> Result<Opt
     let malformed = |_| (Fault::ProtocolError, "malformed head");
     // Values share the buffer that they were read into.
     let bytes = buffer.split_to(parsed.length).freeze();
-    let mut fields = HeaderMap::with_capacity(parsed.lines.len() + FIELDS_OF_OURS);
-    for [name, name_end, value, value_end] in parsed.lines {
+    let mut fields = HeaderMap::with_capacity(lines.len() + FIELDS_OF_OURS);
+    for &[name, name_end, value, value_end] in &lines {
         let name = HeaderName::from_bytes(&bytes[name..name_end]).map_err(|_| (Fault::ProtocolError, "malformed field name"))?;
         let value = HeaderValue::from_maybe_shared(bytes.slice(value..value_end)).map_err(malformed)?;
         fields.append(name, value);
@@ -108,10 +110,11 @@ pub(super) fn read(buffer: &mut BytesMut, options: &ServerOptions) -> Result<Opt
     Ok(Some(Head { status, version, fields }))
 }
 
-/// `Cache-Status`, `X-Cache` and `Vary`, which are added on the way to the client: the map need not grow for them.
-const FIELDS_OF_OURS: usize = 3;
+/// `Cache-Status`, `X-Cache`, `X-Request-Id` and `Vary`, which are added on the way to the client: the map need not grow for them.
+const FIELDS_OF_OURS: usize = 4;
 
-fn parse<'b>(bytes: &'b [u8], table: &mut [MaybeUninit<httparse::Header<'b>>]) -> Result<Option<Parsed>, Refused> {
+/// Parses a head. The places of its lines go to `lines`, which is empty: returned, they would be copied several times.
+fn parse<'b>(bytes: &'b [u8], table: &mut [MaybeUninit<httparse::Header<'b>>], lines: &mut Places) -> Result<Option<Parsed>, Refused> {
     let mut response = httparse::Response::new(&mut []);
     let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, table) {
         Ok(httparse::Status::Complete(length)) => length,
@@ -125,9 +128,9 @@ fn parse<'b>(bytes: &'b [u8], table: &mut [MaybeUninit<httparse::Header<'b>>]) -
         // An empty value may lie anywhere.
         if part.is_empty() { (0, 0) } else { (start, start + part.len()) }
     };
-    let lines = response.headers.iter().map(|line| {
+    lines.extend(response.headers.iter().map(|line| {
         let ((name, name_end), (value, value_end)) = (place(line.name.as_bytes()), place(line.value));
         [name, name_end, value, value_end]
-    });
-    Ok(Some(Parsed { length, code, minor_version, lines: lines.collect() }))
+    }));
+    Ok(Some(Parsed { length, code, minor_version }))
 }

@@ -186,9 +186,9 @@ impl HttpOrigin {
         if status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(protocol("a 101 that nobody asked for"));
         }
-        let content = Content::of(method, status, version, &fields).map_err(protocol)?;
-        let keep = response::settle((status, version), &mut fields, self.pool.options().pool_idle_timeout).map_err(protocol)?;
-        let keep = keep.filter(|_| content != Content::Close && !nature.bound && !challenges_connection(&fields));
+        let said = response::settle((status, version), &mut fields, self.pool.options().pool_idle_timeout).map_err(protocol)?;
+        let content = Content::of(method, (status, version), said.coding, said.length).map_err(protocol)?;
+        let keep = said.keep.filter(|_| content != Content::Close && !nature.bound && !challenges_connection(&fields));
         let lease = Lease { connection: wire, pool: Arc::clone(&self.pool), address: slot, _permit: permit, keep };
         let body = if content.is_over() {
             wire::end(lease);

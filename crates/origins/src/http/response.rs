@@ -13,33 +13,39 @@ use crate::request::elements;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
-/// Removes the fields that are meant for us alone, and says how long the connection may be kept, `idle_max` at most: not at all if the
-/// origin is going to close it.
+/// The account that a head gives of its connection and of its content.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    /// The time for which the connection may be kept; `None` if the origin is going to close it.
+    pub(super) keep: Option<Duration>,
+    pub(super) coding: Option<Coding>,
+    pub(super) length: Option<u64>,
+}
+
+/// Removes the fields that are meant for us alone, and returns what they and the length say. The connection is kept for `idle_max` at most.
 ///
 /// # Errors
 /// When the head contradicts itself about where its body ends. hyper would choose one reading; a cache that chose otherwise than the
 /// next reader would store one response under the name of another.
-pub(super) fn settle(
-    (status, version): (StatusCode, Version),
-    fields: &mut HeaderMap,
-    idle_max: Duration,
-) -> Result<Option<Duration>, &'static str> {
+pub(super) fn settle((status, version): (StatusCode, Version), fields: &mut HeaderMap, idle_max: Duration) -> Result<Said, &'static str> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
         // `Connection` and `Upgrade` are the message here.
-        return Ok(None);
+        return Ok(Said { keep: None, coding: None, length: None });
     }
     // Hyper would choose one reading of a head that has two.
     let coding = transfer_coding(fields)?;
     let misleads = is_misleading(status, fields);
-    if status == StatusCode::NO_CONTENT {
+    let length = if status == StatusCode::NO_CONTENT {
         // Origins send it although they must not (RFC 9110 §8.6): it is not read, whatever it says.
         fields.remove(CONTENT_LENGTH);
+        None
     } else {
-        settle_length(fields)?;
-    }
+        settle_length(fields)?
+    };
     if coding.is_none() && !fields.keys().any(is_hop_by_hop) {
         // Nearly every response.
-        return Ok((version >= Version::HTTP_11 && !idle_max.is_zero() && !misleads).then_some(idle_max));
+        let keep = (version >= Version::HTTP_11 && !idle_max.is_zero() && !misleads).then_some(idle_max);
+        return Ok(Said { keep, coding, length });
     }
     let mut keep = keep_alive_timeout(fields).map_or(idle_max, |told| told.min(idle_max));
     let mut close = version < Version::HTTP_11;
@@ -54,7 +60,8 @@ pub(super) fn settle(
     // A response cannot hide its `Set-Cookie` from those who decide whether it is stored.
     strip_hop_by_hop(fields);
     // Where only the connection's end ends the content, there is no connection left.
-    Ok((!close && !keep.is_zero() && !misleads && coding != Some(Coding::Unknown)).then_some(keep))
+    let keep = (!close && !keep.is_zero() && !misleads && coding != Some(Coding::Unknown)).then_some(keep);
+    Ok(Said { keep, coding, length })
 }
 
 /// Returns whether a head that ends its message (RFC 9112 §6.3, rule 1) says that content follows. If the origin does send it, it may come at any
@@ -114,7 +121,7 @@ mod tests {
             (Version::HTTP_11, &[("transfer-encoding", "x-own")], None),
         ] {
             let mut map = map(fields);
-            assert_eq!(settle((OK, version), &mut map, Duration::from_secs(55)), Ok(keep), "{fields:?}");
+            assert_eq!(settle((OK, version), &mut map, Duration::from_secs(55)).map(|said| said.keep), Ok(keep), "{fields:?}");
             assert!(map.is_empty(), "{fields:?} leaves {map:?}");
         }
     }
@@ -129,7 +136,8 @@ mod tests {
         assert!(settle((OK, HTTP_11), &mut fields, Duration::from_secs(1)).is_ok());
         assert_eq!(fields.len(), 2);
         let mut fields = map(&[("connection", "upgrade"), ("upgrade", "websocket")]);
-        assert_eq!(settle((StatusCode::SWITCHING_PROTOCOLS, HTTP_11), &mut fields, Duration::from_secs(1)), Ok(None));
+        let said = settle((StatusCode::SWITCHING_PROTOCOLS, HTTP_11), &mut fields, Duration::from_secs(1));
+        assert_eq!(said.map(|said| said.keep), Ok(None));
         assert_eq!(fields.len(), 2);
     }
 

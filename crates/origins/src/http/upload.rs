@@ -121,9 +121,9 @@ impl HttpOrigin {
             connection.hand_over();
             return Ok(Response::from_parts(head, Body::Empty));
         }
-        let keep =
+        let said =
             response::settle((head.status, head.version), &mut head.headers, self.pool.options().pool_idle_timeout).map_err(protocol)?;
-        let keep = keep.filter(|_| !attempt.nature.bound && !challenges_connection(&head.headers));
+        let keep = said.keep.filter(|_| !attempt.nature.bound && !challenges_connection(&head.headers));
         let uploading = attempt.progress.is_some();
         let lease = Lease { connection, pool: Arc::clone(&self.pool), address: slot, _permit: permit, keep };
         let lease = UploadLease { lease, uploading };
