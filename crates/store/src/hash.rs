@@ -80,11 +80,11 @@ impl KeyHash {
 }
 
 /// A hasher for tables whose keys are secret hashes already: it uses the last word as it is.
-#[derive(Default, Clone, Copy)]
-pub(crate) struct AsIsHasher(u64);
+#[derive(Debug, Default, Clone, Copy)]
+pub struct AsIsHasher(u64);
 
-/// Builds [`AsIsHasher`].
-pub(crate) type AsIs = BuildHasherDefault<AsIsHasher>;
+/// The builder of [`AsIsHasher`], for a table by [`KeyHash`].
+pub type AsIs = BuildHasherDefault<AsIsHasher>;
 
 impl Hasher for AsIsHasher {
     fn finish(&self) -> u64 {

@@ -59,7 +59,7 @@ pub use fetches::{Fetching, INVALIDATIONS_MAX};
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Moment, Outcome};
 pub use forms::{FORMS, Forms};
 pub use growing::{Broken, Reader, Unread, WINDOW};
-pub use hash::KeyHash;
+pub use hash::{AsIs, AsIsHasher, KeyHash};
 pub use hot_pages::{Found, HotPages, Page};
 pub use options::StoreOptions;
 pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, PurgeTarget, Purged};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use http::StatusCode;
 use parking_lot::Mutex;
 use semantics::Timestamp;
-use store::KeyHash;
+use store::{AsIs, KeyHash};
 
 use crate::{Shared, question::Question};
 
@@ -28,7 +28,7 @@ pub(crate) struct Reason {
 
 /// The last reason of each key.
 #[derive(Debug, Default)]
-pub(crate) struct Reasons(Mutex<HashMap<KeyHash, Reason>>);
+pub(crate) struct Reasons(Mutex<HashMap<KeyHash, Reason, AsIs>>);
 
 impl Reasons {
     pub(crate) fn note(&self, key: KeyHash, reason: Reason) {
