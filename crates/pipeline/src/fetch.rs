@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use policy::{Kept, NotKept};
@@ -394,18 +394,18 @@ fn forms(ready: origins::Forms) -> store::Forms {
 
 /// Hands bytes to the crowd. Where all have to wait for the slowest, that has its limit.
 async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max: Duration) -> Result<(), Unread> {
-    let mut pushed = timeout(wait_max, writer.push(data)).await;
+    // What is kept in memory waits for nothing: no limit has to be set.
+    if let Some(pushed) = writer.push(data).now_or_never() {
+        return pushed;
+    }
     loop {
-        match pushed {
-            Ok(pushed) => return pushed,
-            Err(_) => {
-                // None, while it is the disk that all wait for.
-                let dropped = writer.drop_slowest();
-                if dropped > 0 {
-                    tracing::debug!(dropped, "clients too slow for the others were dropped");
-                }
-                pushed = timeout(wait_max, writer.room()).await;
-            }
+        if let Ok(room) = timeout(wait_max, writer.room()).await {
+            return room;
+        }
+        // None, while it is the disk that all wait for.
+        let dropped = writer.drop_slowest();
+        if dropped > 0 {
+            tracing::debug!(dropped, "clients too slow for the others were dropped");
         }
     }
 }

@@ -417,7 +417,9 @@ mod tests {
         let map = |fields: &[(&'static str, &'static str)]| {
             let line = |(name, value): &(&'static str, &'static str)| (HeaderName::from_static(name), HeaderValue::from_static(value));
             let mut headers = HeaderMap::new();
-            fields.iter().map(line).for_each(|(name, value)| drop(headers.append(name, value)));
+            fields.iter().map(line).for_each(|(name, value)| {
+                headers.append(name, value);
+            });
             headers
         };
         for (status, length, said) in
