@@ -151,20 +151,25 @@ pub(crate) fn precondition(
     }
 }
 
-/// Makes the response to a request whose content is still arriving. Its head may confirm what the client has; ranges are not cut out of
-/// what is not there yet (RFC 9110 §14.2 lets a server ignore `Range`).
+/// Makes the response to a request whose content is still arriving, with these fields. Its head may confirm what the client has; ranges are not
+/// cut out of what is not there yet (RFC 9110 §14.2 lets a server ignore `Range`).
 pub(crate) fn growing(
     record: &Record,
+    fields: HeaderMap,
     body: store::Reader<crate::Failure>,
     question: &Question,
     status: &CacheStatus<'static>,
 ) -> Response<Body> {
-    let (method, fields) = (&question.method, &question.fields());
-    let mut response = match precondition(record, method, fields, None) {
+    let method = &question.method;
+    let mut response = match precondition(record, method, &question.fields(), None) {
         (Precondition::NotModified, coding) => not_modified(record, coding),
         (Precondition::Failed, _) => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
-        (Precondition::Proceed, _) if method == Method::HEAD => whole(record, None, Body::empty()),
-        (Precondition::Proceed, _) => whole(record, None, Body::Growing(body)),
+        (Precondition::Proceed, _) => {
+            let mut response = Response::new(if method == Method::HEAD { Body::empty() } else { Body::Growing(body) });
+            *response.status_mut() = record.status;
+            *response.headers_mut() = fields;
+            response
+        }
     };
     // What caches nearer the origin have spent of its lifetime: a response that lost it would live too long in the next cache.
     let age = record.freshness.initial_age.as_secs();

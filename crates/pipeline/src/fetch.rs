@@ -1,6 +1,7 @@
 //! One fetch for a crowd: a task of its own, so that it outlives the client that began it.
 
 use std::{
+    borrow::Cow,
     future::poll_fn,
     pin::{Pin, pin},
     rc::Rc,
@@ -8,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::future::{Either, select};
-use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
+use futures_util::future::{Either, FutureExt as _, select};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use policy::{Kept, NotKept};
 use semantics::storable::may_be_brought_on;
@@ -27,6 +28,7 @@ use crate::{
     parts,
     proof::{self, Unproven},
     question::Question,
+    record::show,
     stale,
     tier::{self, Sought, Turn},
 };
@@ -37,9 +39,9 @@ const UNCACHEABLE: Duration = Duration::from_secs(60);
 /// The outcome of a fetch, for the client that began it.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// The head is here and the content comes; others read it too, but without the fields that are this client's own. Where it is being proven,
-    /// others wait until it is, and it may come to nothing.
-    Growing { record: Arc<Record>, body: Reader<Failure>, own: HeaderMap, took: Duration, proving: bool },
+    /// The head is here and the content comes; others read it too, but without those of the fields that are this client's own. Where it is being
+    /// proven, others wait until it is, and it may come to nothing.
+    Growing { record: Arc<Record>, fields: HeaderMap, body: Reader<Failure>, took: Duration, proving: bool },
     /// Another machine has fetched it.
     Found(Arc<Stored>),
     /// The origin confirmed what is stored.
@@ -193,9 +195,14 @@ impl Fetch {
         let (mut head, mut incoming) = response.into_parts();
         let ready = head.extensions.remove::<origins::Forms>().unwrap_or_default();
         let has_forms = !ready.0.is_empty();
-        let head = ResponseHead { status: head.status, headers: &head.headers };
-        let (record, scope) =
-            keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false, tag: None }, kept.clone());
+        // It is read as it goes by: nobody waits for it.
+        let mut nonces = question.site.policy.nonce_search(&head.headers);
+        // The record may be made once more when the content has said the rest.
+        let is_settled = length.is_some() && nonces.is_none() && !head.headers.contains_key(policy::TAG_WANTED);
+        let as_sent = (!is_settled).then(|| head.headers.clone());
+        let (status, mut fields) = (head.status, Cow::Owned(head.headers));
+        let content = ContentSize { length, has_forms, has_nonce: false, tag: None };
+        let (record, scope) = keep::record_in(shared, question, status, &mut fields, content, kept.clone());
         let record = Arc::new(record);
         // Nobody waits for what is too long for the tier.
         let shared_max = tier::content_bytes_max(shared);
@@ -205,12 +212,11 @@ impl Fetch {
             None => self.lead.serve(Arc::clone(&record), length),
         };
         let begun = writer.begun();
-        // It is read as it goes by: nobody waits for it.
-        let mut nonces = question.site.policy.nonce_search(head.headers);
         if let Some(body) = writer.reader() {
-            let (record, own, proving) = (Arc::clone(&record), only(head.headers, &kept.omitted), proof.is_some());
+            let (record, mut fields, proving) = (Arc::clone(&record), fields.into_owned(), proof.is_some());
+            show(&mut fields, status, length);
             let rule = if proving { Some(proof::RULE) } else { self.leader.reason };
-            self.leader.tell(Told::Growing { record, body, own, took, proving }, rule.map(|rule| (rule, took)));
+            self.leader.tell(Told::Growing { record, fields, body, took, proving }, rule.map(|rule| (rule, took)));
         }
         let (mut arrived, arriving) = (0, Instant::now());
         let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
@@ -255,11 +261,13 @@ impl Fetch {
         if let Some((whole, flight)) = writer.complete().await {
             let has_nonce = nonces.is_some_and(|nonces| nonces.has_found());
             let page = whole.memory().cloned();
-            let tag = ContentTag::of(head.headers, page.as_deref());
+            let tag = as_sent.as_ref().and_then(|headers| ContentTag::of(headers, page.as_deref()));
             let record = if length == Some(whole.len()) && !has_nonce && tag.is_none() {
                 Record::clone(&record)
             } else {
-                keep::record(shared, question, head, ContentSize { length: Some(whole.len()), has_forms, has_nonce, tag }, kept).0
+                let headers = &as_sent.unwrap_or_else(|| record.all_headers());
+                let content = ContentSize { length: Some(whole.len()), has_forms, has_nonce, tag };
+                keep::record(shared, question, ResponseHead { status, headers }, content, kept).0
             };
             let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
             match (proof, page) {
@@ -384,30 +392,20 @@ fn forms(ready: origins::Forms) -> store::Forms {
     ready.0.into_iter().map(|(coding, content)| (coding as usize, content)).collect()
 }
 
-/// Takes these fields and no others; nearly always there are none.
-fn only(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
-    let lines = names.iter().flat_map(|name| headers.get_all(name).into_iter().map(move |value| (name.clone(), value.clone())));
-    let mut own = HeaderMap::new();
-    for (name, value) in lines {
-        own.append(name, value);
-    }
-    own
-}
-
 /// Hands bytes to the crowd. Where all have to wait for the slowest, that has its limit.
 async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max: Duration) -> Result<(), Unread> {
-    let mut pushed = timeout(wait_max, writer.push(data)).await;
+    // What is kept in memory waits for nothing: no limit has to be set.
+    if let Some(pushed) = writer.push(data).now_or_never() {
+        return pushed;
+    }
     loop {
-        match pushed {
-            Ok(pushed) => return pushed,
-            Err(_) => {
-                // None, while it is the disk that all wait for.
-                let dropped = writer.drop_slowest();
-                if dropped > 0 {
-                    tracing::debug!(dropped, "clients too slow for the others were dropped");
-                }
-                pushed = timeout(wait_max, writer.room()).await;
-            }
+        if let Ok(room) = timeout(wait_max, writer.room()).await {
+            return room;
+        }
+        // None, while it is the disk that all wait for.
+        let dropped = writer.drop_slowest();
+        if dropped > 0 {
+            tracing::debug!(dropped, "clients too slow for the others were dropped");
         }
     }
 }

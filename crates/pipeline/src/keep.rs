@@ -187,14 +187,19 @@ pub(crate) fn end_what_was_stored(
 }
 
 /// Makes the record of an answer that is kept, and its place among the purges.
-pub(crate) fn record(
+pub(crate) fn record(shared: &Shared, question: &Question, head: ResponseHead<'_>, content: ContentSize, kept: Kept) -> (Record, Scope) {
+    record_in(shared, question, head.status, &mut Cow::Borrowed(head.headers), content, kept)
+}
+
+/// Makes a record as [`record`] does. What it says otherwise than the answer is changed in these fields, too.
+pub(crate) fn record_in(
     shared: &Shared,
     question: &Question,
-    head: ResponseHead<'_>,
+    status: StatusCode,
+    headers: &mut Cow<'_, HeaderMap>,
     content: ContentSize,
     mut kept: Kept,
 ) -> (Record, Scope) {
-    let ResponseHead { status, headers } = head;
     let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
     let (site, url) = question.url();
     let url = url.into();
@@ -210,11 +215,10 @@ pub(crate) fn record(
     if (question.wants.coded || question.member.is_some()) && !headers.contains_key(header::CONTENT_ENCODING) {
         vary = vary.without(&header::ACCEPT_ENCODING).without(&AVAILABLE_DICTIONARY);
     }
-    let codable = may_have_forms(question, head, content);
-    let mut headers = Cow::Borrowed(headers);
+    let codable = may_have_forms(question, ResponseHead { status, headers }, content);
     if let Some(tick) = question.site.policy.nonce_tick() {
         let freshness = kept.freshness.clone();
-        let made = match nonce_made(&headers) {
+        let made = match nonce_made(headers) {
             None if content.has_nonce => Some(freshness.response_time - freshness.initial_age),
             made => made,
         };
@@ -232,7 +236,7 @@ pub(crate) fn record(
             offer(question.uri.path(), headers.to_mut());
         }
     }
-    let mut record = Record::new(status, &headers, content.length, kept, vary);
+    let mut record = Record::new(status, headers, content.length, kept, vary);
     record.codable = codable;
     record.only_for = may_be_brought_on(status).then(|| likeness(shared, question));
     (record, Scope { site, url, tags })

@@ -176,7 +176,7 @@ impl Pipeline {
         let answer = match outcome {
             store::Outcome::Serve { record, body } if is_for(shared, &question, &record) => {
                 let ending = asking.ending(record.status).stored_unless(None).collapsed(true).about(&record);
-                ending.with_explained(deliver::growing(&record, body, &question, &ending.status))
+                ending.with_explained(deliver::growing(&record, record.headers(), body, &question, &ending.status))
             }
             store::Outcome::Stored(stored) if is_for(shared, &question, &stored.record) => {
                 self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).asked_for(asking.reason).collapsed(true)).await
@@ -217,13 +217,12 @@ impl Pipeline {
     async fn told(self: &Rc<Self>, asking: Asking, told: Told) -> Answer {
         let question = &asking.question;
         match told {
-            Told::Growing { record, body, own, took, proving } => {
+            Told::Growing { record, fields, body, took, proving } => {
                 let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
                 let ending = if proving { ending.because(Some(proof::RULE)) } else { ending.stored_unless(None) };
-                let mut response = deliver::growing(&record, body, question, &ending.status);
+                let mut response = deliver::growing(&record, fields, body, question, &ending.status);
                 if response.status() == record.status {
-                    response.headers_mut().extend(own);
                     // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
                     response = in_passing(question, false, response);
                 }

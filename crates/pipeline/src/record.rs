@@ -101,31 +101,33 @@ impl Record {
         head.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
         head.extend_from_slice(b"\r\n");
         let start = offset(&head);
-        let mut etag = 0..0;
-        let is_shown = |name: &HeaderName| !is_hidden(name) && !kept.omitted.contains(name);
+        let (mut etag, mut last_modified) = (0..0, None);
+        let (mut behind, mut hidden) = (Vec::with_capacity(512), Vec::new());
         // One pass over what is there: looking up each of the names would cost a hash and a search each.
-        for (name, value) in headers.iter().filter(|(name, _)| CONFIRMING.contains(name)) {
-            let at = offset(&head) + offset(name.as_str().as_bytes()) + 2;
-            if *name == header::ETAG && etag.is_empty() {
-                etag = at..at + offset(value.as_bytes());
+        for (name, value) in headers {
+            if CONFIRMING.contains(name) {
+                let at = offset(&head) + offset(name.as_str().as_bytes()) + 2;
+                if *name == header::ETAG && etag.is_empty() {
+                    etag = at..at + offset(value.as_bytes());
+                } else if *name == header::LAST_MODIFIED && last_modified.is_none() {
+                    last_modified = Some(value);
+                }
+                write_line(&mut head, name.as_str(), value.as_bytes());
+            } else if is_hidden(name) {
+                write_line(&mut hidden, name.as_str(), value.as_bytes());
+            } else if *name != header::CONTENT_LENGTH && !OURS.contains(&name.as_str()) && !kept.omitted.contains(name) {
+                write_line(&mut behind, name.as_str(), value.as_bytes());
             }
-            write_line(&mut head, name.as_str(), value.as_bytes());
         }
         let confirming = start..offset(&head);
-        for (name, value) in headers {
-            if !CONFIRMING.contains(name) && *name != header::CONTENT_LENGTH && !OURS.contains(&name.as_str()) && is_shown(name) {
-                write_line(&mut head, name.as_str(), value.as_bytes());
-            }
-        }
+        head.extend_from_slice(&behind);
         let length_at = offset(&head);
         // A 204 has no content, and so none to give the length of (RFC 9110 §8.6).
         if let Some(length) = length.filter(|_| status != StatusCode::NO_CONTENT) {
             write_line(&mut head, "content-length", length.to_string().as_bytes());
         }
         let shown = offset(&head);
-        for (name, value) in headers.iter().filter(|(name, _)| is_hidden(name)) {
-            write_line(&mut head, name.as_str(), value.as_bytes());
-        }
+        head.extend_from_slice(&hidden);
         for name in &kept.omitted {
             write_line(&mut head, name.as_str(), b"");
         }
@@ -136,7 +138,7 @@ impl Record {
             born: kept.freshness.response_time - kept.freshness.initial_age,
             freshness: kept.freshness,
             vary,
-            last_modified: headers.get(header::LAST_MODIFIED).and_then(|value| parse_http_date(value.as_bytes())),
+            last_modified: last_modified.and_then(|value| parse_http_date(value.as_bytes())),
             for_cookies: kept.for_cookies,
             for_authorization: kept.for_authorization,
             only_for: None,
@@ -211,9 +213,9 @@ impl Record {
         fields(self.slice(&(self.confirming.start..self.shown)))
     }
 
-    /// Returns the fields with these names, without making a map of the others.
-    pub(crate) fn headers_named(&self, names: &[HeaderName]) -> HeaderMap {
-        fields_if(self.slice(&(self.confirming.start..self.shown)), |name| names.iter().any(|wanted| wanted.as_str().as_bytes() == name))
+    /// Returns the names and values of the field lines that are shown.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        lines(self.slice(&(self.confirming.start..self.shown)))
     }
 
     /// Returns the fields of a form of the content.
@@ -247,7 +249,8 @@ impl Record {
 
     /// Returns the `Range` that asked for it, if it is a part.
     pub(crate) fn part(&self) -> Option<Box<[u8]>> {
-        self.hidden().get(header::RANGE).map(|range| range.as_bytes().into())
+        let mut hidden = lines(self.head.get(self.shown as usize..).unwrap_or_default());
+        hidden.find(|(name, _)| *name == header::RANGE.as_str().as_bytes()).map(|(_, range)| range.into())
     }
 
     fn hidden(&self) -> HeaderMap {
@@ -259,32 +262,45 @@ impl Record {
     }
 }
 
-/// Reads the field lines that [`write_line`] wrote.
-fn fields(lines: &[u8]) -> HeaderMap {
-    let number = lines.iter().filter(|&&b| b == b'\n').count();
-    read(lines, HeaderMap::with_capacity(number + FIELDS_OF_OURS), |_| true)
+/// Takes from the fields of a response those that no client is shown and those that are written anew for each, and tells the length of its content,
+/// if that is known: then they say what the record says, and what is their own client's alone.
+pub(crate) fn show(headers: &mut HeaderMap, status: StatusCode, length: Option<u64>) {
+    let others: Vec<HeaderName> = headers.keys().filter(|name| is_hidden(name) || OURS.contains(&name.as_str())).cloned().collect();
+    for name in others {
+        headers.remove(name);
+    }
+    match length.filter(|_| status != StatusCode::NO_CONTENT) {
+        Some(length) => headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length)),
+        None => headers.remove(header::CONTENT_LENGTH),
+    };
+}
+
+/// Makes a map of the field lines that [`write_line`] wrote.
+fn fields(written: &[u8]) -> HeaderMap {
+    let number = written.iter().filter(|&&b| b == b'\n').count();
+    let mut headers = HeaderMap::with_capacity(number + FIELDS_OF_OURS);
+    for (name, value) in lines(written) {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
 }
 
 /// `Age`, `Cache-Status` and `X-Cache`, which are added on the way to the client: the map need not grow for them.
 const FIELDS_OF_OURS: usize = 3;
 
-/// Reads those of the field lines that [`write_line`] wrote whose names are wanted.
-fn fields_if(lines: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> HeaderMap {
-    read(lines, HeaderMap::new(), is_wanted)
-}
-
-fn read(lines: &[u8], mut headers: HeaderMap, is_wanted: impl Fn(&[u8]) -> bool) -> HeaderMap {
-    let mut rest = lines;
-    while let Some(end) = memchr::memchr(b'\n', rest) {
-        let (line, behind) = rest.split_at(end + 1);
-        rest = behind;
-        let Some(at) = line.iter().position(|&b| b == b':').filter(|at| is_wanted(&line[..*at])) else { continue };
-        let value = line.get(at + 2..line.len() - 2).unwrap_or_default();
-        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(&line[..at]), HeaderValue::from_bytes(value)) {
-            headers.append(name, value);
+/// Reads the field lines that [`write_line`] wrote: their names and values.
+fn lines(mut rest: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        loop {
+            let (line, behind) = rest.split_at(memchr::memchr(b'\n', rest)? + 1);
+            rest = behind;
+            if let Some(at) = line.iter().position(|&b| b == b':') {
+                return Some((&line[..at], line.get(at + 2..line.len() - 2).unwrap_or_default()));
+            }
         }
-    }
-    headers
+    })
 }
 
 /// Returns the length as an offset. A head never comes near 4 GiB: origins' heads are limited to kilobytes.
@@ -374,6 +390,51 @@ mod tests {
         assert_eq!(record.omitted(), [header::SET_COOKIE]);
         assert_eq!(record.part().as_deref(), Some(&b"bytes=0-4"[..]));
         assert_eq!(record_without(&[("x-a", "1")], None, &[]).part(), None);
+    }
+
+    #[test]
+    fn the_first_client_is_shown_what_the_others_are_and_what_is_its_own() {
+        let sent = [
+            ("date", "now"),
+            ("age", "7"),
+            ("vary", "cookie"),
+            ("vary", "accept"),
+            ("x-cache", "HIT"),
+            ("cache-status", "inner; hit"),
+            ("surrogate-key", "t"),
+            ("seawall-tag-wanted", "1"),
+            ("range", "bytes=0-4"),
+            ("content-length", "5"),
+            ("set-cookie", "a=1"),
+        ];
+        let common = [("cache-status", "inner; hit"), ("date", "now"), ("vary", "accept"), ("vary", "cookie")];
+        let lines = |headers: &HeaderMap| {
+            let line = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), value.to_str().expect("text").to_owned());
+            let mut lines: Vec<_> = headers.iter().map(line).collect();
+            lines.sort();
+            lines
+        };
+        let map = |fields: &[(&'static str, &'static str)]| {
+            let line = |(name, value): &(&'static str, &'static str)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+            let mut headers = HeaderMap::new();
+            fields.iter().map(line).for_each(|(name, value)| {
+                headers.append(name, value);
+            });
+            headers
+        };
+        for (status, length, said) in
+            [(StatusCode::OK, Some(5), &[("content-length", "5")][..]), (StatusCode::OK, None, &[]), (StatusCode::NO_CONTENT, Some(0), &[])]
+        {
+            let mut first = map(&sent);
+            let now = Timestamp::from_secs(1_780_000_000);
+            let freshness = Freshness::of(status, &first, &ResponseDirectives::of(&first), now, now);
+            let kept =
+                Kept { freshness, for_cookies: false, for_authorization: false, tags: Vec::new(), omitted: vec![header::SET_COOKIE] };
+            let record = Record::new(status, &first, length, kept, Vary::Nominated(Vec::new()));
+            assert_eq!(lines(&record.headers()), lines(&map(&[&common[..], said].concat())));
+            show(&mut first, status, length);
+            assert_eq!(lines(&first), lines(&map(&[&common[..], said, &[("set-cookie", "a=1")]].concat())));
+        }
     }
 
     #[test]

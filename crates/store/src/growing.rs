@@ -23,6 +23,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::spool::{Reading, Spool, SpoolFile};
@@ -349,13 +350,14 @@ impl<E> Growing<E> {
     pub(crate) fn complete(&self) -> Option<Bytes> {
         let chunks = {
             let body = self.body.lock();
-            if body.windowed || body.spooled.is_some() { None } else { Some(body.chunks.clone()) }
+            let chunks = || body.chunks.iter().map(|(_, chunk)| chunk.clone()).collect::<SmallVec<[Bytes; 4]>>();
+            if body.windowed || body.spooled.is_some() { None } else { Some(chunks()) }
         };
         // The chunks are joined outside the lock: only the writer adds chunks, and it is here. A long body takes milliseconds, and readers
         // go on meanwhile.
         let whole = chunks.map(|chunks| {
-            let mut whole = Vec::with_capacity(chunks.iter().map(|(_, chunk)| chunk.len()).sum());
-            chunks.iter().for_each(|(_, chunk)| whole.extend_from_slice(chunk));
+            let mut whole = Vec::with_capacity(chunks.iter().map(Bytes::len).sum());
+            chunks.iter().for_each(|chunk| whole.extend_from_slice(chunk));
             Bytes::from(whole)
         });
         let mut body = self.body.lock();
@@ -502,9 +504,11 @@ impl<E> Body<E> {
     fn go_on(&mut self, offset: &mut u64, bytes: u64) {
         // A dropped reader is not in the list any more; it stays where it is, and learns of it when it asks again.
         if *offset >= self.dropped_before {
-            self.depart(*offset);
+            let before = *offset;
             *offset += bytes;
+            // In this order, as a tree that becomes empty gives its memory back.
             *self.offsets.entry(*offset).or_default() += 1;
+            self.depart(before);
         }
     }
 

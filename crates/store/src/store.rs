@@ -505,7 +505,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             return None;
         };
         self.urls.add(url, hash);
-        let resource = Arc::new(Resource::new(key, url, variants.into_vec().into()));
+        let resource = Arc::new(Resource::new(key, url, variants.into_iter().collect()));
         self.memory.insert_with_lifecycle(hash, Arc::clone(&resource), evicted);
         self.changes.of(hash).raise();
         Some(resource)

@@ -23,9 +23,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use parking_lot::Mutex;
 use policy::{EarlyHints as Wanted, Hint, hints, link_field, purge_url};
 use semantics::{Timestamp, coding::media_type, vary::Vary};
-use store::{Generation, KeyHash, Scope};
+use store::{AsIs, Generation, KeyHash, Scope};
 
-use crate::{Pipeline, Shared, Store, Stored, question::Question};
+use crate::{Class, Pipeline, Shared, Store, Stored, question::Question};
 
 /// Pages whose hints are known, and bytes of them.
 const PAGES_MAX: usize = 8_192;
@@ -58,7 +58,7 @@ pub(crate) struct EarlyHints(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    pages: HashMap<KeyHash, Page>,
+    pages: HashMap<KeyHash, Page, AsIs>,
     oldest_pages: VecDeque<KeyHash>,
     page_bytes: usize,
     hosts: HashMap<HostName, Host>,
@@ -188,7 +188,18 @@ pub(crate) fn learn(shared: &Shared, question: &Question, stored: &Stored) {
     if !wanted || record.status != StatusCode::OK || question.is_personal() || !is_nobodys(&record.vary) || record.part().is_some() {
         return;
     }
-    let fields = record.headers_named(&[header::CONTENT_TYPE, header::CONTENT_ENCODING, header::LINK]);
+    if record.class != Class::Document {
+        return;
+    }
+    // A map of three of its fields, without one of the others.
+    let mut fields = HeaderMap::new();
+    let wanted = [header::CONTENT_TYPE, header::CONTENT_ENCODING, header::LINK];
+    for (name, value) in record.lines() {
+        let name = wanted.iter().find(|wanted| wanted.as_str().as_bytes() == name);
+        if let (Some(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
+            fields.append(name, value);
+        }
+    }
     if media_type(&fields) != "text/html" {
         return;
     }

@@ -6,7 +6,7 @@
 use std::{ops::Range, time::Duration};
 
 use bytes::Buf;
-use http::{HeaderName, StatusCode, header};
+use http::{HeaderName, StatusCode};
 use semantics::{
     Timestamp,
     freshness::{Freshness, LifetimeSource},
@@ -94,7 +94,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
         etag,
         length,
     };
-    record.class = Class::of_response(&record.headers_named(&[header::CONTENT_TYPE]));
+    let content_type = record.lines().find(|(name, _)| *name == b"content-type");
+    let class = content_type.map(|(_, value)| Class::of_media_type(value)).unwrap_or_default();
+    record.class = class;
     Some(record)
 }
 

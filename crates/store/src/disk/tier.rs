@@ -1,7 +1,7 @@
 //! The tier at work: files are written, read, listed and unlinked.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, IoSlice, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,6 +66,16 @@ pub(crate) struct Counts {
     pub(crate) dropped: AtomicU64,
     pub(crate) damaged: AtomicU64,
     pub(crate) loads: AtomicU64,
+}
+
+/// Writes a body and what stands behind it in its file: nearly always in one call to the system.
+fn write_both(file: &mut fs::File, body: &[u8], tail: &[u8]) -> io::Result<()> {
+    let written = match file.write_vectored(&[IoSlice::new(body), IoSlice::new(tail)]) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+        written => written?,
+    };
+    file.write_all(body.get(written..).unwrap_or_default())?;
+    file.write_all(tail.get(written.saturating_sub(body.len())..).unwrap_or_default())
 }
 
 fn count(counter: &AtomicU64) {
@@ -239,8 +249,7 @@ impl Disk {
                 let tail = head.tail().ok_or(io::ErrorKind::FileTooLarge)?;
                 let temporary = self.folder.temporary(id.sequence);
                 let mut file = private().create(true).truncate(true).open(&temporary)?;
-                file.write_all(body)?;
-                file.write_all(&tail)?;
+                write_both(&mut file, body, &tail)?;
                 drop(file);
                 fs::rename(&temporary, path)?;
                 Ok(head.body_len + tail.len() as u64)
