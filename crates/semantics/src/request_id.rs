@@ -79,12 +79,11 @@ impl RequestId {
     #[must_use]
     pub fn written(&self) -> Written {
         let mut text = [0; 36];
-        for (digits, byte) in text.as_chunks_mut().0.iter_mut().zip(self.bytes) {
-            *digits = [byte >> 4, byte & 15];
-        }
-        // Without a table, so that the compiler makes vectors of it.
-        for digit in &mut text[..32] {
-            *digit += if *digit < 10 { b'0' } else { b'a' - 10 };
+        // Without a table, and all of a kind together, so that the compiler makes vectors of it.
+        let digit = |half: u8| half + if half < 10 { b'0' } else { b'a' - 10 };
+        let (high, low) = (self.bytes.map(|byte| digit(byte >> 4)), self.bytes.map(|byte| digit(byte & 15)));
+        for (digits, (high, low)) in text.as_chunks_mut().0.iter_mut().zip(high.into_iter().zip(low)) {
+            *digits = [high, low];
         }
         if !self.has_dashes {
             return Written { text, length: 32 };

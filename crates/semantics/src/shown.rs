@@ -81,11 +81,10 @@ pub fn path(path: &str) -> Cow<'_, str> {
 
 /// Returns whether a path has a sign of what is not shown. Few have, and one look at each byte tells.
 fn may_hide(path: &str) -> bool {
-    let mut length = 0;
-    path.bytes().any(|byte| {
-        length = if byte == b'/' { 0 } else { length + 1 };
-        length >= MIXED_MIN || matches!(byte, b';' | b'%' | b'@')
-    })
+    let bytes = path.as_bytes();
+    // All of them, as the compiler makes vectors of that.
+    let has_sign = bytes.iter().fold(false, |found, byte| found | matches!(byte, b';' | b'%' | b'@'));
+    has_sign || (bytes.len() >= MIXED_MIN && bytes.split(|byte| *byte == b'/').any(|segment| segment.len() >= MIXED_MIN))
 }
 
 /// Returns whether a segment has something in it that is one person's: a long number, letters and digits without a meaning, an address for mail. The name

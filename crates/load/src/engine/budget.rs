@@ -42,7 +42,10 @@ impl Budget {
                 let of = u64::from(workers);
                 (0..of).map(|worker| Arc::new(Self::new(Some(requests / of + u64::from(worker < requests % of)), warm_up))).collect()
             }
-            _ => vec![Arc::new(Self::new(requests, warm_up)); workers as usize],
+            _ => {
+                let shared = Arc::new(Self::new(requests, warm_up));
+                vec![shared; workers as usize]
+            }
         }
     }
 

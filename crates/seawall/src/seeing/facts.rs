@@ -76,7 +76,7 @@ pub(crate) fn tell_in_vain(insight: &Insight, fetched: &FetchedInVain<'_>) {
 
 /// Returns a rule without the cookie that it names.
 fn rule_alone(rule: &str) -> &str {
-    rule.split_once(' ').filter(|(rule, _)| *rule == SET_COOKIE).map_or(rule, |(rule, _)| rule)
+    if rule.strip_prefix(SET_COOKIE).is_some_and(|cookie| cookie.starts_with(' ')) { SET_COOKIE } else { rule }
 }
 
 fn part(rule: &str) -> CookiePart {
