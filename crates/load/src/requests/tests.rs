@@ -196,13 +196,13 @@ fn an_answer_with_another_clients_marker_is_a_leak() {
     assert_eq!((leak.url.as_str(), leak.client, leak.owner, leak.place.as_str()), ("http://h/page?x", 5, Some(6), "body"));
 }
 
-/// A page with a sheet, which needs a font, and a picture of another site.
+/// A page with a sheet, which needs a font, a picture of another site, and the script that a blog puts into pages for their author.
 fn blog(target: &str) -> (&'static [(&'static str, &'static str)], &'static str) {
     match target {
         "/" => (
             &[("ETag", "\"p\""), ("Cache-Control", "no-cache")],
             "<link rel=canonical href=https://www.blog.example/><link rel=stylesheet href=/s.css><link rel=icon href=i.png>
-             <img src=https://www.blog.example/a.png><img src=https://cdn.example/x.png><img src=/a.png>",
+             <img src=https://www.blog.example/a.png><img src=https://cdn.example/x.png><img src=/a.png><script src=\"/.seawall/reload.js\" data-page=\"1\" async></script>",
         ),
         "/s.css" => (&[("ETag", "\"s\""), ("Cache-Control", "max-age=60")], "@font-face{src:url(f.woff2)}"),
         "/f.woff2" => (&[("Cache-Control", "max-age=3600")], ""),

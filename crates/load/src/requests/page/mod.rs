@@ -32,6 +32,9 @@ const PARTS_MAX: usize = 1000;
 /// The most pages and sheets whose references are remembered: some 100 KB each at most, 10 KB mostly.
 const KNOWN_MAX: usize = 4096;
 
+/// The beginning of the paths that the blog engine puts into pages for their author alone: readers' browsers do not load them.
+const AUTHORS_PREFIX: &str = "/.seawall/";
+
 /// What a reference leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -170,6 +173,7 @@ fn parts(origins: &[Origin], origin: u16, base: &Url, own: Option<&Origin>, refe
         let Some(url) = base.join(&url) else { continue };
         let known = origins.iter().position(|known| *known == url.origin).and_then(|at| u16::try_from(at).ok());
         match known.or_else(|| (own == Some(&url.origin)).then_some(origin)) {
+            Some(_) if url.target.starts_with(AUTHORS_PREFIX) => {}
             Some(origin) => {
                 let key = key(origin, &url.target);
                 parts.push(Arc::new(Part { origin, target: url.target, kind, key }));
