@@ -444,6 +444,11 @@ impl Watch {
         }
     }
 
+    /// Has the next change count as unannounced, though the site has been announced this often.
+    pub(super) fn excuse_nothing(&mut self, announced: u64) {
+        self.learnt = self.learnt.map(|(seen, _)| (seen, announced));
+    }
+
     /// Takes what a look has seen, and how often the site had been announced before it. A change waits for its signal for as long as `grace`.
     pub(super) fn step(&mut self, now: Timestamp, seen: Option<Seen>, announced: u64, grace: Duration) -> Change {
         self.due = now + LOOK_EVERY;

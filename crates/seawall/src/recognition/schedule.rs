@@ -60,6 +60,9 @@ const LOOK_AFTER_RUN: Duration = Duration::from_secs(1);
 /// How long after a change its pages are looked at again: what has begun may go on.
 const LOOK_AFTER_CHANGE: Duration = Duration::from_secs(5);
 
+/// How long after a run its pages are looked at once more: where PHP is busy, the work takes its time.
+const LOOK_AGAIN_AFTER_RUN: Duration = Duration::from_secs(5);
+
 /// What operators are told of a site's schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Noted {
@@ -92,6 +95,8 @@ struct Before {
     /// The number of the last change that was announced.
     announced: u64,
     plugin: Option<String>,
+    /// Whether a run may have published something that no look has seen yet.
+    ran: bool,
 }
 
 /// The schedule of one WordPress.
@@ -106,6 +111,8 @@ struct Schedule {
     failed: u32,
     run: Option<JoinHandle<Result<(), String>>>,
     look: Option<JoinHandle<(Option<Look>, Before)>>,
+    /// When the last run ended, until its second look has begun.
+    unseen: Option<Timestamp>,
     watch: Watch,
     noted: Noted,
 }
@@ -165,6 +172,7 @@ impl Schedule {
             failed: 0,
             run: None,
             look: None,
+            unseen: None,
             watch,
             noted: Noted::default(),
         }
@@ -215,6 +223,7 @@ impl Schedule {
     /// Takes the outcome of a run.
     fn ran(&mut self, now: Timestamp, site: &SitePlan, ended: Result<(), String>, random: &RandomState) {
         self.watch.due = self.watch.due.min(now + LOOK_AFTER_RUN);
+        self.unseen = Some(now);
         match ended {
             Ok(()) => {
                 self.failed = 0;
@@ -250,7 +259,15 @@ impl Schedule {
             }
             // The plugin says what has changed; it needs a moment for that.
             let grace = if self.noted.plugin.is_some() { GRACE } else { Duration::ZERO };
+            // Only the plugin says what a run has published. Without it, an announcement of the same moment was about something else.
+            let ran = before.ran || self.run.is_some() || self.unseen.is_some();
+            if ran && self.noted.plugin.is_none() {
+                self.watch.excuse_nothing(before.announced);
+            }
             let change = self.watch.step(now, found.map(|found| found.seen), before.announced, grace);
+            if let Some(ran) = self.unseen {
+                self.watch.due = self.watch.due.min(ran + LOOK_AGAIN_AFTER_RUN);
+            }
             if let Some((seen, _)) = self.watch.learnt {
                 is_new = known.lock().take_seen(question.clone(), seen);
             }
@@ -260,10 +277,15 @@ impl Schedule {
                 tracing::info!(site = site.name(), "{}", in_words(change));
             }
         }
+        let announced = announced(state, site.name());
+        self.watch.heard(now, announced);
         if site.origin_up() != Some(false) && self.look.is_none() && self.watch.due <= now {
             self.watch.due = now + LOOK_EVERY;
+            let ran = self.run.is_some() || self.unseen.is_some();
+            // Its second look has begun: what comes later was not published by it.
+            self.unseen = self.unseen.filter(|ran| now.since(*ran) < LOOK_AGAIN_AFTER_RUN);
             // Which changes were announced is from before the look: what is announced meanwhile belongs to what it sees.
-            let before = Before { announced: announced(state, site.name()), plugin: state.shared.signalled.of(site.name()).plugin };
+            let before = Before { announced, plugin: state.shared.signalled.of(site.name()).plugin, ran };
             let (server, path, place) =
                 (self.server.clone(), self.made_of.wordpress.path.clone().unwrap_or_default(), folder_of(&self.made_of));
             self.look = Some(spawn_local(async move {

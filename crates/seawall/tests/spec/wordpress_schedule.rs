@@ -5,7 +5,7 @@ use std::time::Instant;
 use seawall::recognition::{Finding, Known, Question, Software};
 use testkit::{Gate, Origin, PATIENCE, Reply, Req, get, head, ok, status};
 
-use crate::site::Site;
+use crate::{operator::Operator, site::Site};
 
 const RUN: &str = "/wp-cron.php";
 const COUNTED: &str = "/?rest_route=/wp/v2/search&per_page=1&doing_wp_cron";
@@ -187,6 +187,30 @@ async fn what_the_schedule_has_published_is_live_after_a_second() {
     lists(&origin, 61, BEFORE);
     origin.on(get("/hello/")).reply(page("new"));
     after(&site, 1, "the new page", async || site.get("/hello/").await.text() == "new").await;
+}
+
+/// Somebody has purged everything a moment before: that says nothing of what the schedule publishes afterwards.
+#[tokio::test]
+async fn what_the_schedule_publishes_just_after_a_purge_is_live_all_the_same() {
+    let (origin, site) = wordpress("").await;
+    let operator = Operator::of(&site);
+    operator.client().post::<serde_json::Value>("/purge", r#"{"all": true, "hard": false}"#).expect("purged");
+    site.get("/hello/").await.body("old");
+    run(&site, &origin, 1, 1).await;
+    lists(&origin, 61, BEFORE);
+    origin.on(get("/hello/")).reply(page("new"));
+    after(&site, 1, "the new page", async || site.get("/hello/").await.text() == "new").await;
+}
+
+/// php-fpm answers before the work begins, and a busy machine takes its time for it.
+#[tokio::test]
+async fn what_a_slow_run_publishes_is_live_after_a_few_seconds() {
+    let (origin, site) = wordpress("").await;
+    run(&site, &origin, 1, 1).await;
+    after(&site, 1, "the first look", async || origin.count(COUNTED) == 2).await;
+    lists(&origin, 61, BEFORE);
+    origin.on(get("/hello/")).reply(page("new"));
+    after(&site, 5, "the new page", async || site.get("/hello/").await.text() == "new").await;
 }
 
 #[tokio::test]
