@@ -79,11 +79,8 @@ impl RequestId {
     #[must_use]
     pub fn written(&self) -> Written {
         let mut text = [0; 36];
-        // Without a table, and all of a kind together, so that the compiler makes vectors of it.
-        let digit = |half: u8| half + if half < 10 { b'0' } else { b'a' - 10 };
-        let (high, low) = (self.bytes.map(|byte| digit(byte >> 4)), self.bytes.map(|byte| digit(byte & 15)));
-        for (digits, (high, low)) in text.as_chunks_mut().0.iter_mut().zip(high.into_iter().zip(low)) {
-            *digits = [high, low];
+        for (digits, bytes) in text.as_chunks_mut().0.iter_mut().zip(self.bytes.as_chunks().0) {
+            *digits = hex_digits(u32::from_be_bytes(*bytes)).to_be_bytes();
         }
         if !self.has_dashes {
             return Written { text, length: 32 };
@@ -95,6 +92,18 @@ impl RequestId {
         DASHES.into_iter().for_each(|at| text[at] = b'-');
         Written { text, length: 36 }
     }
+}
+
+/// Writes four bytes as eight digits, all of them at once in one register.
+const fn hex_digits(bytes: u32) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let halves = bytes as u64;
+    let halves = (halves | halves << 16) & 0x0000_ffff_0000_ffff;
+    let halves = (halves | halves << 8) & 0x00ff_00ff_00ff_00ff;
+    let halves = (halves | halves << 4) & (ONES * 0x0f);
+    // Ten and more become 16 and more, and need the way from the digits to the letters.
+    let letters = ((halves + ONES * 6) >> 4) & ONES;
+    halves + ONES * b'0' as u64 + letters * (b'a' - b'0' - 10) as u64
 }
 
 impl fmt::Display for RequestId {

@@ -163,6 +163,17 @@ fn a_picture_by_itself_needs_no_style_no_script_and_no_font_and_brings_its_backg
     }
 }
 
+/// A Ghost writes an uploaded picture anew by the rules of HTML, which has names for letters that XML has no names for.
+#[test]
+fn a_picture_is_well_formed_when_it_was_written_anew_as_html() {
+    for (name, results) in PAGES.iter() {
+        for (picture, text) in svg(results) {
+            let as_html = text.replace('\u{a0}', "&nbsp;");
+            roxmltree::Document::parse(&as_html).unwrap_or_else(|error| panic!("{name}/{picture}: {error}"));
+        }
+    }
+}
+
 #[test]
 fn nothing_is_drawn_outside_of_a_picture() {
     for (name, results) in PAGES.iter() {

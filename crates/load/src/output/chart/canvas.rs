@@ -262,7 +262,8 @@ fn wrapped(text: &str, letters: f64) -> Vec<String> {
     lines
 }
 
-/// Writes text as text of XML. What XML cannot hold becomes U+FFFD.
+/// Writes text as text of XML. What XML cannot hold becomes U+FFFD. A no-break space becomes a space: no line is broken any more, and sanitizers that
+/// write HTML, as that of Ghost does with an uploaded picture, make an entity of it that XML does not know.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -272,6 +273,7 @@ pub(super) fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
+            '\u{a0}' => out.push(' '),
             _ if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             _ => out.push(letter),
         }
