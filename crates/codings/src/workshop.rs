@@ -111,6 +111,11 @@ impl Workshop {
         Ok(())
     }
 
+    /// Counts content that another job has encoded beside its own work.
+    pub fn has_encoded(&self) {
+        self.shared.queue.lock().done += 1;
+    }
+
     /// Returns the numbers of jobs.
     #[must_use]
     pub fn counts(&self) -> Counts {

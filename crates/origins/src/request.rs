@@ -128,22 +128,40 @@ pub(crate) mod spare {
 pub fn is_for_proxies_only(name: &str) -> bool {
     // By the first letter, which no spelling changes: most fields are told apart by it alone.
     let (names, prefixes): (&[&str], &[&str]) = match name.as_bytes().first() {
-        Some(b'c') => (&["cf-connecting-ip", "cf-visitor", "client-ip"], &["cdn-"]),
+        Some(b'c') => (&["cf-connecting-ip", "cf-visitor", "client-ip", "cloudfront-forwarded-proto", "cluster-client-ip"], &["cdn-"]),
         Some(b'f') => (&["forwarded", "front-end-https"], &["fastly-"]),
-        Some(b's') => (&[], &["surrogate-"]),
+        Some(b'r') => (&["remote-user"], &[]),
+        Some(b's') => (&["ssl", "ssl-https"], &["ssl-client-", "surrogate-"]),
         Some(b't') => (&["true-client-ip"], &[]),
         Some(b'x') => (
             &[
+                "x-arr-ssl",
                 "x-cache-invalidate",
                 "x-client-ip",
                 "x-cluster-client-ip",
                 "x-forwarded",
                 "x-host",
+                "x-https",
+                "x-proto",
+                "x-remote-user",
                 "x-scheme",
                 "x-sendfile-type",
+                "x-ssl",
+                "x-sucuri-clientip",
                 "x-url-scheme",
             ],
-            &["x-accel-", "x-envoy-", "x-forward-", "x-forwarded-", "x-litespeed-", "x-lscache", "x-original-", "x-real-", "x-rewrite-"],
+            &[
+                "x-accel-",
+                "x-auth-request-",
+                "x-envoy-",
+                "x-forward-",
+                "x-forwarded-",
+                "x-litespeed-",
+                "x-lscache",
+                "x-original-",
+                "x-real-",
+                "x-rewrite-",
+            ],
         ),
         _ => return false,
     };

@@ -1,7 +1,9 @@
 //! Responses get a content coding: what is stored by forms that are made once, behind; what only passes while it does.
 //!
-//! A stored response is sent in the best form that is there. The first is gzip, made as soon as the response is stored; Brotli and Zstandard
-//! are made when somebody asks for what would be sent in them. Until then the reader gets what there is.
+//! A stored response is sent in the best form that is there. The first is gzip, made as soon as the response is stored for a client that takes a
+//! coding; Brotli and Zstandard are made when somebody asks for what would be sent in them. Until then the reader gets what there is. What only
+//! scripts ask for that take no coding costs no coder: gzip is made when a first reader wants it, or by the next look at what is stored
+//! ([`packed`](crate::packed)).
 
 use std::sync::Arc;
 

@@ -130,6 +130,11 @@ impl Identity {
         Self { trace: self.trace.clone(), ..Self::of_our_own(shared) }
     }
 
+    /// Returns whether no client has sent the request.
+    pub(crate) const fn is_own(&self) -> bool {
+        self.is_own
+    }
+
     /// Returns the id of the request.
     pub(crate) const fn request_id(&self) -> RequestId {
         self.id

@@ -321,7 +321,9 @@ pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, stored: Sto
     });
     early_hints::learn(shared, question, &stored);
     if stored.record.codable {
-        shared.make_form(question.hashed_key(), &stored, Coding::Gzip);
+        if question.is_for_readers_of_forms() {
+            shared.make_form(question.hashed_key(), &stored, Coding::Gzip);
+        }
         if question.site.policy.settings().compress.dictionaries {
             shared.next_version(question.hash, &stored);
         }

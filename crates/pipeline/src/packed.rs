@@ -2,7 +2,7 @@
 //!
 //! Nearly all clients take a coding, so the content itself (the identity, RFC 9110 §12.5.3) is dead weight for most pages. Every
 //! [`LOOK_EVERY`], a thread of the workshop looks at what is stored. What had no reader as it is since the last look, and has its gzip form,
-//! is packed. That is the form it can be made of again: its checksum tells whether that has worked, and nothing is packed that was not found
+//! is packed; where that is still missing, as nobody has come who takes a coding, it is made first. That is the form it can be made of again: its checksum tells whether that has worked, and nothing is packed that was not found
 //! to be the same. A hit of a form is what it was before. A hit of the identity notes that there was one, nearly always by looking alone.
 //!
 //! A packed response is unpacked for whoever needs its content: a client without `Accept-Encoding`, a range, a 304 that renews it. All who
@@ -37,6 +37,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 const STEP: usize = 64 << 10;
 /// The bytes that are compared before the workshop does what else is urgent: some ten milliseconds.
 const BATCH_BYTES: u64 = 4 << 20;
+/// How much faster content is compared than coded.
+const COMPARED_WHILE_CODED: u64 = 8;
 /// The longest content that is compared with packed content on a worker's thread, half a millisecond.
 const COMPARED_MAX: u64 = 256 << 10;
 /// Unpacked content that is not in the store may take one part in this many of the memory tier's bytes; beyond that, it is stored for its first
@@ -182,6 +184,9 @@ impl Shared {
 
     /// Packs a response if its content can be made again. Returns the length of the content if that was tried.
     fn pack(&self, key: HashedKey<'_>, stored: &Arc<Stored>) -> Option<u64> {
+        if lacks_its_form(stored) {
+            return self.make_form_to_pack(key, stored);
+        }
         let (content, gzip) = packable(stored)?;
         let length = content.len() as u64;
         // A form may have been brought along, and be that of something else.
@@ -192,6 +197,16 @@ impl Shared {
             self.packing.packed.fetch_add(1, Relaxed);
         }
         Some(length)
+    }
+
+    /// Makes the form that a response can be packed in by the next look. Returns how much content might have been compared in that time.
+    fn make_form_to_pack(&self, key: HashedKey<'_>, stored: &Arc<Stored>) -> Option<u64> {
+        let content = stored.body.memory().filter(|_| stored.forms().begin(Coding::Gzip as usize))?;
+        if let Some(coded) = codings::encode(Coding::Gzip, content) {
+            self.store.add_form(key.hash, key.key, stored, Coding::Gzip as usize, Bytes::from(coded));
+        }
+        self.workshop.has_encoded();
+        Some(content.len() as u64 * COMPARED_WHILE_CODED)
     }
 
     /// Makes the content of a packed response, and stores it again unless it is for one reader alone. `None` if it cannot be made.
@@ -277,16 +292,21 @@ fn packable(stored: &Stored) -> Option<(&Bytes, &Bytes)> {
     Some((stored.body.memory().filter(|_| is_settled)?, gzip(stored)?))
 }
 
+/// Returns whether a response has no form yet that it could be packed in, and may have one.
+fn lacks_its_form(stored: &Stored) -> bool {
+    stored.record.codable && stored.body.memory().is_some() && stored.forms().not_begun() & 1 << Coding::Gzip as u8 != 0
+}
+
 /// A stored response that nobody has read as it is for long enough. It may have gone meanwhile.
 struct Unread {
     of: Weak<Resource>,
     variant: usize,
 }
 
-/// Looks at what is stored under a key: adds what may be packed, as nobody has read it as it is since the last look.
+/// Looks at what is stored under a key: adds what may be packed, or get the form for that, as nobody has read it as it is since the last look.
 fn look_at(resource: &Arc<Resource>, unread: &mut Vec<Unread>) {
     for (variant, stored) in resource.variants().iter().enumerate() {
-        if stored.forms().forget_readers_beside() == 0 && packable(stored).is_some() {
+        if stored.forms().forget_readers_beside() == 0 && (packable(stored).is_some() || lacks_its_form(stored)) {
             unread.push(Unread { of: Arc::downgrade(resource), variant });
         }
     }

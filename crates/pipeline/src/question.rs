@@ -282,6 +282,12 @@ impl Question {
         if self.wants.coded && !known && !self.site.policy.is_impersonal() { "identity" } else { self.wants.codings }
     }
 
+    /// Returns whether those who ask as this request does take a coding, so that a form of the answer is of use at once. Requests of our own are made
+    /// for readers to come.
+    pub(crate) const fn is_for_readers_of_forms(&self) -> bool {
+        self.identity.is_own() || !self.wants.codings.is_empty()
+    }
+
     /// Returns whether the request says who asks. The policy knows which cookies mean nothing, if it was asked.
     pub(crate) fn is_personal(&self) -> bool {
         if self.site.policy.is_impersonal() {

@@ -72,7 +72,9 @@ impl Policy {
         if trace.decides("upgrade", head.fields.upgrade.is_present(), || present(head.fields.upgrade)) {
             return Verdict::Pass(PassRule::Upgrade);
         }
-        let content = head.fields.content_length.is_present() || head.fields.transfer_encoding.is_present();
+        // Some clients say the length of nothing with every request.
+        let is_nothing = matches!(head.fields.content_length, Slot::Absent | Slot::One(b"0"));
+        let content = !is_nothing || head.fields.transfer_encoding.is_present();
         if trace.decides("content", content, || if content { "the request has content" } else { "none" }.to_owned()) {
             return Verdict::Pass(PassRule::Content);
         }

@@ -7,6 +7,7 @@ use std::{
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -67,6 +68,9 @@ const QUESTIONS: usize = 16;
 
 /// The number of reloads that may wait for a worker. It takes each within microseconds.
 const RELOADS: usize = 4;
+
+/// The longest wait of a reload until all workers have taken it. One that is held up takes it when it comes to it.
+const RECONFIGURED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A server that serves. Dropping it stops it at once; [`Server::stop`] lets requests end.
 #[derive(Debug)]
@@ -168,9 +172,15 @@ impl State {
     }
 }
 
+/// A plan on its way to a worker, which says when it has taken it.
+struct Reconfiguration {
+    plan: Arc<Plan>,
+    taken: SyncSender<()>,
+}
+
 #[derive(Debug)]
 struct WorkerHandle {
-    reload: mpsc::Sender<Arc<Plan>>,
+    reload: mpsc::Sender<Reconfiguration>,
     thread: JoinHandle<()>,
 }
 
@@ -459,9 +469,15 @@ impl Server {
             cluster.serves(plan.numbers());
             cluster.share_places(plan.budgets());
         }
+        let (taken, taking) = sync_channel(self.workers.len());
         for worker in &self.workers {
-            worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
+            let reconfiguration = Reconfiguration { plan: Arc::clone(&plan), taken: taken.clone() };
+            worker.reload.blocking_send(reconfiguration).context("a worker has ended")?;
         }
+        drop(taken);
+        // From here on nobody is answered by the rules before: neither who asks next, nor who asks for an explanation.
+        let deadline = Instant::now() + RECONFIGURED_WITHIN;
+        while taking.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
         if let Some(before) = export.and_then(|export| std::mem::replace(&mut self.export, export)) {
             before.stop();
         }
@@ -565,7 +581,7 @@ async fn work(
     plan: Arc<Plan>,
     log: Option<AccessLog>,
     listeners: Vec<Listener>,
-    mut reloads: mpsc::Receiver<Arc<Plan>>,
+    mut reloads: mpsc::Receiver<Reconfiguration>,
     mut asked: mpsc::Receiver<WorkerQuestion>,
     stop: watch::Receiver<Option<Duration>>,
     ready: Ready,
@@ -602,14 +618,17 @@ async fn work(
             _ = flush.tick() => worker.service().tidy(FLUSHES),
             Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
             never = &mut refilling => match never {},
-            Some(plan) = reloads.recv() => match plan.router() {
-                Ok(router) => {
-                    worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
-                    worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
-                    worker.service().record(Recorder::of(&plan, &state.shared.clock));
-                    worker.reconfigure(edge_config(&plan, &state));
+            Some(Reconfiguration { plan, taken }) = reloads.recv() => {
+                match plan.router() {
+                    Ok(router) => {
+                        worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
+                        worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
+                        worker.service().record(Recorder::of(&plan, &state.shared.clock));
+                        worker.reconfigure(edge_config(&plan, &state));
+                    }
+                    Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
                 }
-                Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
+                let _ = taken.send(());
             },
         }
     }

@@ -82,6 +82,8 @@ pub enum Verdict {
 #[derive(Debug, Default)]
 pub struct Records {
     place: Place,
+    /// Whether the output of the request under way has ended: an empty record ends a stream.
+    has_ended: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +122,7 @@ impl Records {
                 Place::Header => {
                     let Some(header) = buffer.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
                     self.place = opened(header)?;
+                    self.follow()?;
                     drop(buffer.split_to(HEADER_BYTES));
                 }
                 Place::Padding(left) | Place::Content(Part::Output | Part::Messages, 0, left) => {
@@ -149,6 +152,19 @@ impl Records {
                 }
             }
         }
+    }
+}
+
+impl Records {
+    /// Takes note of the record that has begun. Fails if it goes on with an output that has ended.
+    fn follow(&mut self) -> Result<(), &'static str> {
+        match self.place {
+            Place::Content(Part::Output, 0, _) => self.has_ended = true,
+            Place::Content(Part::Output, _, _) if self.has_ended => return Err("output after its end"),
+            Place::Content(Part::End, ..) => self.has_ended = false,
+            Place::Header | Place::Content(..) | Place::Padding(_) => {}
+        }
+        Ok(())
     }
 }
 
@@ -198,6 +214,15 @@ mod tests {
             }
         }
         Ok((said, records.is_between() && buffer.is_empty()))
+    }
+
+    /// FastCGI specification, 3.3: an empty record ends a stream. Each request has its own.
+    #[test]
+    fn an_output_that_has_ended_does_not_go_on() {
+        let (some, none) = (b"\x01\x06\x00\x01\x00\x02\x00\x00hi", b"\x01\x06\x00\x01\x00\x00\x00\x00");
+        let end = b"\x01\x03\x00\x01\x00\x08\x00\x00\x00\x00\x00\x00\x00zzz";
+        assert_eq!(read(&[&some[..], none, some].concat(), 3), Err("output after its end"));
+        assert!(read(&[&some[..], none, none, end, some, none, end].concat(), 3).is_ok());
     }
 
     /// FastCGI specification, 3.3 and 8: a record is version, type, request id, content length, padding length, reserved, content, padding.

@@ -20,7 +20,7 @@ use policy::{
 };
 use semantics::{RequestFields, RequestHead, Scheme, Timestamp, invalidation::is_safe};
 use store::Generation;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     Receipt,
@@ -49,6 +49,9 @@ const UNANSWERED_EVERY: Duration = Duration::from_secs(10);
 
 /// The time between two such purges for those who were not seen to be editors: every user of the site, or everybody, can send such writes.
 const UNANSWERED_BY_OTHERS_EVERY: Duration = Duration::from_secs(60);
+
+/// How often a purge that is put off looks whether the server stops.
+const LOOKS_WHILE_PUT_OFF: Duration = Duration::from_millis(200);
 
 /// The cookie of an editor's session.
 const EDITORS_COOKIE: &str = "ghost-admin-api-session=";
@@ -331,7 +334,11 @@ impl Pipeline {
         } else {
             let (pipeline, site) = (Rc::clone(self), Rc::clone(site));
             self.tasks.spawn_local(async move {
-                sleep(wait).await;
+                // When the server stops it is time, as what is on the disk outlives it.
+                let due = Instant::now() + wait;
+                while Instant::now() < due && !pipeline.tasks.is_closed() {
+                    sleep(due.saturating_duration_since(Instant::now()).min(LOOKS_WHILE_PUT_OFF)).await;
+                }
                 // Nobody waits for it any more.
                 pipeline.purge_unanswered(&site, &order, &Caused::default());
             });

@@ -263,6 +263,10 @@ impl Pipeline {
         let answer = answer_to(question, content.as_ref(), status, &headers);
         if question.site.policy.may_have_been_accepted(writing.attempt, &answer) {
             let is_known = self.shared.signalled.editors.know(signs(&self.shared, question));
+            // WordPress and PHP say 500 to what strangers and subscribers send as well: it is an answer, and only to an editor not the whole of it.
+            if status == StatusCode::INTERNAL_SERVER_ERROR && !is_known {
+                return;
+            }
             self.purge_for_unanswered(&question.site, if is_known { Writer::Known } else { Writer::Other }, Maker::Write, caused);
         }
     }

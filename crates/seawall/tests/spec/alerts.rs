@@ -54,13 +54,15 @@ async fn an_origin_that_is_gone_is_told_once_after_a_minute_and_once_when_it_is_
     origin.kill();
     site.get("/post?gone").await.status(502);
     pass(&site, 1);
-    pass(&site, 59);
+    // The server looks by itself, too, in real seconds. If it did so just now, it has found this a second earlier.
+    pass(&site, 58);
     assert_eq!((state(&site).standing, receiver.count("/hook")), (vec![], 0), "it has been gone for less than a minute");
-    pass(&site, 1);
+    pass(&site, 2);
     let told = message(&receiver, 1).await;
     assert_eq!((&told["name"], &told["about"], &told["state"]), (&json!("origin-down"), &json!("default"), &json!("firing")), "{told}");
     // The simulated clock begins on 1 January 2026.
-    assert_eq!((&told["from"], &told["until"], &told["server"]), (&json!(1_767_225_601_000_u64), &json!(null), &json!("web1")), "{told}");
+    assert!([json!(1_767_225_600_000_u64), json!(1_767_225_601_000_u64)].contains(&told["from"]), "{told}");
+    assert_eq!((&told["until"], &told["server"]), (&json!(null), &json!("web1")), "{told}");
     let text = told["text"].as_str().expect("a text");
     assert!(text.starts_with("web1: ") && text.contains(&origin.url()), "{text}");
     let request = receiver.last("/hook");
@@ -71,9 +73,9 @@ async fn an_origin_that_is_gone_is_told_once_after_a_minute_and_once_when_it_is_
     origin.revive();
     site.get("/post?back").await.status(200);
     pass(&site, 1);
-    pass(&site, 299);
+    pass(&site, 298);
     assert_eq!((state(&site).standing.len(), receiver.count("/hook")), (1, 1), "it has been back for less than five minutes");
-    pass(&site, 1);
+    pass(&site, 2);
     let over = message(&receiver, 2).await;
     assert_eq!((&over["state"], &over["id"], &over["from"]), (&json!("resolved"), &told["id"], &told["from"]), "{over}");
     let (standing, ended) = (state(&site).standing, state(&site).ended);

@@ -60,12 +60,12 @@ async fn with_all_forms(site: &Site) {
     }
 }
 
-/// gzip is there right after storing; the better ones once somebody would get them.
+/// gzip is there right after storing for somebody who takes it; the better ones once somebody would get them.
 #[tokio::test]
 async fn a_stored_page_is_sent_in_the_best_form_there_is() {
     let (origin, site) = site().await;
     origin.on(get("/post").field("accept-encoding", "identity")).reply(page("one"));
-    site.get("/post").await.status(200).body(text("one")).no_field("content-encoding").field("vary", "accept-encoding");
+    assert_eq!(decoded(&site.request(taking("gzip")).await.status(200).field("vary", "accept-encoding")), text("one"));
     site.server.settle_codings();
     coded(site.request(taking(BROWSER)).await.cache_status("hit"), "gzip", "one");
     site.server.settle_codings();
@@ -164,6 +164,21 @@ async fn head_has_the_fields_of_get() {
     }
 }
 
+/// A script that takes no coding costs no coder. The first reader gets what there is, the next ones what was made for the first.
+#[tokio::test]
+async fn what_only_scripts_ask_for_is_not_coded() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("one"));
+    for _ in 0..2 {
+        site.get("/post").await.status(200).body(text("one")).no_field("content-encoding").field("vary", "accept-encoding");
+        site.server.settle_codings();
+    }
+    assert_eq!(site.counted_as("seawall_codings_total"), 0);
+    site.request(taking("gzip")).await.cache_status("hit").body(text("one")).no_field("content-encoding");
+    site.server.settle_codings();
+    coded(site.request(taking("gzip")).await.cache_status("hit"), "gzip", "one");
+}
+
 /// RFC 9111 §4.3.4: confirmed, a page keeps its forms; replaced, it loses them.
 #[tokio::test]
 async fn a_304_keeps_the_forms() {
@@ -177,7 +192,7 @@ async fn a_304_keeps_the_forms() {
     coded(site.request(taking(BROWSER)).await.x_cache("REVALIDATED"), "br", "one");
     site.clock.advance(secs(61));
     origin.on(get("/post")).reply(page("two"));
-    let answer = site.request(taking("identity")).await;
+    let answer = site.request(taking("gzip")).await;
     assert_eq!(decoded(&answer), text("two"));
     site.server.settle_codings();
     coded(site.request(taking(BROWSER)).await.cache_status("hit"), "gzip", "two");
@@ -343,7 +358,7 @@ async fn it_can_be_turned_off() {
         }
     }
     origin.on(get("/other")).reply(page("one"));
-    site.request(Req::get("/other")).await.status(200);
+    site.request(Req::get("/other").field("accept-encoding", "gzip")).await.status(200);
     site.server.settle_codings();
     let answer = site.request(Req::get("/other").field("accept-encoding", "gzip")).await;
     coded(answer, "gzip", "one");
