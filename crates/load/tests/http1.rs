@@ -385,6 +385,8 @@ fn every_arrival_has_a_connection_of_its_own() {
     let schedule = Schedule::Arrivals { rate, spacing: Spacing::Even };
     let found = run(&Plan { schedule, stop: Stop::default(), workers: 2, ..plan(server.address, 1, 0) });
     assert_eq!((found.answered, found.connect.count, server.connections()), (20, 20, 20));
+    // The last one comes at 190 ms, and is answered at once. The schedule is over at 200.
+    assert!(found.duration >= 0.2 && found.rate <= 100.0, "{} a second for {} s", found.rate, found.duration);
 }
 
 #[test]

@@ -278,18 +278,25 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
         targets: targets.iter().map(ToString::to_string).collect(),
         ..before.until(&after, seen, whole.requests + whole.warm_up)
     };
-    let duration = whole.ended_at.saturating_sub(plan.warm_up);
+    let stopped = stopped.load(Ordering::Relaxed);
+    let duration = measured(&plan, whole.ended_at, stopped).saturating_sub(plan.warm_up);
     let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
     let behaviour = &plan.requests.behaviour;
     let results = Results {
         generator: (&observations).into(),
         leaks: behaviour.leaks().shown(),
         left_out: behaviour.left_out(),
-        ended_early: stopped.load(Ordering::Relaxed).then_some(duration.as_secs_f64()),
+        ended_early: stopped.then_some(duration.as_secs_f64()),
         ..Results::new(what, duration, &whole, seconds, verdict)
     };
     let verdict = verdict::judge(&results, &observations);
     Ok(Results { verdict, ..results })
+}
+
+/// Returns when a run was over whose last request ended at `ended`. An open schedule lasts as long as it says, also if its last request is due before its end.
+fn measured(plan: &Plan, ended: Duration, stopped: bool) -> Duration {
+    let is_whole = !stopped && plan.schedule.is_open() && plan.stop == Stop::default();
+    plan.schedule.end().filter(|_| is_whole).map_or(ended, |end| end.max(ended))
 }
 
 /// Adds up what the workers hand over, until the last of them has ended.

@@ -276,6 +276,25 @@ fn a_page_that_changed_is_read_again_by_the_next() {
     assert_eq!(logs[3], ["/", "/new.png", "/favicon.ico"]);
 }
 
+/// Nobody has named it: that there is none is no failure, and a visitor learns it once.
+#[test]
+fn a_site_without_an_icon_is_asked_for_it_once_by_each_visitor() {
+    let set = set(&Asking { page: true, ..asking(&[URL]) });
+    let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
+    let icons = [0, 1].map(|number| {
+        let page = match visitor.next(None, at(number)) {
+            Next::Over => ask(&mut visitor, at(number)),
+            Next::Ask(page) => page,
+            Next::Wait => panic!("nothing is under way"),
+        };
+        assert_eq!(answer(&mut visitor, &page, at(number), 200, &[("Cache-Control", "no-store")], "<p>text</p>").error, None);
+        let Next::Ask(icon) = visitor.next(None, at(number)) else { return None };
+        assert_eq!(target(&set, &icon), "/favicon.ico");
+        Some(answer(&mut visitor, &icon, at(number), 404, &[], "").error)
+    });
+    assert_eq!(icons, [Some(None), None]);
+}
+
 #[test]
 fn parts_of_a_page_are_under_way_together_and_one_that_fails_ends_the_page_too() {
     let set = set(&Asking {

@@ -8,7 +8,7 @@ use super::{
     Asked, Own, RequestSet,
     behaviour::Step,
     cookies::Jar,
-    page::{Kept, Page, Part, Validators, key},
+    page::{FAVICON, Kept, Page, Part, Validators, key},
     template::Values,
     url::Url,
 };
@@ -293,6 +293,12 @@ impl Client {
         }
         let State { page: Some(page), kept, .. } = &mut **state else { return judged };
         match part {
+            // Browsers look for it whether or not a page names one, and show another picture if there is none.
+            Some(part) if part.target == FAVICON && matches!(answer.status, 404 | 410) => {
+                judged.error = None;
+                kept.miss(part.key, now);
+                page.part(&behaviour.library, &set.origins, part, answer, kept, now);
+            }
             Some(part) => {
                 kept.take(part.key, answer, now);
                 page.part(&behaviour.library, &set.origins, part, answer, kept, now);

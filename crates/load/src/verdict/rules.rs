@@ -169,11 +169,16 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
     None
 }
 
-/// Not one answer was good, so the run says nothing about how fast the server is.
+/// Not one answer was good, so the run says nothing about how fast the server is, nor who is at fault.
 pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
     (shown.requests > 0 && shown.good == 0).then(|| {
         let reason = format!("None of the {} requests was answered without an error.", count(shown.requests));
-        verdict(Limit::Server, false, reason, "Try the address with -n 1, and see what fails.")
+        verdict(
+            Limit::Unknown,
+            false,
+            reason,
+            "The failures above say why; seawall bench without --quiet tries the address first, and says more.",
+        )
     })
 }
 

@@ -140,7 +140,7 @@ const CASES: &[Case] = &[
             refuse(results, 404, 100_000);
             seen.workers[0].cpu = 9.7;
         },
-        Limit::Server,
+        Limit::Unknown,
         false,
         &["None of the 100,000 requests was answered without an error"],
     ),

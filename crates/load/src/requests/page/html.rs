@@ -6,7 +6,7 @@
 
 use html5gum::{StartTag, State, Token, Tokenizer};
 
-use super::{Kind, REFERENCES_MAX, Reference, css};
+use super::{FAVICON, Kind, REFERENCES_MAX, Reference, css};
 
 /// The width of the window.
 const WIDTH: f64 = 1280.0;
@@ -53,7 +53,7 @@ pub(crate) fn references(page: &[u8]) -> Found {
             break;
         }
     }
-    let icon = finder.icon.unwrap_or_else(|| "/favicon.ico".to_owned());
+    let icon = finder.icon.unwrap_or_else(|| FAVICON.to_owned());
     finder.found.references.push(Reference { url: icon, kind: Kind::Image });
     finder.found
 }

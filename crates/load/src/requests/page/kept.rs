@@ -77,6 +77,13 @@ impl Kept {
         self.0.get(&key)?.validators.as_ref()
     }
 
+    /// Remembers that there is nothing: a visitor does not ask again for an icon that the site does not have.
+    pub(crate) fn miss(&mut self, key: u64, now: Duration) {
+        if self.0.len() < KEPT_MAX {
+            self.0.insert(key, Entry { validators: None, lifetime: FRESH_MAX, fresh_until: now + FRESH_MAX });
+        }
+    }
+
     /// Takes an answer to a GET that ended `now`. A 304 makes what is there fresh again. When there is no room, an answer is not kept.
     pub(crate) fn take(&mut self, key: u64, answer: &Answer<'_>, now: Duration) {
         if !matches!(answer.status, 200 | 304) {

@@ -26,6 +26,9 @@ use crate::answer::Answer;
 /// The most references that are taken from a page or sheet.
 const REFERENCES_MAX: usize = 500;
 
+/// Where browsers look for the icon of a site whose page names none.
+pub(super) const FAVICON: &str = "/favicon.ico";
+
 /// The most requests of a page.
 const PARTS_MAX: usize = 1000;
 
