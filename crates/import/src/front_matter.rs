@@ -18,36 +18,63 @@ pub(crate) struct Split<'a> {
     pub(crate) line: usize,
 }
 
+/// Where front matter may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// It is at the first byte, or Jekyll reads none.
+    AtOnce,
+    /// Hugo skips white space before it.
+    BelowSpace,
+}
+
 /// Parses a file with front matter. Returns `None` if it has none.
 ///
 /// # Errors
 /// Returns the line and the message where the front matter is broken.
-pub(crate) fn split(text: &str) -> Result<Option<Split<'_>>, (usize, String)> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.starts_with('{') {
+pub(crate) fn split(text: &str, start: Start) -> Result<Option<Split<'_>>, (usize, String)> {
+    let skipped: &[char] = match start {
+        Start::AtOnce => &['\u{feff}'],
+        Start::BelowSpace => &['\u{feff}', ' ', '\t', '\r', '\n'],
+    };
+    let (whole, text) = (text, text.trim_start_matches(skipped));
+    let above = whole[..whole.len() - text.len()].matches('\n').count();
+    if let Some(inner) = text.strip_prefix('{') {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        let Some(Ok(Value::Object(front))) = values.next() else { return Ok(None) };
-        let end = values.byte_offset();
-        let line = 1 + text[..end].matches('\n').count();
-        return Ok(Some(Split { front, body: &text[end..], line }));
+        return match values.next() {
+            Some(Ok(Value::Object(front))) => {
+                let end = values.byte_offset();
+                let line = above + 1 + text[..end].matches('\n').count();
+                Ok(Some(Split { front, body: &text[end..], line }))
+            }
+            // What is no key in quotes is a shortcode or a tag.
+            Some(Err(error)) if inner.trim_start().starts_with('"') => {
+                Err((above + error.line().max(1), format!("not JSON: {}", one_line(&error.to_string()))))
+            }
+            _ => Ok(None),
+        };
     }
-    let first = text.lines().next().unwrap_or_default().trim_end();
-    if first != "---" && first != "+++" {
+    let Some(fence) = ["---", "+++"].into_iter().find(|fence| text.starts_with(fence)) else { return Ok(None) };
+    // Three marks are enough for Hugo, whatever follows them on their line.
+    let is_fence = |line: &str| match start {
+        Start::AtOnce => line.trim_end() == fence,
+        Start::BelowSpace => line.starts_with(fence),
+    };
+    if !text.lines().next().is_some_and(is_fence) {
         return Ok(None);
     }
-    let start = text.find('\n').map_or(text.len(), |at| at + 1);
-    let mut at = start;
-    for line in text[start..].split_inclusive('\n') {
-        let end = line.trim_end();
-        if end == first || first == "---" && end == "..." {
-            let (block, body) = (&text[start..at], &text[at + line.len()..]);
-            let front = if first == "---" { yaml(block) } else { toml(block) };
-            let body_line = 1 + text[..at + line.len()].matches('\n').count();
-            return front.map(|front| Some(Split { front, body, line: body_line })).map_err(|(line, message)| (line + 1, message));
+    let mut at = text.find('\n').map_or(text.len(), |at| at + 1);
+    for line in text[at..].split_inclusive('\n') {
+        let is_end = line.trim_end() == fence || fence == "---" && line.trim_end() == "...";
+        if is_end || is_fence(line) {
+            let end = if is_end { at + line.len() } else { at + fence.len() };
+            let (block, body) = (&text[fence.len()..at], &text[end..]);
+            let front = if fence == "---" { yaml(block) } else { toml(block) };
+            let body_line = above + 1 + text[..end].matches('\n').count();
+            return front.map(|front| Some(Split { front, body, line: body_line })).map_err(|(line, message)| (above + line, message));
         }
         at += line.len();
     }
-    Err((1, format!("the front matter is never closed; it should end with a line `{first}`")))
+    Err((above + 1, format!("the front matter is never closed; it should end with a line `{fence}`")))
 }
 
 fn yaml(block: &str) -> Result<Table, (usize, String)> {
@@ -118,11 +145,16 @@ pub(crate) fn text(table: &Table, keys: &[&str]) -> Option<String> {
     found.filter(|text| !text.is_empty())
 }
 
-/// Returns a switch.
+/// Returns a switch. Jekyll and Hugo read YAML 1.1, in which `yes` and `off` are switches, too.
 pub(crate) fn flag(table: &Table, key: &str) -> Option<bool> {
     match table.get(key)? {
         Value::Bool(value) => Some(*value),
-        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => Some(number.as_i64() != Some(0)),
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "y" | "on" | "1" => Some(true),
+            "false" | "f" | "no" | "n" | "off" | "0" => Some(false),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -218,11 +250,56 @@ mod tests {
             "{\"title\": \"Hi\", \"tags\": [\"a\", \"b\"]}\nText\n",
         ];
         for form in forms {
-            let split = split(form).expect(form).expect("front matter");
-            assert_eq!(text(&split.front, &["title"]).as_deref(), Some("Hi"), "{form}");
-            assert_eq!((list(&split.front, &["tags"], &[]), split.body.trim()), (vec!["a".to_owned(), "b".to_owned()], "Text"));
+            for start in [Start::AtOnce, Start::BelowSpace] {
+                let split = split(form, start).expect(form).expect("front matter");
+                assert_eq!(text(&split.front, &["title"]).as_deref(), Some("Hi"), "{form}");
+                assert_eq!((list(&split.front, &["tags"], &[]), split.body.trim()), (vec!["a".to_owned(), "b".to_owned()], "Text"));
+            }
         }
-        assert!(split("# Hi\n").expect("fine").is_none());
-        assert_eq!(split("---\na: 1\nb: [\n---\n").expect_err("broken").0, 3);
+        assert!(split("# Hi\n", Start::AtOnce).expect("fine").is_none());
+        assert_eq!(split("---\na: 1\nb: [\n---\n", Start::AtOnce).expect_err("broken").0, 3);
+    }
+
+    /// Hugo's `parser/pageparser/pagelexer_intro.go` skips white space and a byte order mark; Jekyll's `Utils.has_yaml_header?` does not.
+    #[test]
+    fn front_matter_below_empty_lines_is_that_of_hugo_alone() {
+        let forms = [
+            "\n---\ndraft: true\n---\nText\n",
+            "\u{feff}\n \t\n---\ndraft: true\n---\nText\n",
+            "\n\u{feff}---\ndraft: yes\n----\nText\n",
+            "  --- # what it is\ndraft: true\n---\nText\n",
+            "\r\n\n+++\ndraft = true\n+++\nText\n",
+            "\n\n{\n\"draft\": true\n}\nText\n",
+        ];
+        for form in forms {
+            assert!(split(form, Start::AtOnce).expect(form).is_none(), "{form}");
+            let split = split(form, Start::BelowSpace).expect(form).expect("front matter");
+            let line = 1 + form[..form.find("Text").expect("text")].matches('\n').count();
+            assert_eq!(flag(&split.front, "draft"), Some(true), "{form}");
+            assert!(split.body.trim_start_matches(['-', '\n']) == "Text\n" && split.line.abs_diff(line) <= 1, "{form}: {}", split.line);
+        }
+        assert_eq!(split("\n\n---\na: [\n---\n", Start::BelowSpace).expect_err("broken").0, 4);
+        assert_eq!(split("\n{\"draft\": true,}\n", Start::BelowSpace).expect_err("broken").0, 2);
+        assert!(split("\n{{< figure src=\"a.png\" >}}\n", Start::BelowSpace).expect("a shortcode").is_none());
+    }
+
+    /// Go's and Ruby's readers of YAML know the switches of YAML 1.1, and Hugo takes numbers and texts for them.
+    #[test]
+    fn switches_as_people_write_them() {
+        for (text, expected) in [
+            ("true", Some(true)),
+            ("yes", Some(true)),
+            ("On", Some(true)),
+            ("1", Some(true)),
+            ("no", Some(false)),
+            ("off", Some(false)),
+            ("\"false\"", Some(false)),
+            ("0", Some(false)),
+            ("2020-01-02", None),
+        ] {
+            let form = format!("---\ndraft: {text}\n---\n");
+            let split = split(&form, Start::AtOnce).expect(&form).expect("front matter");
+            assert_eq!(flag(&split.front, "draft"), expected, "{text}");
+        }
     }
 }

@@ -1,5 +1,9 @@
 //! The source of a Hugo site.
 
+mod address;
+mod cascade;
+mod glob;
+mod hidden;
 mod shortcodes;
 
 use std::{
@@ -8,12 +12,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use self::shortcodes::Names;
+use self::{
+    address::{address, alias_addresses},
+    cascade::{Cascades, Page, with_params},
+    hidden::{Expiry, Hidden, hidden},
+    shortcodes::Names,
+};
 use crate::{
     error::ImportError,
-    front_matter::{Table, config, flag, instant, list, text, written},
+    front_matter::{Start, Table, config, flag, instant, list, text, written},
     html::Targets as _,
     jekyll::titled,
     job::{Author, Job},
@@ -41,6 +51,11 @@ struct Site {
     /// Whether texts have formulas unless they say otherwise.
     has_math: bool,
     base: String,
+    cascades: Cascades,
+    expiry: Expiry,
+    /// Whether the site shows texts before their time.
+    shows_future: bool,
+    now: Timestamp,
 }
 
 /// A text, and where it is in the folder of texts.
@@ -54,12 +69,12 @@ struct Text {
     is_bundle: bool,
 }
 
-pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportError> {
+pub(crate) fn import(exports: &[PathBuf], now: Timestamp, job: &mut Job) -> Result<(), ImportError> {
     job.report.engine = "Hugo".to_owned();
     let [root] = exports else {
         return Err(ImportError::Folder { message: "a Hugo site has one folder: give that alone".to_owned() });
     };
-    let mut site = read_config(root, job)?;
+    let mut site = read_config(root, now, job)?;
     let mut folders: BTreeMap<String, String> = BTreeMap::new();
     for (language, folder) in &site.languages {
         if let Some(folder) = folder {
@@ -138,7 +153,7 @@ fn config_in(folder: &Path, names: &[&str]) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
+fn read_config(root: &Path, now: Timestamp, job: &mut Job) -> Result<Site, ImportError> {
     let mut table = config_in(root, &["hugo", "config"]).map_or_else(|| Ok(Table::new()), |path| config(&path))?;
     let folder = root.join("config/_default");
     if let Ok(entries) = fs::read_dir(&folder) {
@@ -160,12 +175,13 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
                     all.insert(language.to_owned(), Value::Object(part));
                 }
             } else {
-                table.insert(stem, Value::Object(part));
+                // `cascade.toml` may hold its list under its own name, for a list alone is no file.
+                let own = part.get(&stem).filter(|_| part.len() == 1).cloned();
+                table.insert(stem, own.unwrap_or(Value::Object(part)));
             }
         }
     }
-    // Keys are the same in any case of their letters.
-    let mut table: Table = table.into_iter().flat_map(|(key, value)| [(key.to_lowercase(), value.clone()), (key, value)]).collect();
+    let mut table = in_any_case(table);
     job.settings.title = text(&table, &["title"]);
     let params = table.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
     job.settings.description = text(&params, &["description", "subtitle"]).or_else(|| text(&table, &["description"]));
@@ -177,7 +193,7 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
     }
     job.settings.language = text(&table, &["languagecode", "locale"]).or_else(|| Some(language.clone()));
     let base = text(&table, &["baseurl"]).map(|url| job.addresses.add_site(&url)).unwrap_or_default();
-    let mut languages = BTreeMap::new();
+    let (mut languages, mut cascades) = (BTreeMap::new(), Cascades::default());
     for (name, settings) in table.get("languages").and_then(Value::as_object).into_iter().flatten() {
         let settings = settings.as_object().cloned().unwrap_or_default();
         let of_texts = settings.get("params").and_then(Value::as_object);
@@ -187,7 +203,13 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
         if *name == language && job.settings.description.is_none() {
             job.settings.description = of_texts.and_then(|params| text(params, &["description", "subtitle"]));
         }
+        if let Some(cascade) = settings.get("cascade") {
+            hand_down(cascade, &format!("languages.{name}"), None, Some(name), &mut cascades, job);
+        }
         languages.insert(name.clone(), text(&settings, &["contentDir", "contentdir"]));
+    }
+    if let Some(cascade) = table.get("cascade") {
+        hand_down(cascade, "the configuration", None, None, &mut cascades, job);
     }
     languages.entry(language.clone()).or_default();
     let mut permalinks = BTreeMap::new();
@@ -202,7 +224,47 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
     let posts = if posts.is_empty() { list(&table, &["mainsections"], &[]) } else { posts };
     let is_ugly = flag(&table, "uglyurls") == Some(true);
     let has_math = ["math", "katex", "mathjax"].iter().any(|key| flag(&params, key) == Some(true));
-    Ok(Site { config: table, language, languages, permalinks, posts: posts.into_iter().collect(), is_ugly, has_math, base })
+    let (expiry, shows_future) = (Expiry::new(&table), flag(&table, "buildfuture") == Some(true));
+    let posts = posts.into_iter().collect();
+    Ok(Site { config: table, language, languages, permalinks, posts, is_ugly, has_math, base, cascades, expiry, shows_future, now })
+}
+
+/// Returns a table with its keys in lower case, too: they mean the same to Hugo.
+fn in_any_case(table: Table) -> Table {
+    table.into_iter().flat_map(|(key, value)| [(key.to_lowercase(), value.clone()), (key, value)]).collect()
+}
+
+/// Notes the values that a section in `folder`, or a part of the configuration, hands down, and tells what in them is not understood.
+fn hand_down(cascade: &Value, place: &str, folder: Option<&str>, language: Option<&str>, cascades: &mut Cascades, job: &mut Job) {
+    for unknown in cascades.add(folder, language, cascade) {
+        job.report.notes.push(format!("{place}: `cascade`: {unknown}"));
+    }
+}
+
+/// Reads what the sections hand down to the texts below them.
+fn read_cascades(files: &[Found], language: &str, site: &mut Site, job: &mut Job) -> Result<(), ImportError> {
+    for file in files {
+        let (path, language) = path_and_language(&file.name, language, site);
+        let Some(folder) = path.strip_suffix("_index").filter(|folder| folder.is_empty() || folder.ends_with('/')) else { continue };
+        if let Read::Text { front, .. } = read(&file.path, &file.name, Start::BelowSpace)?
+            && let Some((_, cascade)) = front.iter().find(|(key, _)| key.eq_ignore_ascii_case("cascade"))
+        {
+            hand_down(cascade, &file.name, Some(folder.trim_end_matches('/')), Some(&language), &mut site.cascades, job);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the path of a text without extension and language, and the language: `about.de.md` is German.
+fn path_and_language(name: &str, language: &str, site: &Site) -> (String, String) {
+    let (stem, _) = name.rsplit_once('.').unwrap_or((name, ""));
+    let suffix = stem.rsplit_once('.').filter(|(_, suffix)| site.languages.contains_key(*suffix));
+    let (path, language) = suffix.unwrap_or((stem, language));
+    (path.to_owned(), language.to_owned())
+}
+
+fn is_text(name: &str) -> bool {
+    [".md", ".markdown", ".html", ".htm"].iter().any(|extension| name.ends_with(extension))
 }
 
 fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) -> Result<Vec<Text>, ImportError> {
@@ -210,7 +272,7 @@ fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) ->
     for (name, why) in listing.skipped {
         job.report.left_out(name, 1, why);
     }
-    let is_text = |name: &str| [".md", ".markdown", ".html", ".htm"].iter().any(|extension| name.ends_with(extension));
+    read_cascades(&listing.files, language, site, job)?;
     let folder_of = |name: &str| name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
     let bundles: BTreeSet<String> = listing
         .files
@@ -280,14 +342,10 @@ fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) ->
 }
 
 fn text_of(file: Found, language: &str, is_bundle: bool, site: &Site, job: &mut Job) -> Result<Option<Text>, ImportError> {
-    let (stem, _) = file.name.rsplit_once('.').unwrap_or((&file.name, ""));
-    // `about.de.md` is German.
-    let suffix = stem.rsplit_once('.').filter(|(_, suffix)| site.languages.contains_key(*suffix));
-    let (stem, own_language) = suffix.map_or((stem, language), |(stem, suffix)| (stem, suffix));
-    let (path, own_language) = (stem.to_owned(), own_language.to_owned());
+    let (path, own_language) = path_and_language(&file.name, language, site);
     let section = path.split_once('/').map_or("", |(section, _)| section).to_owned();
     let is_section = path == "_index" || path.ends_with("/_index");
-    let (front, body) = match read(&file.path, &file.name)? {
+    let (front, body) = match read(&file.path, &file.name, Start::BelowSpace)? {
         Read::Text { front, body, .. } => (front, body),
         Read::Plain(body) => (Table::new(), body),
         Read::Broken(why) => {
@@ -295,32 +353,28 @@ fn text_of(file: Found, language: &str, is_bundle: bool, site: &Site, job: &mut 
             return Ok(None);
         }
     };
+    let mut front = in_any_case(with_params(front));
+    site.cascades.hand_down(Page { path: &path, file: &file.name, language: &own_language }, &mut front);
     let is_listed = site.posts.contains(&section);
-    let date = text(&front, &["publishDate", "publishdate", "pubdate", "published", "date"])
-        .and_then(|text| instant(&text))
-        .filter(|date| date.as_second() > 0);
+    // `published` may also be a switch.
+    let dates = ["publishdate", "pubdate", "published", "date"];
+    let date = dates.iter().find_map(|key| instant(&text(&front, &[key])?)).filter(|date| date.as_second() > 0);
     let leaf = path.rsplit('/').next().unwrap_or(&path);
     let date = date.or_else(|| leaf.get(..10).filter(|day| leaf.len() > 11 && day.as_bytes()[4] == b'-').and_then(instant)).map(written);
     let is_post = !is_section && (is_listed || site.posts.is_empty() && date.is_some() && !section.is_empty());
     let kind = if is_post { Kind::Post } else { Kind::Page };
-    let build = front.get("build").or_else(|| front.get("_build")).and_then(Value::as_object).cloned().unwrap_or_default();
-    if flag(&front, "headless") == Some(true)
-        || text(&build, &["render"]).is_some_and(|render| matches!(render.as_str(), "never" | "false" | "link"))
-    {
-        leave_out(&file.name, kind, "has no page of its own (headless)", job);
-        return Ok(None);
-    }
     if is_section && body.trim().is_empty() {
         leave_out(&file.name, kind, "only heads a list, which the blog makes itself", job);
         return Ok(None);
     }
     let name = if leaf == "index" || leaf == "_index" { path.rsplit('/').nth(1).unwrap_or("home") } else { leaf };
-    let title = text(&front, &["title", "linkTitle"]).unwrap_or_else(|| titled(name));
-    let is_draft = flag(&front, "draft") == Some(true);
+    let title = text(&front, &["title", "linktitle"]).unwrap_or_else(|| titled(name));
+    let is_draft = flag(&front, "draft").unwrap_or_else(|| flag(&front, "published") == Some(false));
+    let hidden = hidden(&front, &site.expiry, site.now).or_else(|| too_early(kind, date.as_deref(), site)).filter(|_| !is_draft);
     let mut tags = list(&front, &["categories", "category"], &[',']);
     tags.extend(list(&front, &["tags", "tag"], &[',']));
     let has_languages = site.languages.len() > 1;
-    let translation = text(&front, &["translationKey", "translationkey"]).or_else(|| has_languages.then(|| path.clone()));
+    let translation = text(&front, &["translationkey"]).or_else(|| has_languages.then(|| path.clone()));
     let aliases: Vec<String> = list(&front, &["aliases"], &[]);
     let source = Source {
         name: file.name.clone(),
@@ -328,8 +382,9 @@ fn text_of(file: Found, language: &str, is_bundle: bool, site: &Site, job: &mut 
         title,
         kind,
         tags,
-        is_draft,
-        status: if is_draft { "draft" } else { "published" },
+        is_draft: is_draft || hidden.is_some(),
+        status: hidden.as_ref().map_or(if is_draft { "draft" } else { "published" }, |hidden| hidden.status),
+        hidden: hidden.map(|hidden| hidden.why),
         lang: (own_language != site.language).then(|| own_language.clone()),
         translation: translation.filter(|_| has_languages),
         aliases,
@@ -338,51 +393,10 @@ fn text_of(file: Found, language: &str, is_bundle: bool, site: &Site, job: &mut 
     Ok(Some(Text { source, file, path, resources: Vec::new(), is_bundle }))
 }
 
-/// Returns the path at which Hugo shows a text.
-fn address(text_of: &Text, site: &Site) -> String {
-    let Text { source, path, .. } = text_of;
-    let prefix = source.lang.as_ref().map(|lang| format!("/{lang}")).unwrap_or_default();
-    if let Some(url) = text(&source.front, &["url"]) {
-        let url = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..])).to_owned();
-        return if url.starts_with('/') { url } else { format!("{prefix}/{url}") };
-    }
-    let (folder, leaf) = path.rsplit_once('/').unwrap_or(("", path));
-    let clean = |path: &str| path.to_lowercase().replace(' ', "-");
-    if leaf == "_index" {
-        return if folder.is_empty() { format!("{prefix}/") } else { format!("{prefix}/{}/", clean(folder)) };
-    }
-    let (folder, leaf) = if leaf == "index" { folder.rsplit_once('/').unwrap_or(("", folder)) } else { (folder, leaf) };
-    let section = path.split_once('/').map_or("", |(section, _)| section);
-    let slug = text(&source.front, &["slug"]);
-    if let Some(form) = site.permalinks.get(section).or_else(|| site.permalinks.get("/").filter(|_| section.is_empty())) {
-        let date = source.date.as_deref().unwrap_or("0001-01-01T00:00:00Z");
-        let part = |from: usize, to: usize| date.get(from..to).unwrap_or_default().to_owned();
-        let own = slug.clone().unwrap_or_else(|| leaf.to_owned());
-        let of_title = crate::slug::slugify(&source.title);
-        let sections = folder.to_owned();
-        let contents: [(&str, String); 14] = [
-            (":slugorcontentbasename", own.clone()),
-            (":slugorfilename", own),
-            (":contentbasename", leaf.to_owned()),
-            (":filename", leaf.to_owned()),
-            (":sections", sections),
-            (":section", section.to_owned()),
-            (":slug", slug.unwrap_or_else(|| of_title.clone())),
-            (":title", of_title),
-            (":year", part(0, 4)),
-            (":monthname", String::new()),
-            (":month", part(5, 7)),
-            (":day", part(8, 10)),
-            (":weekday", String::new()),
-            (":yearday", String::new()),
-        ];
-        let filled = contents.iter().fold(form.clone(), |form, (key, value)| form.replace(key, value));
-        let filled = filled.trim_matches('/').to_owned();
-        return format!("{prefix}/{}/", clean(&filled));
-    }
-    let leaf = slug.unwrap_or_else(|| leaf.to_owned());
-    let whole = if folder.is_empty() { clean(&leaf) } else { format!("{}/{}", clean(folder), clean(&leaf)) };
-    if site.is_ugly { format!("{prefix}/{whole}.html") } else { format!("{prefix}/{whole}/") }
+/// Tells whether a page's time has not come: the blog would show it at once, other than a post.
+fn too_early(kind: Kind, date: Option<&str>, site: &Site) -> Option<Hidden> {
+    let at = date.and_then(instant).filter(|at| kind == Kind::Page && *at > site.now && !site.shows_future)?;
+    Some(Hidden { status: "scheduled", why: format!("appears on {}, and the blog shows pages at once", written(at)) })
 }
 
 fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place>, ImportError> {
@@ -391,28 +405,26 @@ fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place
     let mut places = vec![Place::default(); texts.len()];
     let mut media = std::mem::take(&mut job.addresses.media);
     for at in order {
-        let old = format!("{}{}", site.base, address(&texts[at], site));
+        let own = address(&texts[at], site);
+        let old = format!("{}{own}", site.base);
         let text = &mut texts[at];
         let leaf = text.path.rsplit('/').find(|name| !matches!(*name, "index" | "_index")).unwrap_or("home").to_owned();
         let slug = front_slug(&text.source).unwrap_or(leaf);
         let day = text.source.date.as_deref().and_then(|date| date.get(..10)).filter(|_| text.source.kind == Kind::Post).map(str::to_owned);
         let is_folder = !text.resources.is_empty();
-        let known = (!text.source.is_draft).then_some(old.as_str());
-        let wish =
-            Wish { kind: text.source.kind, slug: strip_day(&slug), title: &text.source.title, old: known, day: day.as_deref(), is_folder };
+        // Readers may know the address of what has expired or is in no list.
+        let known = (!text.source.is_draft || text.source.hidden.is_some()).then_some(old.as_str());
+        let Source { kind, title, is_draft, .. } = &text.source;
+        let (kind, is_draft) = (*kind, *is_draft);
+        let wish = Wish { kind, slug: strip_day(&slug), title, old: known, day: day.as_deref(), is_folder, is_draft };
         let place = job.places.place(&wish);
         if old != "/" {
             job.addresses.insert(&old, &place.address);
         }
-        // An alias is relative to where the text was.
-        let folder = old.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-        for alias in &mut text.source.aliases {
-            if !alias.starts_with('/') {
-                *alias = format!("{folder}/{alias}");
-            }
+        text.source.aliases = text.source.aliases.iter().flat_map(|alias| alias_addresses(alias, &own, site)).collect();
+        for alias in &text.source.aliases {
             job.addresses.insert(alias, &place.address);
         }
-        text.source.aliases.retain(|alias| alias.len() > 1);
         job.addresses.insert_source(&text.source.name, &place.address);
         job.addresses.insert_source(&format!("{}.md", text.path), &place.address);
         for tag in &text.source.tags {
@@ -431,7 +443,7 @@ fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place
                 None => {
                     media.copy(&file.path, &was, &name, &mut job.folder, &mut job.report)?;
                     media.insert_source(&file.name, &name);
-                    if was != name {
+                    if was != name && !is_draft {
                         job.redirect_pattern(&encoded(&format!("/{was}")), &encoded(&format!("/{name}")));
                     }
                 }
@@ -512,7 +524,7 @@ impl Names for SiteNames<'_> {
 
 fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<(), ImportError> {
     let source = &text.source;
-    let (body, line) = match read(&text.file.path, &source.name)? {
+    let (body, line) = match read(&text.file.path, &source.name, Start::BelowSpace)? {
         Read::Text { body, line, .. } => (body, line),
         Read::Plain(body) => (body, 1),
         Read::Broken(_) => return Ok(()),
@@ -523,8 +535,9 @@ fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<
     let is_html = source.name.ends_with(".html") || source.name.ends_with(".htm");
     let mut links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
     links.source = Some(folder);
-    notes.into_iter().for_each(|note| links.note(note));
-    if crate::front_matter::text(&source.front, &["expiryDate", "expirydate"]).is_some() {
+    // The reason comes before the other notes.
+    source.hidden.iter().cloned().chain(notes).for_each(|note| links.note(note));
+    if source.status != "expired" && site.expiry.date(&source.front).is_some() {
         links.note("has a date on which it expires, which the blog does not know".to_owned());
     }
     let body = body.replace("<!--more-->", "");

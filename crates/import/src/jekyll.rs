@@ -1,5 +1,6 @@
 //! The source of a Jekyll site.
 
+mod kramdown;
 mod liquid;
 
 use std::{
@@ -7,12 +8,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use self::liquid::{Liquid, Names};
+use self::{
+    kramdown::Plain,
+    liquid::{Liquid, Names},
+};
 use crate::{
     error::ImportError,
-    front_matter::{Table, config, flag, instant, list, text, written},
+    front_matter::{Start, Table, config, flag, instant, list, split, text, written},
     html::Targets as _,
     job::{Author, Job},
     links::Links,
@@ -40,14 +45,15 @@ struct Site {
     permalink: String,
     /// The collections whose texts have pages, with the form of their addresses.
     collections: BTreeMap<String, Option<String>>,
+    now: Timestamp,
 }
 
-pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportError> {
+pub(crate) fn import(exports: &[PathBuf], now: Timestamp, job: &mut Job) -> Result<(), ImportError> {
     job.report.engine = "Jekyll".to_owned();
     let [root] = exports else {
         return Err(ImportError::Folder { message: "a Jekyll site has one folder: give that alone".to_owned() });
     };
-    let site = read_config(root, job)?;
+    let site = read_config(root, now, job)?;
     let listing = media::list(root)?;
     for (name, why) in listing.skipped {
         job.report.left_out(name, 1, why);
@@ -68,9 +74,11 @@ pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportErr
     }
     copy_files(&files, &site.base, job)?;
     let places = place_all(&texts, &site, job);
+    let mut attributes = 0;
     for (at, (source, file)) in texts.iter().enumerate() {
-        write_text(source, file, &places[at], &site, job)?;
+        attributes += write_text(source, file, &places[at], &site, job)?;
     }
+    job.report.left_out("attributes of kramdown, such as {: .lead}", attributes, "the blog has no classes; ids of headings stay");
     if job.settings.authors.is_empty()
         && let Some(name) = text(&site.config, &["author"])
     {
@@ -79,7 +87,7 @@ pub(crate) fn import(exports: &[PathBuf], job: &mut Job) -> Result<(), ImportErr
     Ok(())
 }
 
-fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
+fn read_config(root: &Path, now: Timestamp, job: &mut Job) -> Result<Site, ImportError> {
     let file = ["_config.yml", "_config.yaml", "_config.toml"].iter().map(|name| root.join(name)).find(|path| path.is_file());
     let table = file.map_or_else(|| Ok(Table::new()), |file| config(&file))?;
     job.settings.title = text(&table, &["title", "name"]);
@@ -113,7 +121,7 @@ fn read_config(root: &Path, job: &mut Job) -> Result<Site, ImportError> {
     let of_posts = table.get("collections").and_then(|all| all.get("posts")).and_then(Value::as_object);
     let of_posts = of_posts.and_then(|posts| text(posts, &["permalink"]));
     let permalink = of_posts.or_else(|| text(&table, &["permalink"])).unwrap_or_else(|| "date".to_owned());
-    Ok(Site { config: table, base, permalink, collections })
+    Ok(Site { config: table, base, permalink, collections, now })
 }
 
 fn add_author(author: &Table, key: Option<&str>, job: &mut Job) {
@@ -158,10 +166,18 @@ fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, I
     } else if parts.iter().any(|part| part.starts_with('.') || part.starts_with('_') && *part != "_posts" && *part != "_drafts") {
         return Ok(None);
     }
-    let mut front = match read(&file.path, name)? {
+    let mut hidden = None;
+    let mut front = match read(&file.path, name, Start::AtOnce)? {
         Read::Text { front, .. } => front,
         Read::Plain(_) if is_html(name) => return Ok(None),
-        Read::Plain(_) if is_post => Table::new(),
+        Read::Plain(body) if is_post || is_draft => {
+            if let Ok(Some(below)) = split(&body, Start::BelowSpace)
+                && is_unpublished(&below.front)
+            {
+                hidden = Some("says that it is not published, but below an empty line, where Jekyll does not see it".to_owned());
+            }
+            Table::new()
+        }
         Read::Plain(_) => {
             leave_out(name, kind, "has no front matter: Jekyll copies it as it is", job);
             return Ok(None);
@@ -188,20 +204,33 @@ fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, I
         parts[..parts.len() - 1].iter().take_while(|part| !part.starts_with('_')).filter(|_| is_post).map(|part| (*part).to_owned()),
     );
     tags.extend(list(&front, &["tags", "tag"], &[' ', ',']));
-    let is_hidden = flag(&front, "published") == Some(false) || flag(&front, "draft") == Some(true);
+    let is_draft = is_draft || is_unpublished(&front);
+    hidden = hidden.or_else(|| too_early(collection, date.as_deref(), site)).filter(|_| !is_draft);
     Ok(Some(Source {
         name: name.to_owned(),
         date,
         title,
         kind,
         tags,
-        is_draft: is_draft || is_hidden,
-        status: if is_draft || is_hidden { "draft" } else { "published" },
+        is_draft: is_draft || hidden.is_some(),
+        status: if is_draft { "draft" } else { "published" },
+        hidden,
         lang: text(&front, &["lang", "language"]),
         aliases: list(&front, &["redirect_from"], &[]).into_iter().filter(|alias| alias.starts_with('/')).collect(),
         front,
         ..Source::default()
     }))
+}
+
+fn is_unpublished(front: &Table) -> bool {
+    flag(front, "published") == Some(false) || flag(front, "draft") == Some(true)
+}
+
+/// Tells whether the time of a collection's text has not come. A post waits in the blog, too, and a page does not in Jekyll.
+fn too_early(collection: Option<&str>, date: Option<&str>, site: &Site) -> Option<String> {
+    let shows_future = flag(&site.config, "future") == Some(true);
+    let at = date.and_then(instant).filter(|at| collection.is_some() && *at > site.now && !shows_future)?;
+    Some(format!("appears on {}, and the blog shows pages at once", written(at)))
 }
 
 /// Notes a text that only redirects.
@@ -255,7 +284,7 @@ fn copy_files(files: &[Found], base: &str, job: &mut Job) -> Result<(), ImportEr
             .contains(&file.name.as_str());
         let is_template =
             is_html(&file.name) || [".xml", ".css", ".js", ".json", ".txt", ".svg"].iter().any(|extension| file.name.ends_with(extension));
-        let has_front = is_template && matches!(read(&file.path, &file.name)?, Read::Text { .. });
+        let has_front = is_template && matches!(read(&file.path, &file.name, Start::AtOnce)?, Read::Text { .. });
         let why = if is_own {
             Some("belongs to Jekyll, not to the site")
         } else if has_front {
@@ -289,7 +318,7 @@ fn place_all(texts: &[(Source, Found)], site: &Site, job: &mut Job) -> Vec<Place
         let old = (!source.is_draft).then(|| format!("{}{}", site.base, address(source, site)));
         let day = source.date.as_deref().and_then(|date| date.get(..10)).filter(|_| source.kind == Kind::Post);
         let slug = slug_of(source);
-        let wish = Wish { kind: source.kind, slug: &slug, title: &source.title, old: old.as_deref(), day, is_folder: false };
+        let wish = Wish { kind: source.kind, slug: &slug, title: &source.title, old: old.as_deref(), day, ..Wish::default() };
         let place = job.places.place(&wish);
         if let Some(old) = old.filter(|old| old != "/") {
             job.addresses.insert(&old, &place.address);
@@ -443,29 +472,32 @@ impl Names for SiteNames<'_> {
     }
 }
 
-fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &mut Job) -> Result<(), ImportError> {
-    let (body, line) = match read(&file.path, &source.name)? {
+/// Writes a text. Returns how many attributes of kramdown it had.
+fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &mut Job) -> Result<usize, ImportError> {
+    let (body, line) = match read(&file.path, &source.name, Start::AtOnce)? {
         Read::Text { body, line, .. } => (body, line),
         Read::Plain(body) => (body, 1),
-        Read::Broken(_) => return Ok(()),
+        Read::Broken(_) => return Ok(0),
     };
     let html = is_html(&source.name);
     let names = SiteNames { site, job, source };
     let Liquid { text: body, notes, is_template } = liquid::replace(&body, &source.name, line, &names);
     if html && is_template {
         leave_out(&source.name, source.kind, "is made of a template, which only Jekyll can fill", job);
-        return Ok(());
+        return Ok(0);
     }
-    let body = if html { body } else { liquid::without_kramdown(&body) };
+    let Plain { text: body, attributes } = if html { Plain { text: body, attributes: 0 } } else { kramdown::without_marks(&body) };
     let folder = source.name.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
     links.source = Some(folder);
-    notes.into_iter().for_each(|note| links.note(note));
+    // The reason comes before the other notes.
+    source.hidden.iter().cloned().chain(notes).for_each(|note| links.note(note));
     let (mut front, body, entry) = converted(source, place, &body, html, &links);
     // kramdown has formulas between two dollars alone.
     if front.math.is_none() && body.contains('$') {
         front.math = Some(body.contains("$$"));
     }
     note_authors(&source.front, job);
-    job.write(place, front, &body, entry)
+    job.write(place, front, &body, entry)?;
+    Ok(attributes)
 }

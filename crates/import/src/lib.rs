@@ -34,6 +34,8 @@ use std::{
     str::FromStr,
 };
 
+use jiff::Timestamp;
+
 pub use self::{
     error::ImportError,
     report::{Comments, Entry, LeftOut, Outcome, Redirect, Report, TextEntry},
@@ -82,14 +84,24 @@ impl FromStr for Engine {
 }
 
 /// What the caller decides.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
+    /// The time: texts may have expired by now, or appear later.
+    pub now: Timestamp,
     /// The engine, if it is not to be recognised.
     pub from: Option<Engine>,
     /// The folder with pictures and other uploads: Ghost's `content`, WordPress's `wp-content` or `uploads`.
     pub content: Option<PathBuf>,
     /// Whether posts that only members could read become public.
     pub include_paid: bool,
+}
+
+impl Options {
+    /// Leaves everything but the time as it is by default.
+    #[must_use]
+    pub const fn at(now: Timestamp) -> Self {
+        Self { now, from: None, content: None, include_paid: false }
+    }
 }
 
 /// Finds out of which engine an export is.
@@ -163,8 +175,8 @@ pub fn import(exports: &[PathBuf], folder: &Path, options: &Options) -> Result<R
     let done = match engine {
         Engine::Ghost => ghost::import(exports, options, &mut job),
         Engine::WordPress => wordpress::import(exports, options, &mut job),
-        Engine::Jekyll => jekyll::import(exports, &mut job),
-        Engine::Hugo => hugo::import(exports, &mut job),
+        Engine::Jekyll => jekyll::import(exports, options.now, &mut job),
+        Engine::Hugo => hugo::import(exports, options.now, &mut job),
     };
     let done = done.and_then(|()| job.finish());
     match done {

@@ -26,6 +26,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) day: Option<&'a str>,
     /// Whether it gets a folder of its own, for the files that belong to it.
     pub(crate) is_folder: bool,
+    /// Whether it is not for readers: then neither are the files that belong to it.
+    pub(crate) is_draft: bool,
 }
 
 /// The place of a text in the blog.
@@ -98,9 +100,11 @@ impl Places {
             Some(_) if wish.kind == Kind::Post && is_dated(&short) => short[11..].to_owned(),
             _ => short,
         };
+        // The blog sends no file in a folder of this name.
+        let drafts = if wish.is_folder && wish.is_draft { "drafts/" } else { "" };
         let prefix = match wish.kind {
-            Kind::Page => "pages/".to_owned(),
-            Kind::Post => wish.day.map_or_else(|| "posts/".to_owned(), |day| format!("posts/{day}-")),
+            Kind::Page => format!("pages/{drafts}"),
+            Kind::Post => wish.day.map_or_else(|| format!("posts/{drafts}"), |day| format!("posts/{drafts}{day}-")),
         };
         let suffix = if wish.is_folder { "/index.md" } else { ".md" };
         // `index.md` is named after its folder.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     error::ImportError,
-    front_matter::{self, Table, flag, instant, list, text, written},
+    front_matter::{self, Start, Table, flag, instant, list, text, written},
     html::{Targets as _, markdown},
     job::{Author, Job},
     links::Links,
@@ -32,14 +32,16 @@ pub(crate) struct Source {
     pub(crate) tags: Vec<String>,
     pub(crate) is_draft: bool,
     pub(crate) status: &'static str,
+    /// Why readers did not see it, if it is no draft of its author's.
+    pub(crate) hidden: Option<String>,
     pub(crate) lang: Option<String>,
     pub(crate) translation: Option<String>,
     /// The addresses that led to it.
     pub(crate) aliases: Vec<String>,
 }
 
-/// Reads a text.
-pub(crate) fn read(path: &Path, name: &str) -> Result<Read, ImportError> {
+/// Reads a text, whose front matter begins where its generator wants it.
+pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<Read, ImportError> {
     let bytes = fs::metadata(path).map_err(ImportError::read(path))?.len();
     if bytes > TEXT_BYTES_MAX {
         return Ok(Read::Broken(format!("larger than {} MiB", TEXT_BYTES_MAX / 1024 / 1024)));
@@ -53,7 +55,7 @@ pub(crate) fn read(path: &Path, name: &str) -> Result<Read, ImportError> {
             return Ok(Read::Broken(format!("{name}:{line}: is not UTF-8; save it with that encoding")));
         }
     };
-    match front_matter::split(&content) {
+    match front_matter::split(&content, start) {
         Ok(Some(split)) => Ok(Read::Text { line: split.line, body: split.body.to_owned(), front: split.front }),
         Ok(None) => Ok(Read::Plain(content)),
         Err((line, message)) => Ok(Read::Broken(format!("{name}:{line}: {message}"))),
@@ -102,6 +104,12 @@ pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: boo
     let authors = list(front, &["authors", "author"], &[',']);
     let mut seen = std::collections::HashSet::new();
     let tags = source.tags.iter().filter(|tag| seen.insert(tag_slug(tag))).cloned().collect();
+    let is_unmapped = is_unmapped(front);
+    let noindex = flag(front, "noindex") == Some(true) || text(front, &["robots"]).is_some_and(|robots| robots.contains("noindex"));
+    if is_unmapped && !noindex {
+        links.note("was not in the sitemap, so search engines are asked to leave it out (noindex)".to_owned());
+    }
+    let noindex = noindex || is_unmapped;
     let notes = links.notes.take();
     let written = Front {
         title: source.title.clone(),
@@ -115,7 +123,7 @@ pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: boo
         cover,
         cover_alt,
         aliases: source.aliases.clone(),
-        noindex: flag(front, "noindex") == Some(true) || text(front, &["robots"]).is_some_and(|robots| robots.contains("noindex")),
+        noindex,
         lang: source.lang.clone(),
         translation: source.translation.clone(),
         math: ["math", "mathjax", "katex", "use_math"].iter().find_map(|key| flag(front, key)),
@@ -134,6 +142,14 @@ pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: boo
         notes,
     };
     (written, body, entry)
+}
+
+/// Tells whether a text is not in the sitemap: jekyll-sitemap's `sitemap: false`, Hugo's `disable` in the table `sitemap`.
+fn is_unmapped(front: &Table) -> bool {
+    match front.get("sitemap") {
+        Some(Value::Object(sitemap)) => flag(sitemap, "disable") == Some(true),
+        _ => flag(front, "sitemap") == Some(false),
+    }
 }
 
 /// Returns the address of the picture at the head of a text, and the words for it.

@@ -20,6 +20,10 @@ const NOW: Timestamp = Timestamp::from_secs(1_795_500_000);
 /// The smallest picture that is one.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
 
+fn options() -> Options {
+    Options::at(jiff::Timestamp::from_second(i64::try_from(NOW.as_secs()).unwrap()).unwrap())
+}
+
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
@@ -35,10 +39,12 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
     root
 }
 
-/// What the blog has against its texts. The exports are parts of larger ones, so that some of their links lead to nothing.
+/// What the blog has against its texts. The exports are parts of larger ones, so that some of their links lead to nothing; and which letters can be drawn
+/// depends on the machine.
 fn problems(site: &Site) -> Vec<String> {
-    let is_of_links = |problem: &String| problem.contains("there is nothing at") || problem.contains("has the anchor");
-    site.problems().iter().map(ToString::to_string).filter(|problem| !is_of_links(problem)).collect()
+    let passed_over = ["there is nothing at", "has the anchor", "no font on this machine"];
+    let is_passed_over = |problem: &String| passed_over.iter().any(|known| problem.contains(known));
+    site.problems().iter().map(ToString::to_string).filter(|problem| !is_passed_over(problem)).collect()
 }
 
 /// What has moved in.
@@ -59,7 +65,7 @@ impl Moved {
     }
 
     fn of(exports: &[PathBuf]) -> Self {
-        Self::new(exports, &Options::default())
+        Self::new(exports, &options())
     }
 
     /// Every text that was written is where the report says, and nothing that was hidden is.
@@ -117,7 +123,7 @@ fn a_ghost_moves_in() {
         ("content/images/size/w600/2026/11/scene-05.jpg", PNG),
         ("content/images/2026/11/note.exe", b"x"),
     ]);
-    let options = Options { content: Some(content.path().to_owned()), ..Options::default() };
+    let options = Options { content: Some(content.path().to_owned()), ..options() };
     let moved = Moved::new(&[fixture("ghost.json")], &options);
     let expected = [
         (("draft", "draft"), 1),
@@ -163,7 +169,7 @@ fn texts_for_members_are_public_only_where_one_asks_for_it() {
     assert_eq!(gated.len(), 2);
     assert!(gated.iter().all(|text| text.outcome == Outcome::Draft && text.notes[0].contains("--include-paid")), "{gated:?}");
     assert!(hidden.report.text().contains("Kept from readers, as drafts"));
-    let open = Moved::new(&[fixture("ghost.json")], &Options { include_paid: true, ..Options::default() });
+    let open = Moved::new(&[fixture("ghost.json")], &Options { include_paid: true, ..options() });
     assert!(open.report.texts.iter().filter(|text| text.status.contains(", ")).all(|text| text.outcome == Outcome::Written));
 }
 
@@ -185,7 +191,7 @@ fn comments_are_kept_and_not_published() {
 #[test]
 fn a_wordpress_moves_in() {
     let uploads = folder(&[("2026/11/scene-24.jpg", PNG), ("2026/11/scene-24-300x225.jpg", PNG), ("2026/11/page.php", b"<?php")]);
-    let options = Options { content: Some(uploads.path().to_owned()), ..Options::default() };
+    let options = Options { content: Some(uploads.path().to_owned()), ..options() };
     let moved = Moved::new(&[fixture("wordpress.xml")], &options);
     let expected = [
         (("draft", "draft"), 1),
@@ -307,7 +313,10 @@ fn a_jekyll_site_moves_in() {
     assert!(hello.notes.iter().any(|note| note.starts_with("_posts/2019-05-01-hello.md:")), "{:?}", hello.notes);
     let two = moved.file(moved.text("Two"));
     assert!(
-        two.contains("aliases = [\"/zwei/\"]") && two.contains("math = true") && two.contains("## Part {#own}") && !two.contains("TOC"),
+        two.contains("aliases = [\"/zwei/\"]")
+            && two.contains("math = true")
+            && two.contains("## Part {#own}")
+            && two.contains("\n\n[TOC]\n\n"),
         "{two}"
     );
     assert_eq!(moved.text("Later").outcome, Outcome::Draft);
@@ -338,7 +347,7 @@ fn a_hugo_site_moves_in() {
     let text = moved.file(hello);
     for part in [
         "tags = [\"b\", \"a\"]",
-        "aliases = [\"/old/\", \"/posts/older\"]",
+        "aliases = [\"/old/\", \"/posts/older/\"]",
         "See [t](/posts/trip/) and [about](/about/#x).",
         "<figure>\n\n![A](../img/a.png)\n\n<figcaption>Cap</figcaption>\n</figure>",
         "https://www.youtube.com/watch?v=abc",
@@ -378,6 +387,179 @@ fn a_hugo_site_with_a_file_of_settings_for_each_language_moves_in() {
     assert_eq!(moved.site.problems(), [], "the link leads to its section");
 }
 
+/// Ghost and WordPress show no page before its time, other than the blog, in which the date of a page says nothing.
+#[test]
+fn pages_whose_time_has_not_come_are_drafts() {
+    let post = |kind: &str| {
+        format!(
+            "{{\"id\":\"{kind}\",\"slug\":\"{kind}\",\"title\":\"A {kind}\",\"type\":\"{kind}\",\"status\":\"scheduled\",\"published_at\":\"2037-01-01T00:00:00.000Z\",\"html\":\"<p>x</p>\"}}"
+        )
+    };
+    let ghost = format!("{{\"db\":[{{\"data\":{{\"posts\":[{},{}]}}}}]}}", post("page"), post("post"));
+    let item = |kind: &str| {
+        format!(
+            "<item><title>A {kind}</title><link>http://old.example/{kind}/</link><content:encoded><![CDATA[x]]></content:encoded><wp:post_id>{}</wp:post_id>\
+             <wp:post_date_gmt>2037-01-01 10:00:00</wp:post_date_gmt><wp:post_name>{kind}</wp:post_name><wp:status>future</wp:status><wp:post_type>{kind}</wp:post_type></item>",
+            kind.len() + usize::from(kind == "post")
+        )
+    };
+    let wordpress = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><rss xmlns:wp=\"http://wordpress.org/export/1.2/\" xmlns:content=\"c\"><channel><title>T</title>\
+         <link>http://old.example</link>{}{}</channel></rss>",
+        item("page"),
+        item("post")
+    );
+    for (name, export) in [("export.json", ghost), ("export.xml", wordpress)] {
+        let files = folder(&[(name, export.as_bytes())]);
+        let moved = Moved::of(&[files.path().join(name)]);
+        let (page, post) = (moved.text("A page"), moved.text("A post"));
+        assert_eq!((page.kind, page.outcome, post.outcome), ("page", Outcome::Draft, Outcome::Written), "{name}");
+        assert!(page.notes[0].starts_with("waits for its time"), "{:?}", page.notes);
+    }
+}
+
+/// Hugo's documentation, "Front matter" (`expiryDate`, `draft`, `headless`) and "Build options". What Hugo shows to nobody, or lists nowhere, stays
+/// hidden, wherever the front matter begins and however it is written.
+#[test]
+fn what_was_hidden_in_hugo_stays_hidden() {
+    let site = folder(&[
+        ("hugo.toml", b"title = 'Notes'\nbaseURL = 'https://notes.example/'\n"),
+        ("content/posts/below.md", b"\n\xef\xbb\xbf\n---\ntitle: Below\ndraft: true\n---\nSecret\n"),
+        ("content/posts/json.md", b"\n{\"title\": \"Json\", \"draft\": true}\nSecret\n"),
+        ("content/posts/broken.md", b"{\"title\": \"Broken\", \"draft\": true,}\nSecret\n"),
+        ("content/posts/written.md", b"---\ntitle: Written\nDraft: yes\n---\nSecret\n"),
+        ("content/posts/unpublished.md", b"---\ntitle: Unpublished\npublished: false\ndate: 2020-01-02\n---\nSecret\n"),
+        ("content/posts/gone.md", b"---\ntitle: Gone\ndate: 2020-01-02\nexpiryDate: 2021-01-01\n---\nSecret\n"),
+        ("content/posts/going.md", b"+++\ntitle = 'Going'\ndate = 2020-01-02\nunpublishdate = 2037-01-01\n+++\nText\n"),
+        ("content/posts/silent.md", b"---\ntitle: Silent\n_build:\n  list: never\n---\nSecret\n"),
+        ("content/posts/local.md", b"---\ntitle: Local\nbuild:\n  list: local\n---\nSecret\n"),
+        ("content/posts/parts/index.md", b"---\ntitle: Parts\nheadless: true\n---\nSecret\n"),
+        ("content/posts/parts/plan.png", PNG),
+        ("content/soon.md", b"---\ntitle: Soon\ndate: 2037-01-01\n---\nSecret\n"),
+        ("content/open.md", b"---\ntitle: Open\nbuild:\n  render: always\n  list: always\n---\nText\n"),
+    ]);
+    let moved = Moved::of(&[site.path().to_owned()]);
+    let expected = [
+        (("", "left out"), 1),
+        (("draft", "draft"), 4),
+        (("expired", "draft"), 1),
+        (("headless", "draft"), 1),
+        (("published", "written"), 2),
+        (("scheduled", "draft"), 1),
+        (("unlisted", "draft"), 2),
+    ];
+    assert_eq!(moved.counts(), BTreeMap::from(expected));
+    assert!(moved.file(moved.text("Unpublished")).contains("date = 2020-01-02T00:00:00Z\n"));
+    assert_eq!(moved.text("Gone").notes, ["has expired on 2021-01-01T00:00:00Z: Hugo does not show it any more"]);
+    assert_eq!(moved.text("Going").notes, ["has a date on which it expires, which the blog does not know"]);
+    // Published again, it is where it was.
+    assert!(moved.file(moved.text("Gone")).contains("permalink = \"/posts/gone/\"\n"), "{}", moved.file(moved.text("Gone")));
+    let account = moved.report.text();
+    assert!(account.contains("Kept from readers, as drafts:\n") && account.contains("Hugo makes no page of it"), "{account}");
+    // Nor is a file beside a text that nobody sees sent to anybody.
+    assert_eq!(moved.text("Parts").file.as_deref(), Some("posts/drafts/parts/index.md"));
+    assert!(moved.site.addresses().all(|(path, _)| !path.contains("plan") && !path.contains("parts")));
+    assert!(moved.text("Below").notes.is_empty() && moved.file(moved.text("Below")).ends_with("+++\n\nSecret\n"));
+}
+
+/// Hugo's documentation, "Front matter", "Cascade", and "Configure cascade": a text's own value counts, then that of the nearest section, then that of
+/// the configuration.
+#[test]
+fn what_sections_hand_down_in_hugo_reaches_their_texts() {
+    let site = folder(&[
+        (
+            "hugo.toml",
+            b"title = 'Notes'\n[[cascade]]\n[cascade.params]\nauthor = 'Ann Lee'\n[[cascade]]\n[cascade.build]\nrender = 'never'\n[cascade.target]\npath = '/parts/**'\n\
+              [[cascade]]\ndraft = true\n[cascade._target]\nkind = 'page'\nenvironment = 'staging'\n",
+        ),
+        ("content/posts/_index.md", b"---\ntitle: Posts\ncascade:\n  - tags: [sea]\n    _target:\n      path: '/posts/**'\n  - draft: true\n    target: {roles: x}\n---\n"),
+        ("content/posts/one.md", b"---\ntitle: One\ndraft: false\n---\nText\n"),
+        ("content/posts/two.md", b"Secret\n"),
+        ("content/posts/2024/_index.md", b"+++\n[cascade]\ntags = ['land']\nexpiryDate = 2021-01-01\n+++\n"),
+        ("content/posts/2024/three.md", b"---\ntitle: Three\ndraft: false\nauthor: Bo\n---\nSecret\n"),
+        ("content/parts/a.md", b"---\ntitle: Part\n---\nSecret\n"),
+        ("content/partsmen.md", b"---\ntitle: Partsmen\n---\nText\n"),
+    ]);
+    let moved = Moved::of(&[site.path().to_owned()]);
+    let of = |title: &str| (moved.text(title).outcome, moved.file(moved.text(title)));
+    for (title, outcome, parts) in [
+        ("One", Outcome::Written, ["tags = [\"sea\"]", "authors = [\"ann-lee\"]"]),
+        ("Two", Outcome::Draft, ["tags = [\"sea\"]", "draft = true"]),
+        ("Three", Outcome::Draft, ["tags = [\"land\"]", "authors = [\"bo\"]"]),
+        ("Part", Outcome::Draft, ["authors = [\"ann-lee\"]", "draft = true"]),
+        ("Partsmen", Outcome::Written, ["title = \"Partsmen\"", "authors = [\"ann-lee\"]"]),
+    ] {
+        let (found, file) = of(title);
+        assert_eq!(found, outcome, "{title}");
+        assert!(parts.iter().all(|part| file.contains(part)), "{parts:?}\n{file}");
+    }
+    assert_eq!(
+        moved.report.notes,
+        ["posts/_index.md: `cascade`: the target's `roles` is not understood, so its values are for all texts below"]
+    );
+}
+
+/// Hugo's `targetPathAlias` in `hugolib/alias.go`, and `renderAliases`: an alias that is no HTML file is a folder with one, below the site's own path; a
+/// relative one is on the level of the text.
+#[test]
+fn aliases_are_where_hugo_has_them() {
+    let text = |title: &str, aliases: &str| format!("---\ntitle: {title}\naliases: {aliases}\n---\nText\n");
+    let pretty = text(
+        "Pretty",
+        "[/old/one, /old/two/, /old/three.html, four, ../five, ./a/../six.html, '/../seven', /eight/index.html, /nine.php, /, '']",
+    );
+    let section = text("Section", "[ten]");
+    let site = folder(&[
+        ("hugo.toml", b"baseURL = 'https://a.example/n/'\n"),
+        ("content/posts/deep/pretty.md", pretty.as_bytes()),
+        ("content/docs/_index.md", section.as_bytes()),
+    ]);
+    let moved = Moved::of(&[site.path().to_owned()]);
+    let file = moved.file(moved.text("Pretty"));
+    let expected = "aliases = [\"/n/old/one/\", \"/n/old/two/\", \"/n/old/three.html\", \"/n/posts/deep/four/\", \"/n/posts/five/\", \"/n/posts/deep/six.html\", \
+                    \"/n/seven/\", \"/n/eight/\", \"/n/eight/index.html\", \"/n/nine.php/\"]";
+    assert!(file.contains(expected), "{file}");
+    for path in ["/n/old/one/", "/n/old/three.html", "/n/posts/five/"] {
+        assert!(moved.site.contains(path), "{path}");
+    }
+    assert!(moved.file(moved.text("Section")).contains("aliases = [\"/n/ten/\"]"), "{}", moved.file(moved.text("Section")));
+
+    let ugly = text("Ugly", "[/old/one, two]");
+    let site = folder(&[("hugo.toml", b"uglyURLs = true\n"), ("content/posts/ugly.md", ugly.as_bytes())]);
+    let moved = Moved::of(&[site.path().to_owned()]);
+    assert!(moved.file(moved.text("Ugly")).contains("aliases = [\"/old/one.html\", \"/posts/two.html\"]"));
+}
+
+/// Jekyll reads front matter at the first byte alone (`Utils.has_yaml_header?`, `Document::YAML_FRONT_MATTER_REGEXP`), shows no text of a collection before
+/// its date (`Publisher#hidden_in_the_future?`), and takes the switches of YAML 1.1.
+#[test]
+fn what_was_hidden_in_jekyll_stays_hidden() {
+    let site = folder(&[
+        ("_config.yml", b"title: Notes\ncollections:\n  recipes:\n    output: true\n"),
+        ("_posts/2019-05-01-below.md", b"\n---\ntitle: Below\npublished: false\n---\nText\n"),
+        ("_posts/2019-05-02-written.md", b"---\ntitle: Written\npublished: no\n---\nText\n"),
+        ("_posts/2019-05-03-unmapped.md", b"---\ntitle: Unmapped\nsitemap: false\n---\nText\n"),
+        ("_drafts/bare.md", b"Text\n"),
+        ("_recipes/later.md", b"---\ntitle: Later\ndate: 2037-01-01\n---\nText\n"),
+        ("below.md", b"\n---\ntitle: Page\n---\nText\n"),
+        ("marks.md", b"---\ntitle: Marks\n---\nText\n{: .lead}\n\n{::comment}\nSecret\n{:/comment}\n\n![a](https://b.example/c.png){: .wide} {% highlight ruby linenos %}\nputs 1\n{% endhighlight %}\n"),
+    ]);
+    let moved = Moved::of(&[site.path().to_owned()]);
+    let drafts: Vec<&str> =
+        moved.report.texts.iter().filter(|text| text.outcome == Outcome::Draft).map(|text| text.title.as_str()).collect();
+    assert_eq!(drafts, ["Bare", "Below", "Written", "Later"]);
+    assert!(moved.text("Below").notes[0].contains("below an empty line") && moved.text("Later").notes[0].starts_with("appears on 2037-"));
+    let left: Vec<&str> = moved.report.texts.iter().filter(|text| text.outcome == Outcome::LeftOut).map(|text| text.id.as_str()).collect();
+    assert_eq!(left, ["below.md"]);
+
+    let unmapped = moved.text("Unmapped");
+    assert!(moved.file(unmapped).contains("noindex = true\n") && unmapped.notes[0].contains("sitemap"), "{:?}", unmapped.notes);
+    let marks = moved.file(moved.text("Marks"));
+    assert!(marks.contains("```ruby linenos\nputs 1\n```") && !marks.contains("{:") && !marks.contains("Secret"), "{marks}");
+    let gone = moved.report.left_out.iter().find(|left| left.what.contains("kramdown")).expect("counted");
+    assert_eq!(gone.count, 2);
+}
+
 #[test]
 fn what_is_given_is_recognised() {
     let places = folder(&[
@@ -413,7 +595,7 @@ fn what_is_given_is_recognised() {
 fn refused(name: &str, content: &[u8]) -> String {
     let source = folder(&[(name, content)]);
     let target = tempfile::tempdir().unwrap();
-    let error = import(&[source.path().join(name)], &target.path().join("blog"), &Options::default()).expect_err(name);
+    let error = import(&[source.path().join(name)], &target.path().join("blog"), &options()).expect_err(name);
     let left = fs::read_dir(target.path()).unwrap().count();
     assert!(left == 0 || matches!(error, ImportError::HalfWay { .. }), "{error}");
     let mut text = error.to_string();
@@ -497,7 +679,7 @@ fn no_name_in_an_export_leads_out_of_the_folder() {
     let source = folder(&[("export.json", json.as_bytes())]);
     let outer = tempfile::tempdir().unwrap();
     let target = outer.path().join("a/b/blog");
-    let report = import(&[source.path().join("export.json")], &target, &Options::default()).expect("imported");
+    let report = import(&[source.path().join("export.json")], &target, &options()).expect("imported");
     assert_eq!(report.texts.len(), names.len());
     assert!(report.texts.iter().all(|text| text.outcome == Outcome::Written), "{:?}", report.texts);
     let mut open = vec![outer.path().to_owned()];
@@ -518,7 +700,7 @@ fn no_name_in_an_export_leads_out_of_the_folder() {
 #[test]
 fn a_folder_with_something_in_it_stays_as_it_is() {
     let target = folder(&[("keep.md", b"mine")]);
-    let error = import(&[fixture("ghost.json")], target.path(), &Options::default()).expect_err("refused");
+    let error = import(&[fixture("ghost.json")], target.path(), &options()).expect_err("refused");
     assert!(error.to_string().contains("is not empty"), "{error}");
     assert_eq!(fs::read_dir(target.path()).unwrap().count(), 1);
 }
@@ -544,6 +726,6 @@ fn a_large_export_is_read_piece_by_piece() {
     write!(file, "</channel></rss>").unwrap();
     drop(file);
     let target = tempfile::tempdir().unwrap();
-    let report = import(&[path], target.path(), &Options::default()).expect("imported");
+    let report = import(&[path], target.path(), &options()).expect("imported");
     assert_eq!(report.counted("post"), (0, 300, 0));
 }

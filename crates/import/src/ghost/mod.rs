@@ -344,7 +344,7 @@ fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
     for post in order {
         let old = post.is_public().then(|| format!("/{}/", post.slug));
         let day = post.published.as_deref().and_then(|date| date.get(..10));
-        let wish = Wish { kind: post.kind, slug: &post.slug, title: &post.title, old: old.as_deref(), day, is_folder: false };
+        let wish = Wish { kind: post.kind, slug: &post.slug, title: &post.title, old: old.as_deref(), day, ..Wish::default() };
         let place = job.places.place(&wish);
         job.addresses.insert(&format!("/{}/", post.slug), &place.address);
         places.insert(post.id.clone(), place);
@@ -370,6 +370,9 @@ fn write_text(row: &Row, index: &Index, place: &Place, options: &Options, job: &
     let is_only_mail = meta.is_some_and(|meta| matches!(text(meta, "email_only").as_str(), "1" | "true")) || post.status == "sent";
     let is_gated = post.visibility != "public";
     let is_draft = if !post.is_public() && post.status != "sent" {
+        true
+    } else if post.status == "scheduled" && post.kind == Kind::Page {
+        notes.push("waits for its time, and the blog shows pages at once".to_owned());
         true
     } else if is_only_mail {
         notes.push("was sent by mail alone, and never on the site".to_owned());

@@ -1,9 +1,6 @@
 //! Liquid in texts: the tags and values that texts use become what they stand for; others stay, and are told with their line.
 
-use crate::{
-    html::{card_of, fenced, shortened},
-    markdown::fenced_lines,
-};
+use crate::html::{card_of, fenced, shortened};
 
 /// What the names in a text stand for.
 pub(super) trait Names {
@@ -110,7 +107,9 @@ fn tag(inner: &str, rest: &str, end: usize, names: &dyn Names) -> (Option<String
         "comment" => until("endcomment").map_or((None, end), |(_, length)| (Some(String::new()), length)),
         "highlight" => until("endhighlight").map_or((None, end), |(inner, length)| {
             let inner = inner.trim_matches('\n').replace("{% raw %}", "").replace("{% endraw %}", "");
-            (Some(fenced(if plain == "text" { "" } else { plain }, "", inner.trim_end())), length)
+            let options = highlighted(arguments);
+            let language = if plain == "text" && options.is_empty() { "" } else { plain };
+            (Some(fenced(language, &options, inner.trim_end())), length)
         }),
         "post_url" => (names.of_post(plain), end),
         "link" => (names.of_path(plain), end),
@@ -127,55 +126,56 @@ fn tag(inner: &str, rest: &str, end: usize, names: &dyn Names) -> (Option<String
     }
 }
 
+/// Returns what a tag `highlight` says beside the language as the blog has it: numbers of lines, and marked lines.
+fn highlighted(arguments: &str) -> String {
+    let words = || arguments.split_whitespace().skip(1);
+    // Whatever its value, Jekyll numbers the lines.
+    let mut options =
+        if words().any(|word| word == "linenos" || word.starts_with("linenos=")) { " linenos".to_owned() } else { String::new() };
+    let marks = ["mark_lines=\"", "hl_lines=\""].iter().find_map(|key| arguments.split_once(key)?.1.split('"').next());
+    let marks: Vec<&str> = marks.into_iter().flat_map(str::split_whitespace).filter(|mark| mark.parse::<u32>().is_ok()).collect();
+    if !marks.is_empty() {
+        options += &format!(" {{{}}}", marks.join(","));
+    }
+    options
+}
+
 fn video(id: &str) -> String {
     if id.contains("://") { id.to_owned() } else { format!("https://www.youtube.com/watch?v={id}") }
 }
 
-/// Removes kramdown's attributes (`{: .class}`), and its mark for a table of contents.
-pub(super) fn without_kramdown(text: &str) -> String {
-    if !text.contains("{:") {
-        return text.to_owned();
-    }
-    let is_code = fenced_lines(text);
-    let mut lines: Vec<String> = Vec::new();
-    for (at, line) in text.split('\n').enumerate() {
-        let trimmed = line.trim();
-        if is_code[at] || line.starts_with("    ") {
-            lines.push(line.to_owned());
-        } else if trimmed.starts_with("{:") && trimmed.ends_with('}') {
-            if trimmed.replace(' ', "").starts_with("{:toc") {
-                // The list above it is only its place.
-                lines.pop();
-            } else if let (Some(id), Some(heading)) = (id_of(trimmed), lines.last_mut().filter(|line| line.starts_with('#'))) {
-                heading.push_str(&format!(" {{#{id}}}"));
-            }
-        } else {
-            lines.push(without_attributes(line));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Names for Nothing {
+        fn of_post(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn of_path(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn value(&self, _: &str) -> Option<String> {
+            None
         }
     }
-    lines.join("\n")
-}
 
-/// Returns the id among attributes.
-fn id_of(attributes: &str) -> Option<&str> {
-    attributes.trim_matches(['{', '}', ':', ' ']).split_whitespace().find_map(|word| word.strip_prefix('#')).filter(|id| !id.is_empty())
-}
-
-fn without_attributes(line: &str) -> String {
-    let (mut out, mut rest) = (String::new(), line);
-    while let Some(at) = rest.find("{:") {
-        let follows_mark = rest[..at].ends_with([')', '*', '_', '`', ']', '>']);
-        let end = rest[at..].find('}').filter(|_| follows_mark && rest[..at].matches('`').count() % 2 == 0);
-        match end {
-            Some(end) => {
-                out.push_str(&rest[..at]);
-                rest = &rest[at + end + 1..];
-            }
-            None => {
-                out.push_str(&rest[..at + 2]);
-                rest = &rest[at + 2..];
-            }
+    /// Jekyll's documentation, "Liquid tags", "Code snippet highlighting".
+    #[test]
+    fn highlighted_code_keeps_its_numbers_and_marks() {
+        let cases = [
+            ("ruby", "```ruby"),
+            ("ruby linenos", "```ruby linenos"),
+            ("ruby linenos=table", "```ruby linenos"),
+            ("ruby mark_lines=\"1 3\"", "```ruby {1,3}"),
+            ("text linenos hl_lines=\"2\"", "```text linenos {2}"),
+            ("text", "```"),
+        ];
+        for (arguments, expected) in cases {
+            let text = format!("{{% highlight {arguments} %}}\nputs 1\n{{% endhighlight %}}\n");
+            assert_eq!(replace(&text, "a.md", 1, &Nothing).text, format!("{expected}\nputs 1\n```\n"), "{arguments}");
         }
     }
-    out + rest
 }

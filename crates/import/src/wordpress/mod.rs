@@ -390,7 +390,7 @@ fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
         let to_come = form.as_deref().filter(|_| old.is_none() && item.kind == "post").and_then(|form| filled(form, item));
         let known = old.as_deref().or(to_come.as_deref());
         let wish =
-            Wish { kind: item.text_kind(), slug: &item.slug, title: &item.title, old: known, day: item.day.as_deref(), is_folder: false };
+            Wish { kind: item.text_kind(), slug: &item.slug, title: &item.title, old: known, day: item.day.as_deref(), ..Wish::default() };
         let mut place = job.places.place(&wish);
         if old.is_none() {
             place.forget_old();
@@ -555,10 +555,12 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
         Some("was behind a password; it would be open to everybody")
     } else if known.status == "private" {
         Some("was private; it would be open to everybody")
+    } else if known.status == "future" && known.text_kind() == Kind::Page {
+        Some("waits for its time, and the blog shows pages at once")
     } else {
         None
     };
-    let is_draft = !known.is_public();
+    let is_draft = !known.is_public() || hidden.is_some();
     entry.notes.splice(0..0, hidden.map(str::to_owned));
     if known.has_password {
         entry.status = format!("{}, password", known.status);

@@ -23,8 +23,11 @@ Examples:
   seawall check my-blog && seawall serve my-blog
       Look at it then.
 
-Texts keep their addresses, or the old ones redirect. Drafts stay drafts; texts that only members or holders of a password could read become drafts. Comments are
-kept in DIR/.import, which is never published, and the whole account is there, too. Nothing is fetched from a network. Exit code 0: it was written; 1: it was not, or not wholly.";
+Texts keep their addresses, or the old ones redirect.
+Drafts stay drafts. What was for members alone, behind a password, expired or unlisted becomes a draft.
+Comments are kept in DIR/.import, which is never published. The whole account is there, too.
+Nothing is fetched from a network.
+Exit code 0: it was written; 1: it was not, or not wholly.";
 
 /// Move a blog in: from Ghost, WordPress, Jekyll or Hugo
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -54,9 +57,11 @@ pub(crate) struct Import {
 impl Run for Import {
     const NAME: &'static str = "import";
 
+    #[expect(clippy::disallowed_methods, reason = "what has expired depends on the machine's time")]
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let Some((folder, exports)) = self.paths.split_last() else { bail!("nothing to import was named") };
-        let options = import::Options { from: self.from, content: self.content, include_paid: self.include_paid };
+        let now = jiff::Timestamp::now();
+        let options = import::Options { now, from: self.from, content: self.content, include_paid: self.include_paid };
         let report = import::import(exports, folder, &options)?;
         if let Some(file) = &self.report {
             let json = serde_json::to_vec_pretty(&report).context("the report cannot be written as JSON")?;
@@ -78,6 +83,14 @@ mod tests {
 
     use super::*;
     use crate::cli::typed;
+
+    /// Where a terminal breaks long lines, too, a sentence over two lines is in shreds.
+    #[test]
+    fn no_sentence_of_the_help_goes_on_in_the_next_line() {
+        for line in EXAMPLES.lines().filter(|line| !line.is_empty() && !line.starts_with("  seawall ")) {
+            assert!(line.ends_with(['.', ':']), "{line}");
+        }
+    }
 
     #[test]
     fn the_last_path_is_the_folder() {
