@@ -272,7 +272,7 @@ function events(seen) {
   show('errors', seen.errors, ({ site, status, failure }) => JSON.stringify([site, status, failure]), ({ site, status, failure, requests, last, example }) => [
     el('p', { class: 'what' }, el('b', { class: status >= 500 ? 'bad' : '', text: String(status) }), ' ', failure ? rule(failure) : status >= 500 ? 'The origin answered so' : 'Not what was hoped for', el('span', { class: 'spacer' }), el('span', { class: 'n', text: count(requests) })),
     el('p', { class: 'fact' }, siteOf(seen, site), ' ', example ? address(example, 70) : null, ' ', 'last ', when(last)),
-    status < 500 && failure ? el('p', { class: 'fact', text: 'Readers got a stored copy.' }) : null,
+    status < 400 && failure ? el('p', { class: 'fact', text: 'Readers got a stored copy.' }) : null,
   ], 'None.');
   show('purges', seen.purges, (line) => JSON.stringify([line.at, line.by, line.covered]), ({ at: ms, site, by, covered, count: number, hard }) => [
     el('p', { class: 'what' }, el('bdi', { text: plain(covered, 200) }), el('span', { class: 'spacer' }), number === null || number === undefined ? null : el('span', { class: 'n', text: `${count(number)} ${number === 1 ? 'copy' : 'copies'} ${done(hard)}` })),

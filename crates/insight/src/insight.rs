@@ -31,6 +31,9 @@ pub const SITES_MAX: usize = 256;
 /// The length of a period, in milliseconds: a day. What is shown is the sum of this one and the one before.
 pub const PERIOD: u64 = 86_400_000;
 
+/// The rule of an answer to a condition of the client. Its status is 504, although no server has failed.
+const ONLY_IF_CACHED: &str = "only-if-cached";
+
 /// The site of those that are not counted apart.
 const OTHER_SITES: &str = "(other sites)";
 
@@ -206,7 +209,7 @@ impl Insight {
         };
         let (number, is_failure) = self.names.rule(rule);
         let reason = if ended.reason.is_empty() || ended.reason == rule { number } else { self.names.rule(ended.reason).0 };
-        let error = if is_failure {
+        let error = if is_failure || rule == ONLY_IF_CACHED {
             Some(number)
         } else if ended.status >= 500 {
             Some(Name::NONE)

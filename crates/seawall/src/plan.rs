@@ -390,6 +390,17 @@ impl SitePlan {
         })
     }
 
+    /// Notes that an address of its servers can be connected to again, although nobody has asked for anything.
+    pub(crate) fn reached(&self, address: &str) {
+        for part in std::iter::once(&self.whole).chain(&self.parts) {
+            let (SharedSource::Http { options, .. } | SharedSource::Php { options, .. }) = &part.source else { continue };
+            if options.known().any(|(known, _)| known.to_string() == address) {
+                options.reached(address);
+                part.down.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Tells whether the last attempt to connect to the server of the whole site succeeded. Returns `None` if a folder is behind the site.
     pub(crate) fn origin_up(&self) -> Option<bool> {
         self.servers().find(|server| server.route.is_none()).map(|server| server.up)

@@ -87,8 +87,9 @@ fn with_priority(level: Level, text: &str) -> String {
     text.lines().filter(|line| !line.is_empty()).map(|line| format!("<{priority}>{line}\n")).collect()
 }
 
-/// What is written unless told otherwise. The library that speaks HTTP/2 warns of what any stranger may send.
-const DIAGNOSTICS: &str = "info,h2=error";
+/// What is written unless told otherwise. The library that speaks HTTP/2 warns of what any stranger may send; those that draw letters warn of each
+/// for which there is no font, of which the blog tells by itself, once for each text.
+const DIAGNOSTICS: &str = "info,h2=error,usvg=off,fontdb=off";
 
 /// Diagnostics go to standard error, so that the access log may have standard output. `SEAWALL_LOG` chooses how much.
 pub(crate) fn start_diagnostics() {
@@ -149,6 +150,16 @@ impl io::Write for Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The blog tells of titles without a font, once for each text; `usvg` would write a line for each letter.
+    #[test]
+    fn libraries_that_draw_letters_say_nothing_by_themselves() {
+        let diagnostics = tracing_subscriber::fmt().with_env_filter(DIAGNOSTICS).with_writer(io::sink).finish();
+        tracing::subscriber::with_default(diagnostics, || {
+            assert!(!tracing::enabled!(target: "usvg::text::layout", Level::ERROR) && !tracing::enabled!(target: "fontdb", Level::WARN));
+            assert!(tracing::enabled!(target: "blog::watch", Level::INFO));
+        });
+    }
 
     #[test]
     fn each_line_of_a_message_has_its_priority_in_the_journal() {

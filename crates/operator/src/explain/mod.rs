@@ -28,7 +28,11 @@ const BROWSER_CODINGS: &str = "gzip, deflate, br, zstd";
 pub fn command(url: &str, method: &str, fields: &[String]) -> Result<ExplainCommand, String> {
     let field = |line: &String| match line.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(format!("\"{line}\" is no field\n  Write its name, a colon and its value: -H 'Accept: text/html'")),
+        // What follows may be a secret.
+        _ => Err(format!(
+            "\"{} ...\" is no field\n  Write its name, a colon and its value: -H 'Accept: text/html'",
+            line.split([' ', ':', '=']).next().unwrap_or_default()
+        )),
     };
     let mut fields: Vec<(String, String)> = fields.iter().map(field).collect::<Result<_, _>>()?;
     if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding")) {

@@ -63,6 +63,15 @@ impl ServerOptions {
         self.addresses.iter().zip(&*self.known).map(|(address, health)| (address, health.is_up()))
     }
 
+    /// Notes that somebody has connected to an address without a request.
+    pub fn reached(&self, address: &str) {
+        for (known, health) in self.addresses.iter().zip(&*self.known) {
+            if known.to_string() == address {
+                health.connected(known, None);
+            }
+        }
+    }
+
     pub(super) fn health_of(&self, address: usize) -> &Health {
         &self.known[address]
     }

@@ -110,6 +110,9 @@ impl Watching {
         let mut fact = |site: &SitePlan| {
             let before = self.counted.get(&site.id).copied().unwrap_or_default();
             let mut sums = snapshot.sites.get(&site.id).map(sums).unwrap_or_default();
+            // The answer to a client's own condition, which has the status of an error.
+            let conditions = snapshot.rules.get(&(site.id, "only-if-cached")).map_or(0, |rule| rule.requests);
+            sums.server_errors = sums.server_errors.saturating_sub(conditions);
             sums.failed_at = if sums.failures > before.failures { Some(now) } else { before.failed_at };
             counted.insert(site.id, sums);
             TrafficFact {
@@ -197,6 +200,11 @@ pub(super) async fn probe(state: &State) {
             (address, connected.unwrap_or_default())
         };
         let probed = join_all(addresses.into_iter().map(probe)).await;
+        let plan = state.plan.load();
+        for (address, _) in probed.iter().filter(|(_, is_connected)| *is_connected) {
+            plan.sites.iter().for_each(|site| site.reached(address));
+        }
+        drop(plan);
         state.alerts.watching.lock().probed = probed.into_iter().collect();
     }
 }
