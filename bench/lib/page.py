@@ -70,8 +70,9 @@ def load(folder):
 
 
 def measured_as(section):
-    """What must be the same for all that stands on one page."""
-    return tuple(section["facts"][name] for name in ("commit", "program", "machine"))
+    """What must be the same for all that stands on one page. Local changes, such as the page itself, count as far as they are in the program that was measured."""
+    facts = section["facts"]
+    return facts["commit"].removesuffix(" with local changes"), facts["program"], facts["machine"]
 
 
 def without_strangers(sections):

@@ -229,13 +229,14 @@ def varnish(site, port, folder, single):
 
 
 def seawall(site, port, folder, single, plain=False):
-    # As it ships, but for the cap on requests at the origin (256): none of the others has one.
+    # As it ships, but for the cap on requests at the origin (256): none of the others has one. It is told what the origin is, as its questions would be among the
+    # requests that the origin counts.
     settings = folder / "seawall.toml"
     cache = {"hold": getattr(site, "hold", None), "disk": "0" if plain else None}
     lines = "".join(f'{key} = "{value}"\n' for key, value in cache.items() if value is not None)
     compress = "[compress]\nenabled = false\n" if plain else ""
     settings.write_text(f"[cache]\n{lines}{compress}[origin]\nconcurrency = 2000\nqueue = 2000\n")
-    return [machine.SEAWALL, "serve", "--config", settings, f"http://127.0.0.1:{site.origin}", *seawall_listens(site, port), "--admin", "off", "--workers", "1",
+    return [machine.SEAWALL, "serve", "--config", settings, "--kind", "generic", f"http://127.0.0.1:{site.origin}", *seawall_listens(site, port), "--admin", "off", "--workers", "1",
             "--access-log", folder / "access.log", "--log-format", "combined"]
 
 
