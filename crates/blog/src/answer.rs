@@ -30,7 +30,7 @@ use crate::{
     blog::{Rebuilt, Shared},
     card::{self, Card},
     digest::entity_tag,
-    gallery::Wanted,
+    gallery::{self, Wanted},
     large_file::blocking,
     preview, reload,
     site::{Found, Page, PageKind, Site},
@@ -44,6 +44,8 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const VALIDATED: HeaderValue = HeaderValue::from_static("public, max-age=0, must-revalidate");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// For how long browsers keep the way to a picture that took the place of another: it may soon lead to a third one.
+const BRIEFLY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-store");
 
 /// What a drawing may do that is opened by itself: nothing but be looked at, and lead elsewhere. It often comes from somebody else than the author, and a script
@@ -158,7 +160,10 @@ impl Answer<'_> {
         if let Some(leads) = leads(false) {
             return self.led(leads).await;
         }
-        Ok(self.elsewhere(&path).unwrap_or_else(|| self.not_found()))
+        if let Some(response) = self.elsewhere(&path) {
+            return Ok(response);
+        }
+        Ok(self.replaced(&path).unwrap_or_else(|| self.not_found()))
     }
 
     /// Answers with what is at `path`, if there is something.
@@ -312,6 +317,17 @@ impl Answer<'_> {
         response.headers_mut().insert(LOCATION, to.expect("a path is encoded, and a query was part of a URI"));
         self.finish(response.headers_mut(), PageKind::NotFound, None);
         response
+    }
+
+    /// Makes a redirect to the picture that has taken the place of one that pages named at `path`: those pages are still in caches and in
+    /// feed readers.
+    fn replaced(&mut self, path: &str) -> Option<Response<Body>> {
+        let to = gallery::replaced(self.site.pictures(), path)?;
+        self.depends_on(&to);
+        let mut response = self.moved(&to);
+        *response.status_mut() = StatusCode::FOUND;
+        response.headers_mut().insert(CACHE_CONTROL, BRIEFLY);
+        Some(response)
     }
 
     fn not_found(&mut self) -> Response<Body> {

@@ -189,7 +189,7 @@ impl Blog {
         let site = self.site();
         let made = parallel::map(site.pictures(), |shown| shown.make_all());
         for (shown, fault) in site.pictures().iter().zip(&made).filter_map(|(shown, made)| Some((shown, made.as_ref().err()?))) {
-            tracing::warn!("{} {fault}; it is shown as it is", shown.path().display());
+            tracing::warn!("{} {fault}; {}", shown.path().display(), fault.remedy());
         }
         made.len()
     }
@@ -305,8 +305,8 @@ mod tests {
     fn fixture() -> Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join("posts")).expect("made");
-        fs::write(folder.path().join("posts/Über uns.md"), "# Über\n\n![c](cat.png)").expect("written");
-        fs::write(folder.path().join("posts/cat.png"), "png").expect("written");
+        fs::write(folder.path().join("posts/Über uns.md"), "# Über\n\n![c](cat.svg)").expect("written");
+        fs::write(folder.path().join("posts/cat.svg"), "<svg/>").expect("written");
         let large: Vec<u8> = (0..=HELD_FILE_BYTES_MAX).map(|n| (n % 251) as u8).collect();
         fs::write(folder.path().join("film.mp4"), large).expect("written");
         let blog = Blog::open(folder.path(), BlogOptions::default(), NOW).expect("builds");
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn head_is_get_without_content() {
         let Fixture { blog, folder: _folder } = fixture();
-        for path in ["/", "/film.mp4", "/gone", "/feed.xml", "/posts/cat.png"] {
+        for path in ["/", "/film.mp4", "/gone", "/feed.xml", "/posts/cat.svg"] {
             let host = [("host", "a.test")];
             let (get, head) = (ask(&blog, "GET", path, &host), ask(&blog, "HEAD", path, &host));
             assert_eq!((get.0, &get.1), (head.0, &head.1), "{path}");
@@ -392,8 +392,8 @@ mod tests {
             "/../",
             "/posts/../../etc/passwd",
             "/%2e%2e/film.mp4",
-            "/posts%2Fcat.png",
-            "/posts/cat.png/",
+            "/posts%2Fcat.svg",
+            "/posts/cat.svg/",
             "/%00",
             "/%ff",
             "/%",
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn validators_are_honoured() {
         let Fixture { blog, folder: _folder } = fixture();
-        for path in ["/", "/posts/cat.png", "/film.mp4", "/feed.xml"] {
+        for path in ["/", "/posts/cat.svg", "/film.mp4", "/feed.xml"] {
             let host = ("host", "a.test");
             let (status, fields, _) = ask(&blog, "GET", path, &[host]);
             assert_eq!(status, StatusCode::OK, "{path}");

@@ -2,11 +2,14 @@
 //!
 //! A card is drawn when somebody asks for it: one at a time and off the worker's loop ([`Studio`]). Its address changes with what is on it, so
 //! caches keep it for as long as they like. It is drawn with a font that is part of the program, and with fonts of the system for scripts
-//! that this font lacks. Where no font has the letters of a title, the title is left out: a row of empty boxes helps nobody.
+//! that this font lacks. Where no font has the letters of a title, the title is left out, as a row of empty boxes helps nobody, and its author
+//! is told ([`warnings`]).
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt::Write as _,
+    iter,
+    path::Path,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
@@ -18,9 +21,11 @@ use resvg::{
         fontdb::{Database, Source},
     },
 };
+use skrifa::{FontRef, MetadataProvider as _};
 use tokio::sync::Semaphore;
+use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{digest::digest, escape::escape, model::Model, post::Post, theme::Colour};
+use crate::{digest::digest, error::Problem, escape::escape, model::Model, post::Post, theme::Colour};
 
 pub(crate) const MEDIA_TYPE: &str = "image/png";
 pub(crate) const WIDTH: u32 = 1200;
@@ -45,6 +50,9 @@ const SIZES: [(f32, usize); 5] = [(84.0, 2), (76.0, 3), (68.0, 3), (60.0, TITLE_
 
 /// The accent of a blog that has chosen none: the colour of the sea in Seawall's mark.
 const ACCENT: &str = "#2aa7b8";
+
+/// The letters of a title without a font that are told.
+const TOLD_LETTERS_MAX: usize = 5;
 
 /// Cards that are kept after they were drawn. A card takes about 60 KiB.
 const KEPT_MAX: usize = 16;
@@ -184,6 +192,62 @@ impl Fonts {
     fn options(self) -> Options<'static> {
         Options { font_family: FAMILY.to_owned(), fontdb: Arc::clone(self.database()), ..Options::default() }
     }
+}
+
+/// Letters, and whether a font has each of them.
+type Letters = BTreeMap<char, bool>;
+
+/// Warns of every title that its card lacks, because no font has its letters: pairs of a file and its title. Each font is read once for
+/// letters that no title had before.
+pub(crate) fn warnings<'t>(titles: impl Iterator<Item = (&'t str, &'t str)>) -> Vec<Problem> {
+    static LETTERS: Mutex<Letters> = Mutex::new(Letters::new());
+    warnings_with(titles, &[Fonts::Ours, Fonts::OfTheSystem], &mut LETTERS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn warnings_with<'t>(titles: impl Iterator<Item = (&'t str, &'t str)>, choice: &[Fonts], known: &mut Letters) -> Vec<Problem> {
+    let letters = |title: &'t str| title.chars().take(TITLE_CHARS_MAX).filter(|c| !c.is_ascii() && c.is_alphanumeric());
+    let titles: Vec<_> = titles.collect();
+    let new: BTreeSet<char> = titles.iter().flat_map(|&(_, title)| letters(title)).filter(|letter| !known.contains_key(letter)).collect();
+    let mut missing = new.clone();
+    for fonts in choice {
+        if !missing.is_empty() {
+            drop_found(&mut missing, *fonts);
+        }
+    }
+    known.extend(new.into_iter().map(|letter| (letter, !missing.contains(&letter))));
+    let warning = |(file, title): (&str, &'t str)| {
+        let mut seen = BTreeSet::new();
+        let missing: Vec<char> = letters(title).filter(|letter| known.get(letter) == Some(&false) && seen.insert(*letter)).collect();
+        let package = if missing.iter().copied().any(is_cjk) { "fonts-noto-cjk" } else { "fonts-noto-core" };
+        let told: String = missing.iter().take(TOLD_LETTERS_MAX).collect();
+        let message = format!(
+            "no font on this machine has the letters \"{told}\" of the title, so the card for previews is without it; install a font that has \
+             them, such as Debian's {package}, and start Seawall again"
+        );
+        (!missing.is_empty()).then(|| Problem::warning(Path::new(file), None, message))
+    };
+    titles.into_iter().filter_map(warning).collect()
+}
+
+/// Takes out of `letters` those that one of these fonts has, whole or in parts that are written over each other.
+fn drop_found(letters: &mut BTreeSet<char>, fonts: Fonts) {
+    let database = fonts.database();
+    for face in database.faces() {
+        if letters.is_empty() {
+            return;
+        }
+        database.with_face_data(face.id, |data, index| {
+            let Ok(font) = FontRef::from_index(data, index) else { return };
+            let charmap = font.charmap();
+            let has = |letter: char| charmap.map(letter).is_some();
+            letters.retain(|&letter| !has(letter) && !iter::once(letter).nfd().all(has));
+        });
+    }
+}
+
+/// Tells whether `c` belongs to the scripts of China, Japan and Korea.
+const fn is_cjk(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{a4cf}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }
 
 /// A text whose letters are all there, in pieces between which a line can break.
@@ -521,6 +585,39 @@ mod tests {
         assert_eq!(texts(&card("Tides \u{10000}\u{10001}")), ["By the sea", "1 March 2026"]);
         assert_eq!(texts(&card("🌊")), ["By the sea", "1 March 2026"]);
         assert!(!card("\u{10000}").draw().is_empty());
+    }
+
+    /// On a machine without fonts, which is what servers are. Which of its packages has which scripts, Debian's list of packages says.
+    #[test]
+    fn a_title_without_a_font_is_told_once_with_its_file_and_the_remedy() {
+        let titles = [
+            ("a.md", "Tides, Αθήνα, Київ, Việt Nam 🌊"),
+            ("posts/b.md", "海の話 and 海"),
+            ("c.md", "바다"),
+            ("d.md", "समुद्र"),
+            ("e.md", "Nin\u{303}o"),
+        ];
+        let mut known = Letters::new();
+        let mut told = || {
+            let problems = warnings_with(titles.into_iter(), &[Fonts::Ours], &mut known);
+            problems.iter().map(|problem| (problem.is_warning(), problem.to_string())).collect::<Vec<_>>()
+        };
+        let first = told();
+        let expected = [
+            ("posts/b.md: ", "\"海の話\"", "fonts-noto-cjk"),
+            ("c.md: ", "\"바다\"", "fonts-noto-cjk"),
+            ("d.md: ", "स", "fonts-noto-core"),
+        ];
+        assert_eq!(first.len(), expected.len(), "{first:?}");
+        for ((is_warning, text), (file, letters, package)) in first.iter().zip(expected) {
+            assert!(*is_warning && text.starts_with(file) && text.contains(letters) && text.contains(package), "{text}");
+        }
+        assert_eq!(told(), first, "what is known already is said again");
+        // What is told is what is not drawn.
+        for (_, title) in titles {
+            let is_told = first.iter().any(|(_, text)| title.chars().any(|c| !c.is_ascii() && text.contains(c)));
+            assert_eq!(texts(&card(title)).len() == 2, is_told, "{title}");
+        }
     }
 
     #[test]

@@ -57,6 +57,10 @@ pub(crate) struct Frame<'m> {
     icon: String,
     /// The address of the author's logo.
     logo: Option<String>,
+    /// The address of the logo as WebP, if there is one beside that.
+    logo_webp: Option<String>,
+    /// The width in pixels at which the logo is [`LOGO_HEIGHT`] high, if it is known.
+    logo_width: Option<u32>,
     /// `ltr` or `rtl`: the direction in which the language is written.
     dir: &'static str,
     nav: Vec<Link>,
@@ -151,6 +155,8 @@ pub(crate) struct Person<'m> {
     pub(crate) website: Option<&'m str>,
     /// The address of the author's picture.
     pub(crate) picture: Option<String>,
+    /// The address of the picture as WebP, if there is one beside that.
+    pub(crate) picture_webp: Option<String>,
     /// The number of posts, in the list of authors. Elsewhere it would change with every post.
     pub(crate) count: Option<usize>,
 }
@@ -270,6 +276,12 @@ impl std::hash::Hash for Html<'_> {
     }
 }
 
+/// The height in pixels at which the theme shows the logo.
+pub(crate) const LOGO_HEIGHT: u32 = 36;
+
+/// The largest side in pixels at which the theme shows the picture of an author.
+pub(crate) const FACE_SIDE: u32 = 72;
+
 /// Languages that are written from right to left (CLDR, `characterOrder`).
 const RIGHT_TO_LEFT: [&str; 9] = ["ar", "ckb", "dv", "fa", "he", "ps", "sd", "ur", "yi"];
 
@@ -288,6 +300,7 @@ impl<'m> Frame<'m> {
         };
         let icon = settings.look.favicon.as_deref().map(|name| theme.address(name));
         let icon = icon.or_else(|| model.icon.as_deref().map(encode_path)).unwrap_or_else(|| theme.mark().to_owned());
+        let logo = settings.look.logo.as_deref().and_then(|name| model.pictures.get(name));
         let first_subtag = settings.language.split('-').next().unwrap_or_default();
         Self {
             title: &settings.title,
@@ -299,7 +312,9 @@ impl<'m> Frame<'m> {
             style: theme.style(),
             fonts: theme.fonts(),
             icon,
-            logo: settings.look.logo.as_deref().map(|name| theme.address(name)),
+            logo: settings.look.logo.as_deref().map(|name| logo.map_or_else(|| theme.address(name), |logo| logo.src.clone())),
+            logo_webp: logo.and_then(webp),
+            logo_width: logo.and_then(logo_width),
             dir: if RIGHT_TO_LEFT.contains(&first_subtag) { "rtl" } else { "ltr" },
             nav,
             has_tags: !model.tags.is_empty(),
@@ -372,12 +387,15 @@ impl<'m> Person<'m> {
     pub(crate) fn new(model: &'m Model, path: &str, group: &'m Group) -> Self {
         let known = model.settings.authors.get(&tag_slug(&group.title));
         let picture = known.and_then(|known| known.picture.as_deref());
+        let of_folder = picture.and_then(|picture| model.pictures.get(picture));
+        let elsewhere = |picture: &str| if is_target(picture) { picture.to_owned() } else { model.theme.address(picture) };
         Self {
             name: known.and_then(|known| known.name.as_deref()).unwrap_or(&group.title),
             url: encode_path(path),
             bio: known.and_then(|known| known.bio.as_deref()),
             website: known.and_then(|known| known.url.as_deref()),
-            picture: picture.map(|picture| if is_target(picture) { picture.to_owned() } else { model.theme.address(picture) }),
+            picture: picture.map(|picture| of_folder.map_or_else(|| elsewhere(picture), |picture| picture.src.clone())),
+            picture_webp: of_folder.and_then(webp),
             count: None,
         }
     }
@@ -385,6 +403,17 @@ impl<'m> Person<'m> {
     fn byline(self) -> Byline<'m> {
         Byline { name: self.name, url: self.url }
     }
+}
+
+/// Returns the address of the picture as WebP, if there is one beside its own.
+fn webp(picture: &Picture) -> Option<String> {
+    Some(picture.webp.clone()).filter(|webp| !webp.is_empty())
+}
+
+/// Returns the width at which a logo is [`LOGO_HEIGHT`] high.
+fn logo_width(logo: &Picture) -> Option<u32> {
+    let (width, height) = (u64::from(logo.width), u64::from(logo.height));
+    u32::try_from((width * u64::from(LOGO_HEIGHT) + height / 2).checked_div(height)?).ok().filter(|&width| width > 0)
 }
 
 impl Pages {

@@ -219,7 +219,8 @@ impl Walk {
                 real.strip_prefix(&self.root).is_ok_and(|inside| !inside.iter().any(|part| is_private(&part.to_string_lossy())));
             let metadata = fs::metadata(&real)?;
             if !is_inside || metadata.is_dir() {
-                tracing::debug!(file = name, "skipped: a symbolic link out of the blog, or to a folder");
+                let message = "is a symbolic link out of the blog, or to a folder, so it is not published; put a copy in its place";
+                self.folder.problems.push(Problem::warning(Path::new(name), None, message));
                 return Ok(());
             }
             (real, metadata)
@@ -428,7 +429,11 @@ mod tests {
             names([&folder.config, &folder.redirects, &folder.headers].into_iter().flatten()),
             ["blog.toml", "_redirects", "_headers"]
         );
-        assert_eq!(folder.problems, []);
+        let told: Vec<_> = folder.problems.iter().map(|problem| (problem.is_warning(), problem.to_string())).collect();
+        assert_eq!(told.len(), 5, "{told:?}");
+        for (name, (is_warning, text)) in ["inner.txt", "link.md", "link.txt", "loop", "out"].iter().zip(&told) {
+            assert!(*is_warning && text.starts_with(&format!("{name}: is a symbolic link")), "{told:?}");
+        }
     }
 
     #[test]

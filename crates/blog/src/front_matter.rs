@@ -83,15 +83,17 @@ const OURS: [&[&str]; 20] = [
 ];
 
 /// Keys that say in other generators that a post is not for everybody.
-const HIDING: [&str; 5] = ["private", "hidden", "unlisted", "visibility", "password"];
+const HIDING: [&str; 8] =
+    ["private", "hidden", "unlisted", "visibility", "password", "headless", "email_only", "eleventyExcludeFromCollections"];
+
+/// Keys whose values say in Hugo and Zola whether there is a page, and whether it is listed.
+const BUILDING: [&str; 3] = ["build", "_build", "render"];
 
 /// Keys that say in other generators when a post goes away.
 const EXPIRING: [&str; 4] = ["expiryDate", "expires", "expiry_date", "unpublishDate"];
 
 /// Keys about how other generators work, or what only their themes show. They have no effect.
-const PASSED_OVER: [&str; 72] = [
-    "_build",
-    "build",
+const PASSED_OVER: [&str; 66] = [
     "cascade",
     "class",
     "classes",
@@ -101,16 +103,13 @@ const PASSED_OVER: [&str; 72] = [
     "commentable",
     "css",
     "eleventyComputed",
-    "eleventyExcludeFromCollections",
     "eleventyNavigation",
-    "email_only",
     "excerpt_separator",
     "extra",
     "featured",
     "guid",
     "hasCJKLanguage",
     "header",
-    "headless",
     "id",
     "in_search_index",
     "insert_anchor_links",
@@ -141,7 +140,6 @@ const PASSED_OVER: [&str; 72] = [
     "post_id",
     "reading_time",
     "readtime",
-    "render",
     "render_with_liquid",
     "resources",
     "share",
@@ -257,39 +255,93 @@ pub(crate) struct Split<'a> {
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// Parts front matter from Markdown. A file that begins with neither fence is Markdown from its first line.
+/// The languages in which front matter can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Toml,
+    Yaml,
+}
+
+/// A line that opens front matter, without its end: the line that closes it, and the language between the two.
+fn opening(line: &str) -> Result<Option<(&'static str, Language)>, &'static str> {
+    match line {
+        "+++" => Ok(Some(("+++", Language::Toml))),
+        "---" => Ok(Some(("---", Language::Yaml))),
+        _ => match line.strip_prefix("---").map(str::trim) {
+            Some("toml") => Ok(Some(("---", Language::Toml))),
+            Some("yaml" | "yml") => Ok(Some(("---", Language::Yaml))),
+            Some("json" | "json5" | "js" | "javascript" | "coffee") => Err("JSON or a script"),
+            _ => Ok(None),
+        },
+    }
+}
+
+/// Returns whether a text begins as an object of JSON does, as Hugo takes it for front matter.
+fn begins_with_json(text: &str) -> bool {
+    text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"') && rest.contains("\":"))
+}
+
+/// Returns whether a line of a block sets a key.
+fn sets_a_key(line: &str) -> bool {
+    let name = line.trim_start_matches(['"', '\'']);
+    let end = name.find(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '_' | '-')).unwrap_or(name.len());
+    end > 0 && name[end..].trim_start_matches(['"', '\'']).trim_start().starts_with(['=', ':'])
+}
+
+/// Parts front matter from Markdown. A file whose first line with text opens none is Markdown from its first line.
 pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Problem>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let whole = || Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new() });
-    let mut lines = lines(text);
+    // Hugo passes over empty lines, and nobody should publish a draft because of one.
+    let (before, mut start) =
+        lines(text).take_while(|line| line.trim().is_empty()).fold((0, 0), |(n, bytes), line| (n + 1, bytes + line.len()));
+    let first_line = before + 1;
+    let mut lines = lines(&text[start..]);
     let first = lines.next().unwrap_or_default();
-    let start = first.len();
-    let first = first.trim_end();
-    if first != "+++" && first != "---" {
-        return whole();
+    let unread = |what: &str| {
+        let message = format!(
+            "the front matter is {what}, which is not read here; write it in TOML between lines `+++`, or in YAML between lines `---`"
+        );
+        Err(vec![Problem::new(file, first_line, message)])
+    };
+    if begins_with_json(&text[start..]) {
+        return unread("JSON");
     }
+    start += first.len();
+    let (close, language) = match opening(first.trim_end()) {
+        Ok(Some(opening)) => opening,
+        Ok(None) => return whole(),
+        Err(what) => return unread(what),
+    };
     let mut at = start;
     for line in lines {
         let mark = line.trim_end();
-        if mark == first || (mark == "..." && first == "---") {
+        if mark == close || (mark == "..." && close == "---") {
             let (block, body) = (&text[start..at], &text[at + line.len()..]);
+            // Below an empty line, it may as well be text between two rules.
+            if before > 0 && !block.lines().any(sets_a_key) {
+                return whole();
+            }
             if block.len() > BYTES_MAX {
                 let message = format!("the front matter is larger than {} KiB; what is long belongs below it", BYTES_MAX / 1024);
-                return Err(vec![Problem::new(file, 1, message)]);
+                return Err(vec![Problem::new(file, first_line, message)]);
             }
             let block = &*with_line_feeds(block);
-            let values = if first == "+++" { values::of_toml(block) } else { values::of_yaml(block) };
-            let values = values.map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + 1), message)])?;
-            let (front, warnings) = Reader { file, block, values, problems: Vec::new(), warnings: Vec::new() }.read()?;
+            let values = match language {
+                Language::Toml => values::of_toml(block),
+                Language::Yaml => values::of_yaml(block),
+            };
+            let values = values.map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + first_line), message)])?;
+            let (front, warnings) = Reader { file, first_line, block, values, problems: Vec::new(), warnings: Vec::new() }.read()?;
             return Ok(Split { front, body, body_line: slug::line_at(text, at + line.len()), warnings });
         }
         at += line.len();
     }
     // A rule of three hyphens on the first line is Markdown; an unclosed `+++` can only be a slip.
-    if first == "---" && !text[start..].contains(": ") {
+    if close == "---" && !text[start..].contains(": ") {
         return whole();
     }
-    Err(vec![Problem::new(file, 1, format!("the front matter is never closed; end it with a line `{first}`"))])
+    Err(vec![Problem::new(file, first_line, format!("the front matter is never closed; end it with a line `{close}`"))])
 }
 
 /// Splits a text into lines, with their ends. A carriage return alone ends a line, too, as in Markdown.
@@ -320,6 +372,8 @@ fn with_line_feeds(block: &str) -> Cow<'_, str> {
 /// Reads values one by one, and takes note of what is wrong with them.
 struct Reader<'b> {
     file: &'b Path,
+    /// The line of the file that opens the front matter.
+    first_line: usize,
     block: &'b str,
     values: Values,
     problems: Vec<Problem>,
@@ -367,8 +421,7 @@ impl Reader<'_> {
     }
 
     fn line(&self, key: &str) -> usize {
-        // The block begins on the file's second line.
-        slug::line_of_key(self.block, key).map_or(2, |line| line + 1)
+        self.first_line + slug::line_of_key(self.block, key).unwrap_or(1)
     }
 
     fn wrong(&mut self, key: &str, message: String) {
@@ -624,6 +677,13 @@ impl Reader<'_> {
                 if !is_open {
                     self.wrong(&key, format!("`{key}` is not known here; write `draft = true` if the post is not for everybody"));
                 }
+            } else if BUILDING.contains(&key.as_str()) {
+                if builds_none(&value) {
+                    self.wrong(
+                        &key,
+                        format!("`{key}` keeps no post from readers here; write `draft = true` if the post is not for everybody"),
+                    );
+                }
             } else if EXPIRING.contains(&key.as_str()) {
                 self.warn(&key, format!("`{key}` has no effect: the post stays"));
             } else if let Some(known) = near(&key) {
@@ -644,6 +704,19 @@ impl Reader<'_> {
 struct Cover {
     src: Option<String>,
     alt: Option<String>,
+}
+
+/// Returns whether a value of [`BUILDING`] says that there is no page, or that nothing lists it.
+fn builds_none(value: &Value) -> bool {
+    let is_never = |value: &Value| match value {
+        Value::Bool(is_built) => !is_built,
+        Value::Text(when) => matches!(when.as_str(), "never" | "local" | "false"),
+        Value::Nothing | Value::List(_) | Value::Table(_) => false,
+    };
+    match value {
+        Value::Table(table) => ["render", "list"].into_iter().any(|key| table.get(key).is_some_and(is_never)),
+        one => is_never(one),
+    }
 }
 
 /// Returns the key that an author probably meant.
@@ -717,6 +790,56 @@ mod tests {
         for text in ["", "Hello", "# Hi\n+++\n", "---\n\nA rule comes first.\n", "--- x\n"] {
             let split = read(text).expect(text);
             assert_eq!((split.body, split.body_line), (text, 1));
+        }
+    }
+
+    /// Hugo passes over empty lines, gray-matter knows names of languages behind the fence.
+    #[test]
+    fn empty_lines_and_the_name_of_a_language_hide_no_front_matter() {
+        for text in [
+            "\n---\ntitle: Secret\ndraft: true\n---\nText\n",
+            "\u{feff} \n\r\n---\r\ntitle: Secret\r\ndraft: true\r\n---\r\nText\n",
+            "\n\n+++\ntitle = \"Secret\"\ndraft = true\n+++\nText\n",
+            "---toml\ntitle = \"Secret\"\ndraft = true\n---\nText\n",
+            "--- yaml\ntitle: Secret\ndraft: true\n---\nText\n",
+        ] {
+            let split = read(text).expect(text);
+            assert_eq!((split.front.title.as_deref(), split.front.draft, split.body), (Some("Secret"), true, "Text\n"), "{text}");
+        }
+        assert_eq!(read("\n\n---\ndraft: perhaps\n---\n").expect_err("a mistake"), "p.md:4: `draft` must be true or false, without quotes");
+        for text in ["\n---\nWords between two rules.\n---\n", "\n---\n\nA rule.\n", "---later\n"] {
+            assert_eq!(read(text).expect(text).body, text);
+        }
+    }
+
+    #[test]
+    fn front_matter_in_other_languages_is_told() {
+        for text in ["{\"title\": \"a\", \"draft\": true}\n# a\n", "\n{\n  \"draft\": true\n}\n", "---json\n{\"draft\": true}\n---\n"] {
+            let told = read(text).expect_err("a mistake");
+            assert!(told.contains("is not read here") && told.contains("+++"), "{told}");
+        }
+        for text in ["{braces}\n", "{\"quoted\"}\n"] {
+            assert_eq!(read(text).expect(text).body, text);
+        }
+    }
+
+    /// Hugo, Zola, Eleventy and Ghost show such a post to nobody, or list it nowhere.
+    #[test]
+    fn what_hides_a_post_elsewhere_publishes_none_here() {
+        for key in [
+            "headless: true",
+            "email_only: true",
+            "eleventyExcludeFromCollections: true",
+            "render: false",
+            "build:\n  list: never",
+            "_build: {render: false}",
+            "build: {list: local}",
+        ] {
+            let told = read(&format!("---\n{key}\n---\nText\n")).expect_err("a mistake");
+            assert!(told.starts_with("p.md:2: ") && told.contains("draft = true"), "{key}: {told}");
+        }
+        for key in ["headless: false", "render: true", "build:\n  list: always\n  publishResources: true", "email_only: false"] {
+            assert!(read(&format!("---\n{key}\n---\nText\n")).is_ok(), "{key}");
         }
     }
 

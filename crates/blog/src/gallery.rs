@@ -35,6 +35,12 @@ const PREFIX: &str = "/pictures/";
 /// The variant that is shown where nothing can be chosen, such as in feeds: the widest one up to this width.
 const ONE_WIDTH: u32 = 1200;
 
+/// The addresses under which a picture was known before that are remembered.
+const FORMER_MAX: usize = 8;
+
+/// The pixels of a screen for each of a page, on a side. Few screens have more, and nobody sees it in a picture of an inch.
+const DENSITY_MAX: u32 = 3;
+
 /// The longest time that a request waits for a variant to be made.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -67,6 +73,8 @@ pub(crate) struct Shown {
     source: Arc<Source>,
     /// What stands for the file's name in addresses.
     stem: String,
+    /// The digests of the pictures that were in the file before, newest last.
+    former: Vec<String>,
     workshop: Arc<Workshop>,
     modified: SystemTime,
     /// Whether a text shows it, or did.
@@ -78,6 +86,7 @@ pub(crate) struct Shown {
 pub(crate) struct Drawn {
     picture: Arc<Picture>,
     shown: Arc<Shown>,
+    has_variants: bool,
 }
 
 impl PartialEq for Drawn {
@@ -117,11 +126,8 @@ impl Gallery {
             files.into_iter().partition(|file| before.get(&file.name).is_some_and(|seen| seen.stamp == file.stamp));
         let read = parallel::map(&new, |file| Source::read(&file.path));
         for (file, source) in new.iter().zip(read) {
-            // A drawing need not say how large it is.
-            if let Err(fault @ (Fault::Unknown | Fault::NoSize)) = &source {
-                tracing::debug!(file = file.name, "{fault}");
-            }
-            let found = source.map(|source| Arc::new(self.shown(file, source)));
+            let former = before.get(&file.name).and_then(|seen| seen.found.as_ref().ok()).map_or_else(Vec::new, |shown| shown.digests());
+            let found = source.map(|source| Arc::new(self.shown(file, source, former)));
             before.insert(file.name.clone(), Seen { stamp: file.stamp, found, placeholder: None, fault: None });
         }
         let mut drawn = HashMap::new();
@@ -131,8 +137,10 @@ impl Gallery {
                 Err(fault) => Some(fault.clone()),
                 Ok(shown) => shown.source.fault(),
             };
-            if let Some(fault) = fault.filter(|fault| !matches!(fault, Fault::Unknown | Fault::NoSize)) {
-                problems.push(Problem::warning(Path::new(&file.name), None, format!("{fault}; it is shown as it is")));
+            if let Some(fault) = fault.filter(|fault| is_mistake(fault, &file.name)) {
+                // Without variants, readers get every file as it is.
+                let remedy = if variants { fault.remedy() } else { "copy it here again, or save it anew" };
+                problems.push(Problem::warning(Path::new(&file.name), None, format!("{fault}; {remedy}")));
                 found.fault = Some(fault);
             }
             if let Ok(shown) = &found.found {
@@ -140,20 +148,23 @@ impl Gallery {
                     found.placeholder = self.desk.workshop().placeholder(&shown.source);
                 }
                 let placeholder = found.placeholder.clone().filter(|_| variants);
-                let picture = Arc::new(shown.picture(file, variants && found.fault.is_none(), placeholder));
-                drawn.insert(file.name.clone(), Drawn { picture, shown: Arc::clone(shown) });
+                let has_variants = variants && found.fault.is_none() && !shown.source.variants().is_empty();
+                let picture = Arc::new(shown.picture(file, has_variants, placeholder));
+                drawn.insert(file.name.clone(), Drawn { picture, shown: Arc::clone(shown), has_variants });
             }
             seen.insert(file.name.clone(), found);
         }
         drawn
     }
 
-    fn shown(&self, file: &StaticFile, source: Source) -> Shown {
+    fn shown(&self, file: &StaticFile, source: Source, mut former: Vec<String>) -> Shown {
         let leaf = file.name.rsplit('/').next().unwrap_or(&file.name);
         let stem = slug::slugify(leaf.rsplit_once('.').map_or(leaf, |(stem, _)| stem));
         let stem = if stem.is_empty() { "picture".to_owned() } else { stem };
         let workshop = Arc::clone(self.desk.workshop());
-        Shown { source: Arc::new(source), stem, workshop, modified: file.modified, is_shown: AtomicBool::new(false) }
+        former.retain(|digest| digest != source.digest());
+        former.drain(..former.len().saturating_sub(FORMER_MAX));
+        Shown { source: Arc::new(source), stem, former, workshop, modified: file.modified, is_shown: AtomicBool::new(false) }
     }
 
     /// Makes what most readers will ask for of these pictures, when there is nothing else to do.
@@ -174,10 +185,28 @@ impl Drawn {
         Picture { alt: alt.to_owned(), ..Picture::clone(&self.picture) }
     }
 
+    /// Returns the picture for a place of `width` by `height` pixels on every page, which it may fill on a screen of small pixels, too.
+    pub(crate) fn show_small(&self, (width, height): (u32, u32)) -> Picture {
+        let picture = self.show("");
+        if !self.has_variants {
+            return picture;
+        }
+        let fills = |variant: &&Variant| variant.width >= width * DENSITY_MAX && variant.height >= height * DENSITY_MAX;
+        let address_of = |is_form: fn(Form) -> bool| {
+            let all = || self.shown.source.variants().iter().filter(|variant| is_form(variant.form));
+            all().find(fills).or_else(|| all().next_back()).map(|variant| slug::encode_path(&self.shown.address(variant)))
+        };
+        let (webp, own) = (address_of(|form| form == Form::WebP), address_of(|form| form != Form::WebP));
+        match (webp, own) {
+            (Some(webp), Some(own)) => Picture { src: own, webp, srcset: String::new(), ..picture },
+            (Some(one), None) | (None, Some(one)) => Picture { src: one, webp: String::new(), srcset: String::new(), ..picture },
+            (None, None) => picture,
+        }
+    }
+
     /// Returns the picture if a text shows it and it has variants.
     pub(crate) fn of_texts(&self) -> Option<&Arc<Shown>> {
-        let has_variants = !self.picture.webp.is_empty() || !self.picture.srcset.is_empty();
-        Some(&self.shown).filter(|shown| has_variants && shown.is_shown.load(Relaxed))
+        Some(&self.shown).filter(|shown| self.has_variants && shown.is_shown.load(Relaxed))
     }
 }
 
@@ -185,6 +214,19 @@ impl Shown {
     /// Compares pictures by the time of their files.
     pub(crate) fn newest_first(one: &Arc<Self>, other: &Arc<Self>) -> Ordering {
         other.modified.cmp(&one.modified).then_with(|| one.source.path().cmp(other.source.path()))
+    }
+
+    /// Lists the digests under which pages named the file, the present one last.
+    fn digests(&self) -> Vec<String> {
+        self.former.iter().cloned().chain([self.source.digest().to_owned()]).collect()
+    }
+
+    /// Returns the variant that is most like one of this width in a form with this extension.
+    fn nearest(&self, width: u32, extension: &str) -> Option<&Variant> {
+        // Whoever asked for another form need not read WebP.
+        let unlikeness =
+            |variant: &&Variant| (variant.form.extension() != extension, variant.form == Form::WebP, variant.width.abs_diff(width));
+        self.source.variants().iter().min_by_key(unlikeness)
     }
 
     /// Returns the address of a variant, not percent-encoded.
@@ -294,6 +336,42 @@ impl Wanted {
         let mut content = Vec::new();
         pictures::clean(&file)?.read(&file).take(pictures::FILE_BYTES_MAX).read_to_end(&mut content)?;
         Ok((content.into(), source.facts().format.media_type()))
+    }
+}
+
+/// Returns where a picture is now that pages named at `path`, not percent-encoded, before its file was replaced: the address of the variant that is most like
+/// the one that was there. Returns `None` for addresses that no picture can have had.
+pub(crate) fn replaced(pictures: &[Arc<Shown>], path: &str) -> Option<String> {
+    let (digest, name) = path.strip_prefix(PREFIX)?.split_once('/')?;
+    let (name, extension) = name.rsplit_once('.')?;
+    let (stem, width) = name.rsplit_once('-')?;
+    let is_digest = digest.len() == 16 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let is_extension = [Form::WebP, Form::Jpeg, Form::Png].iter().any(|form| form.extension() == extension);
+    let width = width.parse().ok().filter(|_| is_digest && is_extension)?;
+    let of_name = || pictures.iter().filter(|shown| shown.stem == stem);
+    let mut known = of_name().filter(|shown| shown.former.iter().any(|former| former == digest));
+    let shown = match known.next() {
+        Some(shown) => shown,
+        // It was replaced before this start. Of two pictures of one name, nobody knows which one it was.
+        None => {
+            let mut all = of_name();
+            all.next().filter(|_| all.next().is_none())?
+        }
+    };
+    // An address of the present picture that is not there never was.
+    let is_present = pictures.iter().any(|shown| shown.source.digest() == digest);
+    shown.nearest(width, extension).filter(|_| !is_present).map(|variant| shown.address(variant))
+}
+
+/// Tells whether a fault is one that the author of the file should mend.
+fn is_mistake(fault: &Fault, name: &str) -> bool {
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
+    match fault {
+        // Browsers show more kinds of AVIF, and drawings that begin later.
+        Fault::Unknown => !matches!(extension.as_str(), "svg" | "avif"),
+        // A drawing need not say how large it is.
+        Fault::NoSize => extension != "svg",
+        _ => true,
     }
 }
 

@@ -1,17 +1,25 @@
 //! What is remembered from one build of a site to the next.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    sync::Arc,
+    time::SystemTime,
+};
 
 use semantics::Timestamp;
 
 use crate::{
     config::{BlogOptions, LookSettings, Settings},
+    context::{FACE_SIDE, LOGO_HEIGHT},
     error::{BuildError, Problem},
     folder::{self, Folder, Listed, Stamp, Unread},
     gallery::{Drawn, Gallery, Shown},
     model::Model,
+    picture::Picture,
     post::Manner,
     site::Site,
+    slug,
     static_file::{Files, StaticFile},
     targets::Target,
     texts::{Published, Texts},
@@ -115,11 +123,12 @@ impl Memory {
         let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
         let Published { library, problems: more, next_due, rendered } = published;
         problems.extend(more);
+        let small = small(&settings, &files, &drawn);
         let mut pictures: Vec<_> = drawn.values().filter_map(Drawn::of_texts).cloned().collect();
         // In the order in which readers come upon them, as far as that is known: what was added last is read first.
         pictures.sort_by(Shown::newest_first);
         let look = settings.look.clone();
-        let model = self.themed(&folder.theme, clock, &look, |theme| Model::new(settings, theme, library, icon(&files)));
+        let model = self.themed(&folder.theme, clock, &look, |theme| Model::new(settings, theme, library, icon(&files), small));
         problems.extend(self.theme.problems.iter().cloned());
         Ok((Site::new(model, files, pictures, problems, next_due), Work { read, rendered }))
     }
@@ -176,6 +185,19 @@ impl Memory {
             (Err(wrong), None) => Err(BuildError::new(wrong)),
         }
     }
+}
+
+/// Returns the pictures that the settings name, as small as the theme shows them, by what the settings call them.
+fn small(settings: &Settings, files: &[StaticFile], drawn: &HashMap<String, Drawn>) -> BTreeMap<String, Picture> {
+    let faces = settings.authors.values().filter_map(|author| Some((author.picture.as_ref()?, (FACE_SIDE, FACE_SIDE))));
+    // How wide a logo is, the height tells.
+    let logo = settings.look.logo.iter().map(|logo| (logo, (0, LOGO_HEIGHT)));
+    let is_public = |name: &str| files.iter().any(|file| file.name == name && (settings.drafts || !file.is_draft));
+    let small = |(called, size): (&String, (u32, u32))| {
+        let name = called.strip_prefix('/').map_or_else(|| Some(called.clone()), slug::decode_path).filter(|name| is_public(name))?;
+        Some((called.clone(), drawn.get(&name)?.show_small(size)))
+    };
+    faces.chain(logo).filter_map(small).collect()
 }
 
 /// Returns the address of the author's own icon.

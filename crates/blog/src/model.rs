@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     config::Settings,
+    picture::Picture,
     post::Post,
     related::related,
     slug::tag_slug,
@@ -32,6 +33,8 @@ pub(crate) struct Model {
     pub(crate) years: BTreeMap<i16, Vec<usize>>,
     /// The address of the author's own icon.
     pub(crate) icon: Option<String>,
+    /// The logo and the pictures of the authors, by what the settings call them. They are as small as the theme shows them.
+    pub(crate) pictures: BTreeMap<String, Picture>,
     /// For each of [`Model::posts`], the posts that share most with it, closest first.
     related: Vec<Vec<usize>>,
     /// Texts that are translations of each other, by their key ([`Post::translation`]). Each has at least two.
@@ -55,7 +58,13 @@ pub(crate) struct Library {
 }
 
 impl Model {
-    pub(crate) fn new(settings: Settings, theme: Arc<Theme>, library: Library, icon: Option<String>) -> Self {
+    pub(crate) fn new(
+        settings: Settings,
+        theme: Arc<Theme>,
+        library: Library,
+        icon: Option<String>,
+        pictures: BTreeMap<String, Picture>,
+    ) -> Self {
         let Library { posts, pages, drafts } = library;
         let tags = grouped(&posts, |post| post.tags.iter().map(String::as_str).collect(), tag_path);
         let authors = grouped(&posts, |post| post.authors(&settings), author_path);
@@ -69,7 +78,7 @@ impl Model {
         }
         let related = related(&posts, &tags);
         let translations = translations(posts.iter().chain(&pages), &settings.language);
-        Self { settings, theme, posts, pages, drafts, tags, authors, series, years, icon, related, translations }
+        Self { settings, theme, posts, pages, drafts, tags, authors, series, years, icon, pictures, related, translations }
     }
 
     /// Tells whether posts are by several authors. If not, the name of the one on every post would tell nothing.

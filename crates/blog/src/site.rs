@@ -13,8 +13,8 @@ use semantics::Timestamp;
 
 use crate::{
     blog::Rebuilt,
-    card::Card,
-    config::BlogOptions,
+    card::{self, Card},
+    config::{self, BlogOptions},
     context::{page_path, pages_of},
     digest::{entity_tag, fingerprint},
     error::{BuildError, Problem},
@@ -231,6 +231,16 @@ impl Subject {
             Self::Page(index) => Card::of_post(model, &model.pages[index]),
         }
     }
+
+    /// Returns the title on the card, and the file that says it.
+    fn title(self, model: &Model) -> (&str, &str) {
+        let text = match self {
+            Self::Site => return (config::FILE_NAME, &model.settings.title),
+            Self::Post(index) => &model.posts[index],
+            Self::Page(index) => &model.pages[index],
+        };
+        (&text.name, &text.title)
+    }
 }
 
 impl Site {
@@ -439,12 +449,16 @@ impl Site {
 
     /// Returns what differs in `new`.
     pub(crate) fn difference(&self, new: &Self) -> Rebuilt {
+        let problems = not_among(&new.problems, &self.problems);
+        let mut mended = not_among(&self.problems, &new.problems);
+        // Of a file in which a mistake came up, nobody knows what else is still wrong.
+        mended.retain(|gone| problems.iter().all(|problem| problem.is_warning() || problem.file != gone.file));
         Rebuilt {
             paths: self.changed_paths(new),
             drafts: self.changed(new, |site| &site.drafts),
             not_found: self.not_found != new.not_found,
-            problems: not_among(&new.problems, &self.problems),
-            mended: not_among(&self.problems, &new.problems),
+            problems,
+            mended,
             ..Rebuilt::default()
         }
     }
@@ -542,7 +556,9 @@ impl Tables {
             posts.iter().enumerate().filter(|(_, post)| cover(post).is_none()).map(|(index, _)| subject(index)).collect()
         };
         let texts = bare(&model.posts, Subject::Post).into_iter().chain(bare(&model.pages, Subject::Page));
-        for subject in texts.chain([Subject::Site]) {
+        let subjects: Vec<Subject> = texts.chain([Subject::Site]).collect();
+        self.problems.extend(card::warnings(subjects.iter().map(|subject| subject.title(model))));
+        for subject in subjects {
             let path = subject.card(model).path();
             let fingerprint = fingerprint(&path);
             self.addresses.insert(path, Address { kind: PageKind::Asset, content: Content::Card(subject), fingerprint });
@@ -608,8 +624,14 @@ impl Tables {
                     self.problems.push(Problem::warning(Path::new(&post.name), None, message));
                     continue;
                 }
-                let content = Content::Moved(post.path.clone());
-                self.addresses.insert(alias, Address { kind: PageKind::Moved, fingerprint: fingerprint(&post.path), content });
+                let moved =
+                    || Address { kind: PageKind::Moved, fingerprint: fingerprint(&post.path), content: Content::Moved(post.path.clone()) };
+                // Hugo and Zola make a folder of it, which readers know with its slash.
+                let name = alias.rsplit('/').next().unwrap_or_default();
+                if !name.is_empty() && !name.contains('.') {
+                    self.addresses.entry(format!("{alias}/")).or_insert_with(moved);
+                }
+                self.addresses.insert(alias, moved());
             }
         }
     }

@@ -183,10 +183,11 @@ impl Texts {
         published
     }
 
-    /// Decides where every text will be. Of two with the same address, the first by name gets it.
+    /// Decides where every text will be. Of two with the same address, the older one gets it, as readers have its links; then the first by name.
     fn plans(&self, files: &HashMap<String, Target>, drafts: bool, now: Timestamp, published: &mut Published) -> Vec<Plan> {
         let mut taken: HashMap<String, String> = files.iter().map(|(name, target)| (target.address.clone(), name.clone())).collect();
         let mut plans = Vec::with_capacity(self.remembered.len());
+        let mut claims: Vec<(Timestamp, usize)> = Vec::with_capacity(self.remembered.len());
         for (name, text) in &self.remembered {
             let (path, standing) = match (&text.head, &text.good) {
                 (Ok(head), _) => (head.path.clone(), head.standing(now)),
@@ -196,22 +197,30 @@ impl Texts {
             if let Standing::Due(due) = standing {
                 published.next_due = Some(published.next_due.map_or(due, |next| next.min(due)));
             }
-            let mut plan =
-                Plan { name: name.clone(), path, standing, is_public: drafts || standing == Standing::Published, is_lost: false };
-            let is_there = text.head.is_ok() || text.good.is_some();
-            match taken.get(&plan.path).filter(|_| is_there) {
-                None if is_there && plan.is_public => {
-                    taken.insert(plan.path.clone(), name.clone());
+            let date = match (&text.head, &text.good) {
+                (Ok(head), _) => Some(head.date(text.modified)),
+                (Err(_), Some(good)) => Some(good.date),
+                (Err(_), None) => None,
+            };
+            claims.extend(date.map(|date| (date.instant, plans.len())));
+            let is_public = drafts || standing == Standing::Published;
+            plans.push(Plan { name: name.clone(), path, standing, is_public, is_lost: false });
+        }
+        claims.sort_unstable();
+        for (_, index) in claims {
+            let plan: &mut Plan = &mut plans[index];
+            match taken.get(&plan.path) {
+                None if plan.is_public => {
+                    taken.insert(plan.path.clone(), plan.name.clone());
                 }
                 None => {}
                 Some(other) => {
                     let message = format!("has the same address {} as {other}; give one of them another `slug`", plan.path);
                     plan.is_lost = plan.is_public;
                     let severity = if plan.is_public { Severity::Error } else { Severity::Warning };
-                    published.problems.push(Problem { severity, ..Problem::new(Path::new(name), 1, message) });
+                    published.problems.push(Problem { severity, ..Problem::new(Path::new(&plan.name), 1, message) });
                 }
             }
-            plans.push(plan);
         }
         plans
     }

@@ -45,7 +45,7 @@ pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
     let mut scan = Scan::new(file)?;
     let start = scan.peek(12)?;
     match Format::of(&start) {
-        Some(Format::Jpeg) => jpeg::clean(&mut scan)?,
+        Some(Format::Jpeg) => drop(jpeg::clean(&mut scan)?),
         Some(Format::Png) => png::clean(&mut scan)?,
         Some(Format::Gif) => gif::clean(&mut scan)?,
         Some(Format::WebP) => webp::clean(&mut scan)?,
@@ -53,6 +53,11 @@ pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
         Some(Format::Bmp | Format::Svg) | None => scan.keep(0..scan.bytes)?,
     }
     Ok(scan.cleaned)
+}
+
+/// Reads a JPEG to the end of its picture. Returns whether that is there.
+pub(crate) fn has_jpeg_end(file: impl Read + Seek) -> Result<bool, Fault> {
+    jpeg::clean(&mut Scan::new(file)?)
 }
 
 impl Cleaned {

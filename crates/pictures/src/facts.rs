@@ -60,6 +60,9 @@ impl Facts {
     /// When the file is no picture of a known kind, ends before its size is told, or contradicts its format.
     pub fn read(file: impl Read + Seek) -> Result<Self, Fault> {
         let mut head = Head::new(file)?;
+        if head.bytes() == 0 {
+            return Err(Fault::Empty);
+        }
         let start = head.peek(12)?;
         let facts = match Format::of(&start) {
             Some(Format::Jpeg) => jpeg::read(&mut head),

@@ -8,6 +8,9 @@ pub enum Fault {
     /// The system does not give the file.
     #[error("cannot be read: {0}")]
     Unreadable(io::ErrorKind),
+    /// The file has no bytes.
+    #[error("is empty")]
+    Empty,
     /// The file begins like no kind of picture that is known.
     #[error("is no picture of a known kind (JPEG, PNG, GIF, WebP, AVIF, BMP, SVG)")]
     Unknown,
@@ -49,6 +52,23 @@ impl From<io::Error> for Fault {
 }
 
 impl Fault {
+    /// Returns what readers get of a picture with this fault, and what to do about it. It continues the message.
+    ///
+    /// Metadata is left out of what is broken, too, so nothing broken is sent as it is: bytes that cannot be told from metadata go with it.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "check its permissions",
+            Self::Empty => "readers see nothing there: copy the picture here again, or remove the file",
+            Self::Unknown => "readers may see nothing there: save it as one of these, or give it the name of what it is",
+            Self::Truncated | Self::Damaged(_) | Self::NoSize => {
+                "no sizes are made of it, and readers get what can be read of it, without its metadata: copy it here again, or save it anew"
+            }
+            Self::TooLarge { .. } | Self::TooLong => "until then no sizes are made of it, and readers get it whole, without its metadata",
+            Self::Changed | Self::Busy | Self::Encoder(_) => "for now, readers get it whole, without its metadata",
+        }
+    }
+
     pub(crate) fn damaged(why: impl Into<String>) -> Self {
         Self::Damaged(why.into())
     }

@@ -16,6 +16,7 @@ mod sample;
 mod shelf;
 mod source;
 mod variants;
+mod whole;
 mod workshop;
 
 pub use clean::{Cleaned, clean};

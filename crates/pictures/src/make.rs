@@ -39,7 +39,9 @@ const GRAPHIC_BITS_PER_PIXEL: u64 = 6;
 /// The longest placeholder. One takes about 120 bytes.
 const PLACEHOLDER_BYTES_MAX: usize = 200;
 
-/// A decoded picture, large enough for some variants.
+/// A decoded picture, as large as its widest variant.
+///
+/// Every variant is made of it, whichever others are: so one is the same bytes whether somebody asked for it alone or all of them were made.
 pub(crate) struct Master<'s> {
     source: &'s Source,
     content: Vec<u8>,
@@ -55,8 +57,8 @@ struct Pixels {
 }
 
 impl<'s> Master<'s> {
-    /// Decodes a picture for variants up to `width`.
-    pub(crate) fn new(source: &'s Source, width: u32) -> Result<Self, Fault> {
+    /// Decodes a picture.
+    pub(crate) fn new(source: &'s Source) -> Result<Self, Fault> {
         if let Some(fault) = source.fault() {
             return Err(fault);
         }
@@ -67,12 +69,12 @@ impl<'s> Master<'s> {
         if (decoded.width, decoded.height) != (stored_width, stored_height) {
             return Err(Fault::damaged("it has another size than its head says"));
         }
-        // Everything that follows is done with as few pixels as possible.
-        let scaled = |side: u32| {
-            let side = u64::from(side) * u64::from(width.min(facts.width)) / u64::from(facts.width);
-            u32::try_from(side).unwrap_or(u32::MAX).max(1)
-        };
-        let mut pixels = decoded.resized(scaled(stored_width), scaled(stored_height))?;
+        // Everything that follows is done with as few pixels as all variants allow. For a small one alone, fewer would do: that would save
+        // milliseconds beside decoding, and make other bytes of it.
+        let widest = source.variants().iter().max_by_key(|variant| variant.width);
+        let (width, height) = widest.map_or((facts.width, facts.height), |variant| (variant.width, variant.height));
+        let (width, height) = if facts.orientation >= 5 { (height, width) } else { (width, height) };
+        let mut pixels = decoded.resized(width, height)?;
         if let Some(profile) = profile {
             pixels.convert(&profile);
         }

@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::{FILE_BYTES_MAX, Facts, Fault, Format, Variant, digest::digest, variants, variants::is_too_large};
+use crate::{FILE_BYTES_MAX, Facts, Fault, Format, Variant, digest::digest, variants, variants::is_too_large, whole::is_whole};
 
 /// A file with a picture: what its head says, and what can be made of it.
 #[derive(Debug)]
@@ -17,12 +17,13 @@ pub struct Source {
     facts: Facts,
     digest: String,
     variants: Vec<Variant>,
-    /// Why nothing can be made of it, once that has been tried.
+    /// Why nothing can be made of it, once that is known.
     fault: OnceLock<Fault>,
 }
 
 impl Source {
-    /// Reads the head of a file and what its digest needs: half a megabyte at most, except of bitmaps.
+    /// Reads the head of a file, what its digest needs, and whether it ends where it should: half a megabyte at most, except of bitmaps and of
+    /// files that end unusually.
     ///
     /// # Errors
     /// When the file is no picture that can be shown.
@@ -35,7 +36,11 @@ impl Source {
         }
         let facts = Facts::read(&file)?;
         let digest = digest(&mut BufReader::new(&file), bytes, facts.format == Format::Bmp)?;
-        Ok(Self { path, bytes, facts, digest, variants: variants(&facts), fault: OnceLock::new() })
+        let fault = OnceLock::new();
+        if !is_whole(&file, bytes, facts.format)? {
+            let _ = fault.set(Fault::Truncated);
+        }
+        Ok(Self { path, bytes, facts, digest, variants: variants(&facts), fault })
     }
 
     /// Returns the path of the file.

@@ -159,7 +159,7 @@ impl Workshop {
                 None => {
                     let master = match &mut master {
                         Some(master) => master,
-                        none => none.insert(self.shared.decode(source, u32::MAX)?),
+                        none => none.insert(self.shared.decode(source)?),
                     };
                     self.shared.make(master, source, variant)?
                 }
@@ -345,7 +345,6 @@ impl Shared {
             variants.extend(others);
             queue.asked.retain(|(other, _)| other.digest() != source.digest());
         }
-        let widest = variants.iter().map(|variant| variant.width).max().unwrap_or(u32::MAX);
         let mut master = None;
         for variant in &variants {
             let name = name(source, variant);
@@ -353,7 +352,7 @@ impl Shared {
                 Some(made) => Ok(made),
                 None => {
                     if master.is_none() {
-                        master = Some(self.decode(source, widest));
+                        master = Some(self.decode(source));
                     }
                     match master.as_ref().expect("it was just decoded") {
                         Ok(master) => self.make(master, source, variant),
@@ -377,8 +376,7 @@ impl Shared {
             return;
         }
         let missing: Vec<_> = self.missing(source).collect();
-        let widest = missing.iter().map(|variant| variant.width).max().unwrap_or(1);
-        let master = match self.decode(source, widest) {
+        let master = match self.decode(source) {
             Ok(master) => master,
             Err(fault) => return self.failed(source, &fault),
         };
@@ -407,8 +405,8 @@ impl Shared {
     }
 
     /// Decodes a picture, and keeps its placeholder if that was not known.
-    fn decode<'s>(&self, source: &'s Source, width: u32) -> Result<Master<'s>, Fault> {
-        let master = Master::new(source, width)?;
+    fn decode<'s>(&self, source: &'s Source) -> Result<Master<'s>, Fault> {
+        let master = Master::new(source)?;
         let name = placeholder_name(source);
         let is_new = !self.shelf.has(&name);
         if is_new {
@@ -437,7 +435,7 @@ impl Shared {
             queue.counts.failed += 1;
             queue.news = true;
             drop(queue);
-            tracing::warn!("{} {fault}; it is shown as it is", source.path().display());
+            tracing::warn!("{} {fault}; {}", source.path().display(), fault.remedy());
         }
     }
 

@@ -14,8 +14,8 @@ fn hidden() -> Folder {
         ("a.md", "---\ndate: 2026-01-01\n---\n# Alpha"),
         ("later.md", FRIDAY),
         ("unfinished.md", "---\ndraft: true\n---\n# Unfinished\n\nSecret."),
-        ("drafts/idea/index.md", "# An idea\n\nSecret. ![cat](cat.png) [alpha](../../a.md) [unfinished](../../unfinished.md)"),
-        ("drafts/idea/cat.png", "a secret cat"),
+        ("drafts/idea/index.md", "# An idea\n\nSecret. ![cat](cat.svg) [alpha](../../a.md) [unfinished](../../unfinished.md)"),
+        ("drafts/idea/cat.svg", "<svg><title>a secret cat</title></svg>"),
         ("_drafts/jekyll.md", "# From Jekyll\n\nSecret."),
         ("_notes.md", "# Notes\n\nSecret."),
         ("_old/b.md", "# Old\n\nSecret."),
@@ -49,10 +49,10 @@ fn authors_see_drafts_and_what_is_to_come_apart_from_the_site() {
     // What is seen under a private address stays below it, and what all readers see is at its own.
     let (.., idea) = &shown[0];
     assert!(
-        idea.contains("src=\"../drafts/idea/cat.png\"") && idea.contains("href=\"../unfinished/\"") && idea.contains("href=\"/a/\""),
+        idea.contains("src=\"../drafts/idea/cat.svg\"") && idea.contains("href=\"../unfinished/\"") && idea.contains("href=\"/a/\""),
         "{idea}"
     );
-    assert!(site.draft("/drafts/idea/cat.png", "").is_some() && site.find("/drafts/idea/cat.png", "").is_none());
+    assert!(site.draft("/drafts/idea/cat.svg", "").is_some() && site.find("/drafts/idea/cat.svg", "").is_none());
     assert!(site.draft("/a/", "").is_none());
     let dues: Vec<_> = site.drafts().filter_map(|draft| draft.due.map(|due| (draft.file.to_owned(), due.as_second()))).collect();
     assert_eq!(dues, [("later.md".to_owned(), i64::try_from(DUE.as_secs()).expect("fits"))]);
@@ -80,11 +80,11 @@ fn a_post_appears_at_its_time_and_not_before() {
 fn with_drafts_everything_is_published_and_marked() {
     let folder = hidden();
     let blog = folder.blog_with(BlogOptions { drafts: true, ..BlogOptions::default() });
-    for path in ["/a/", "/later/", "/unfinished/", "/idea/", "/jekyll/", "/drafts/idea/cat.png"] {
+    for path in ["/a/", "/later/", "/unfinished/", "/idea/", "/jekyll/", "/drafts/idea/cat.svg"] {
         assert!(blog.site().contains(path), "{path}");
     }
     assert_eq!(blog.site().drafts().count(), 0);
-    assert!(page(&blog, "/idea/").contains("src=\"/drafts/idea/cat.png\""));
+    assert!(page(&blog, "/idea/").contains("src=\"/drafts/idea/cat.svg\""));
     for path in ["/notes/", "/old/", "/c/", "/readme/"] {
         assert!(!blog.site().contains(path), "{path}");
     }

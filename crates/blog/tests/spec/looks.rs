@@ -167,13 +167,13 @@ fn files_of_the_theme_have_addresses_that_change_with_their_content() {
 
 #[test]
 fn settings_become_variables_of_the_style() {
-    let settings = "[theme]\naccent = \"yellow\"\nfont = \"mono\"\nwidth = \"44rem\"\nfont_file = \"theme/a.woff2\"\nlogo = \"logo.svg\"\nfavicon = \"icon.png\"\n";
+    let settings = "[theme]\naccent = \"yellow\"\nfont = \"mono\"\nwidth = \"44rem\"\nfont_file = \"theme/a.woff2\"\nlogo = \"logo.svg\"\nfavicon = \"icon.svg\"\n";
     let folder = Folder::of(&[
         ("a.md", POST),
         ("blog.toml", settings),
         ("theme/a.woff2", "font"),
         ("logo.svg", "<svg width=\"9\" height=\"9\"/>"),
-        ("icon.png", "png"),
+        ("icon.svg", "<svg/>"),
     ]);
     let blog = folder.blog();
     assert_eq!(lines(blog.site().problems()), Vec::<String>::new());
@@ -183,7 +183,7 @@ fn settings_become_variables_of_the_style() {
     assert!(style.contains("prefers-color-scheme:dark){:root{--accent:#ffff00}}"), "on dark paper it can");
     let front = page(&blog, "/");
     assert!(front.contains("<link rel=\"preload\" href=\"/theme/a-") && front.contains("<img src=\"/logo.svg\" alt=\"\""), "{front}");
-    assert!(front.contains("<link rel=\"icon\" href=\"/icon.png\">"));
+    assert!(front.contains("<link rel=\"icon\" href=\"/icon.svg\">"));
 }
 
 #[test]
@@ -223,13 +223,13 @@ fn the_links_at_the_top_are_the_authors() {
 
 #[test]
 fn an_authors_page_says_what_is_known() {
-    let settings = "author = \"Ann Lee\"\n[authors.\"Ann Lee\"]\nbio = \"Sails.\"\nurl = \"https://ann.test/\"\npicture = \"ann.png\"\n[authors.bob]\nname = \"Bob Ray\"\n";
+    let settings = "author = \"Ann Lee\"\n[authors.\"Ann Lee\"]\nbio = \"Sails.\"\nurl = \"https://ann.test/\"\npicture = \"ann.svg\"\n[authors.bob]\nname = \"Bob Ray\"\n";
     let folder =
-        Folder::of(&[("blog.toml", settings), ("ann.png", "png"), ("a.md", POST), ("b.md", "---\nauthor: bob\n---\n# B\n\nText.")]);
+        Folder::of(&[("blog.toml", settings), ("ann.svg", "<svg/>"), ("a.md", POST), ("b.md", "---\nauthor: bob\n---\n# B\n\nText.")]);
     let blog = folder.blog();
     assert_eq!(lines(blog.site().problems()), Vec::<String>::new());
     let ann = page(&blog, "/authors/ann-lee/");
-    assert!(ann.contains("Sails.") && ann.contains("href=\"https://ann.test/\" rel=\"me\"") && ann.contains("src=\"/ann.png\""), "{ann}");
+    assert!(ann.contains("Sails.") && ann.contains("href=\"https://ann.test/\" rel=\"me\"") && ann.contains("src=\"/ann.svg\""), "{ann}");
     assert!(page(&blog, "/b/").contains("<a href=\"/authors/bob/\" rel=\"author\">Bob Ray</a>"));
     let all = page(&blog, "/authors/");
     assert!(all.contains("Ann Lee") && all.contains("Bob Ray"), "{all}");

@@ -169,7 +169,48 @@ fn a_link_out_of_the_folder_publishes_nothing() {
     }
     let blog = folder.blog_with(BlogOptions::default());
     assert!(!blog.site().contains("/secret/") && !blog.site().contains("/secret.txt"));
-    assert_eq!(lines(blog.site().problems()).len(), 1, "the link in the text");
+    let told = lines(blog.site().problems());
+    assert_eq!(told.len(), 3, "the link in the text, and both files: {told:?}");
+    assert!(told.iter().any(|line| line.starts_with("secret.md: is a symbolic link out of the blog")), "{told:?}");
+}
+
+/// A warning that is gone because its file cannot be read any more is not mended.
+#[test]
+fn nothing_is_called_mended_in_a_file_with_a_new_mistake() {
+    let folder = Folder::of(&[("a.md", "# A\n\n[x](javascript:y)")]);
+    let blog = folder.blog();
+    assert_eq!(blog.site().problems().len(), 1);
+    folder.write("a.md", "---\ndraft: perhaps\n---\n# A\n\n[x](javascript:y)");
+    let rebuilding = rebuilt(&blog);
+    assert_eq!((rebuilding.problems.len(), rebuilding.mended.len()), (1, 0), "{rebuilding:?}");
+    folder.write("a.md", "# A");
+    assert_eq!(rebuilt(&blog).mended.len(), 1);
+}
+
+/// Links lead to the text that was there first, whatever the file of the other one is called.
+#[test]
+fn a_new_text_takes_no_other_ones_address() {
+    let folder = Folder::of(&[("posts/other.md", "---\ndate: 2026-01-01\n---\n# Other")]);
+    let blog = folder.blog();
+    folder.write("posts/aaa.md", "---\ndate: 2026-02-01\nslug: other\n---\n# New");
+    rebuilt(&blog);
+    for blog in [blog, folder.blog()] {
+        assert!(page(&blog, "/other/").contains("<h1>Other</h1>"));
+        let told = lines(blog.site().problems());
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("posts/aaa.md:1: has the same address /other/ as posts/other.md"), "{told:?}");
+    }
+}
+
+/// Hugo writes `/old/one/index.html` for an alias `/old/one`.
+#[test]
+fn an_old_address_without_a_slash_leads_to_the_text_with_one_too() {
+    let folder = Folder::of(&[("a.md", "---\naliases: [/old/one, /old.html, two]\n---\n# A")]);
+    let blog = folder.blog();
+    for path in ["/old/one", "/old/one/", "/old.html", "/two", "/two/"] {
+        assert_eq!(page(&blog, path), "moved to /a/", "{path}");
+    }
+    assert!(!blog.site().contains("/old.html/"));
 }
 
 #[test]

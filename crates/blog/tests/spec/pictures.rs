@@ -149,9 +149,17 @@ fn nobody_can_have_pictures_made_that_no_page_shows() {
         let path = path.replace(from, to);
         assert_eq!(ask(&blog, &path, &[]).0, StatusCode::NOT_FOUND, "{path}");
     }
+    // A digest that nobody knows leads to what is there anyway; one that is none, or with a name that no page shows, leads nowhere.
     let digest = path.split('/').nth(2).expect("an address");
-    let other = path.replace(digest, "0123456789abcdef");
-    assert_eq!(ask(&blog, &other, &[]).0, StatusCode::NOT_FOUND);
+    let unknown = "0123456789abcdef";
+    let (status, fields, _) = ask(&blog, &path.replace(digest, unknown), &[]);
+    assert_eq!((status, fields[header::LOCATION].to_str().ok()), (StatusCode::FOUND, Some(path.as_str())));
+    for name in ["new-480.webp", "other-480.webp", "cat-480", "cat.webp", "cat-x.webp", "cat-480.gif"] {
+        assert_eq!(ask(&blog, &format!("/pictures/{unknown}/{name}"), &[]).0, StatusCode::NOT_FOUND, "{name}");
+    }
+    for none in ["0123456789abcdeg", "0123456789ABCDEF", "0123"] {
+        assert_eq!(ask(&blog, &path.replace(digest, none), &[]).0, StatusCode::NOT_FOUND, "{none}");
+    }
     let of_pictures: Vec<_> =
         blog.site().addresses().filter(|(path, _)| path.starts_with("/pictures/")).map(|(path, _)| path.to_owned()).collect();
     assert!(!of_pictures.is_empty() && of_pictures.iter().all(|path| path.contains("/cat-")), "{of_pictures:?}");
@@ -183,10 +191,99 @@ fn another_picture_under_the_same_name_has_other_addresses() {
     let after = choices(values(&article(&blog, "/cat/"), "srcset")[0]);
     for ((old, _), (new, _)) in before.iter().zip(&after) {
         assert!(old != new && changed.contains(old), "what is stored of the old one is purged: {changed:?}");
-        assert_eq!((ask(&blog, old, &[]).0, ask(&blog, new, &[]).0), (StatusCode::NOT_FOUND, StatusCode::OK));
+        assert_eq!(ask(&blog, new, &[]).0, StatusCode::OK);
+        // Pages with the old address are still in caches and feed readers, and browsers were told that it never changes.
+        let (status, fields, _) = ask(&blog, old, &[]);
+        assert_eq!((status, fields[header::LOCATION].to_str().ok()), (StatusCode::FOUND, Some(new.as_str())));
+        assert_eq!(fields[header::CACHE_CONTROL], "public, max-age=60");
     }
     folder.remove("cat.jpg");
     assert!(after.iter().all(|(path, _)| rebuilt(&blog).paths.contains(path) || ask(&blog, path, &[]).0 == StatusCode::NOT_FOUND));
+}
+
+/// An old address leads to the width that is nearest, and to a form that whoever asked for the old one reads.
+#[test]
+fn the_address_of_a_replaced_picture_leads_to_the_nearest_variant_of_the_new_one() {
+    let folder = Folder::of(&[("a/one.md", "# One\n\n![](cat.jpg)"), ("b/two.md", "# Two\n\n![](cat.jpg)")]);
+    folder.write("a/cat.jpg", photo(1000, 600, false));
+    folder.write("b/cat.jpg", photo(900, 600, false));
+    let blog = folder.blog();
+    let first = |path: &str| values(&article(&blog, path), "src").remove(0).to_owned();
+    let (one, two) = (first("/one/"), first("/two/"));
+    assert!(one.ends_with("/cat-1000.jpg") && two.ends_with("/cat-900.jpg"), "{one} {two}");
+    // A PNG takes the place of the photograph. Which of two pictures of one name was at an address, the blog remembers.
+    folder.write("a/cat.jpg", png(700, 400));
+    rebuilt(&blog);
+    let new = first("/one/");
+    for (old, expected) in [
+        (one.clone(), new.clone()),
+        (one.replace("-1000.jpg", "-480.jpg"), new.replace("-700.png", "-480.png")),
+        (one.replace("-1000.jpg", "-800.webp"), new.replace("-700.png", "-700.webp")),
+    ] {
+        let (status, fields, _) = ask(&blog, &old, &[]);
+        assert_eq!((status, fields[header::LOCATION].to_str().ok()), (StatusCode::FOUND, Some(expected.as_str())), "{old}");
+        assert_eq!(ask(&blog, &expected, &[]).0, StatusCode::OK);
+    }
+    assert_eq!(ask(&blog, &two, &[]).0, StatusCode::OK);
+    // After a restart nobody knows it, and a wrong picture is worse than none.
+    assert_eq!(ask(&folder.blog(), &one, &[]).0, StatusCode::NOT_FOUND);
+}
+
+/// A WebP of the author has no other form, and a small one no choice at all: its address has to be there all the same.
+#[test]
+fn a_small_webp_has_the_address_that_its_page_names() {
+    let folder = Folder::of(&[("a.md", "# A\n\n![](cat.webp)")]);
+    let mut webp = Vec::new();
+    let picture = image::load_from_memory(&png(300, 200)).expect("decoded");
+    picture.write_to(&mut Cursor::new(&mut webp), ImageFormat::WebP).expect("encoded");
+    folder.write("cat.webp", &webp);
+    let blog = folder.blog();
+    let html = article(&blog, "/a/");
+    let src = values(&html, "src").remove(0);
+    assert_eq!((ask(&blog, src, &[]).0, src.ends_with("/cat-300.webp")), (StatusCode::OK, true), "{src}");
+}
+
+/// A face of an inch does not load a photograph of a wall's size. The finest screens have three pixels for one of the page.
+#[test]
+fn faces_and_logos_are_sent_in_about_the_size_in_which_they_are_shown() {
+    let settings = "author = \"Ann\"\n[theme]\nlogo = \"logo.png\"\n[authors.Ann]\npicture = \"/people/ann%20b.jpg\"\n\
+                    [authors.Bob]\npicture = \"bob.png\"\n";
+    let folder = Folder::of(&[("blog.toml", settings), ("a.md", "# A\n\nText."), ("b.md", "---\nauthor: Bob\n---\n# B\n\nText.")]);
+    folder.write("people/ann b.jpg", photo(3000, 2000, false));
+    folder.write("bob.png", png(90, 120));
+    folder.write("logo.png", png(2000, 300));
+    let blog = folder.blog();
+    assert_eq!(lines(blog.site().problems()), Vec::<String>::new());
+    let shown = |address: &str, form| {
+        let (status, fields, content) = ask(&blog, address, &[]);
+        assert_eq!((status, image::guess_format(&content).ok()), (StatusCode::OK, Some(form)), "{address}");
+        assert_eq!(fields[header::CACHE_CONTROL], "public, max-age=31536000, immutable");
+        let picture = image::load_from_memory(&content).expect("decoded");
+        (picture.width(), picture.height())
+    };
+    let html = page(&blog, "/a/");
+    let (brand, _) = html.split_once("<main").expect("a page");
+    // It is 36 pixels high, so 108 at most: of its widths, 800 is the first that has as many.
+    assert_eq!(shown(values(brand, "srcset")[0], ImageFormat::WebP), (800, 120));
+    assert_eq!(shown(values(brand, "src")[0], ImageFormat::Png), (800, 120));
+    // 2000 by 300 is 240 by 36.
+    assert!(brand.contains(" width=\"240\" height=\"36\">"), "{brand}");
+    let faces = [
+        ("/a/", 56, ImageFormat::Jpeg, (480, 320)),
+        ("/authors/ann/", 72, ImageFormat::Jpeg, (480, 320)),
+        ("/b/", 56, ImageFormat::Png, (90, 120)),
+    ];
+    for (path, side, own, size) in faces {
+        let html = article(&blog, path);
+        assert_eq!(shown(values(&html, "srcset")[0], ImageFormat::WebP), size, "{path}");
+        assert_eq!(shown(values(&html, "src")[0], own), size, "{path}");
+        assert!(html.contains(&format!(" alt=\"\" width=\"{side}\" height=\"{side}\"")), "{html}");
+    }
+    // Without variants, the files stand for themselves.
+    folder.write("blog.toml", format!("pictures = false\n{settings}"));
+    rebuilt(&blog);
+    let html = page(&blog, "/a/");
+    assert!(html.contains("src=\"/people/ann%20b.jpg\"") && html.contains("src=\"/logo.png\"") && !html.contains("<source"), "{html}");
 }
 
 #[test]
@@ -234,8 +331,10 @@ fn covers_are_pictures_of_the_folder_or_of_elsewhere() {
 #[test]
 fn a_bad_picture_is_told_with_its_name_and_the_rest_lives() {
     let folder = Folder::of(&[("a.md", "# A\n\n![](half.png)\n\n![](wide.png)\n\n![](bomb.png)\n\n![](good.jpg)")]);
-    let half = png(600, 400);
-    folder.write("half.png", &half[..half.len() / 2]);
+    let mut half = png(600, 400);
+    let middle = half.len() / 2;
+    half[middle..].iter_mut().take(200).for_each(|byte| *byte = 0);
+    folder.write("half.png", &half);
     folder.write("wide.png", png(50_000, 2));
     let mut bomb = png(20, 20);
     bomb[16..24].copy_from_slice(&[60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
@@ -258,6 +357,42 @@ fn a_bad_picture_is_told_with_its_name_and_the_rest_lives() {
     let told = rebuilt(&blog);
     assert!(lines(&told.problems).iter().any(|line| line.starts_with("half.png")), "{told:?}");
     assert!(article(&blog, "/a/").contains("src=\"/half.png\" alt=\"\" width=\"600\" height=\"400\""));
+}
+
+/// `seawall check` has to tell what makes no picture: nobody should have to see it first.
+#[test]
+fn broken_pictures_are_told_before_anybody_asks_for_them() {
+    let text = "# A\n\n![](empty.png) ![](page.jpg) ![](cut.jpg) ![](cut.png)";
+    let folder =
+        Folder::of(&[("a.md", text), ("page.jpg", "<!doctype html><title>404</title>"), ("empty.png", ""), ("later.svg", "<svg/>")]);
+    let (jpeg, whole_png) = (photo(900, 600, false), png(600, 400));
+    let cut_jpeg = &jpeg[..jpeg.len() / 2];
+    folder.write("cut.jpg", cut_jpeg);
+    folder.write("cut.png", &whole_png[..whole_png.len() / 2]);
+    folder.write("good.jpg", &jpeg);
+    let blog = folder.blog();
+    let told = lines(blog.site().problems());
+    let expected = [
+        ("cut.jpg: ends too early", "copy it here again"),
+        ("cut.png: ends too early", "copy it here again"),
+        ("empty.png: is empty", "copy the picture here again"),
+        ("page.jpg: is no picture", "save it as one of these"),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for (line, (start, remedy)) in told.iter().zip(expected) {
+        assert!(line.starts_with(start) && line.contains(remedy), "{line}");
+    }
+    assert!(blog.site().problems().iter().all(blog::Problem::is_warning), "the text is published nevertheless");
+    // What is left of them is sent under their own names, and still does not say where it was taken.
+    let html = article(&blog, "/a/");
+    assert_eq!(values(&html, "src"), ["/empty.png", "/page.jpg", "/cut.jpg", "/cut.png"]);
+    let sent = ask(&blog, "/cut.jpg", &[]).2;
+    assert!(has(cut_jpeg, "SECRET") && !has(&sent, "SECRET") && cut_jpeg.ends_with(&sent[sent.len() - 1000..]));
+
+    folder.write("cut.jpg", &jpeg);
+    let mended = rebuilt(&blog);
+    assert_eq!((lines(&mended.mended), mended.problems.len()), (told[..1].to_vec(), 0));
+    assert!(article(&blog, "/a/").contains("/cut-900.jpg"));
 }
 
 #[test]

@@ -9,8 +9,9 @@ use crate::{
     facts::{exif_orientation, is_frame},
 };
 
-pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
-    let (mut orientation, mut has_frame) = (1, false);
+/// Plans the copy. Returns whether the picture has its end.
+pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
+    let (mut orientation, mut has_frame, mut has_end) = (1, false, false);
     scan.go_to(2)?;
     scan.keep(0..2)?;
     while let Some((start, marker)) = marker(scan)? {
@@ -19,6 +20,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
             0x01 | 0xd0..=0xd8 => scan.keep(start..scan.at)?,
             0xd9 => {
                 scan.keep(start..scan.at)?;
+                has_end = true;
                 break;
             }
             _ => {
@@ -61,7 +63,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         super::split_first(&mut scan.cleaned, 2);
         scan.put_at(1, segment);
     }
-    Ok(())
+    Ok(has_end)
 }
 
 /// Passes over what stands before the next marker, and returns where that begins and what it is.

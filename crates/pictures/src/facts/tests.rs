@@ -86,7 +86,7 @@ fn drawings_have_the_size_that_they_ask_for() {
     for (text, expected) in cases {
         assert_eq!(of(text.as_bytes()).map(|facts| (facts.width, facts.height)).ok(), expected, "{text}");
     }
-    for text in ["<html><svg width='1' height='1'>", "<svgfoo width='1' height='1'>", "", "<", "<!--", "<!DOCTYPE", "<?xml", "<!x["] {
+    for text in ["<html><svg width='1' height='1'>", "<svgfoo width='1' height='1'>", "<", "<!--", "<!DOCTYPE", "<?xml", "<!x["] {
         assert_eq!(of(text.as_bytes()), Err(Fault::Unknown), "{text}");
     }
 }

@@ -26,7 +26,7 @@ impl Fixture {
 }
 
 fn all(source: &Source) -> Vec<(Variant, Vec<u8>)> {
-    let master = Master::new(source, u32::MAX).expect("decoded");
+    let master = Master::new(source).expect("decoded");
     source.variants().iter().map(|variant| (*variant, master.make(variant).expect("made"))).collect()
 }
 
@@ -88,7 +88,7 @@ fn transparency_stays() {
         let made = image::load_from_memory(&content).expect("decoded");
         assert_eq!((made.get_pixel(10, 10)[3], made.get_pixel(variant.width - 10, 10)[3]), (255, 0), "{variant:?}");
     }
-    let master = Master::new(&source, u32::MAX).expect("decoded");
+    let master = Master::new(&source).expect("decoded");
     assert_eq!(master.placeholder(), Ok(None), "it would be seen through the picture");
 }
 
@@ -97,7 +97,7 @@ fn a_placeholder_is_a_few_bytes_with_the_colours_of_the_picture() {
     let fixture = fixture();
     for (width, height) in [(640, 480), (480, 640), (5000, 3), (1, 1)] {
         let source = fixture.source(&sample::png_of(&RgbImage::from_pixel(width, height, Rgb([200, 100, 50]))));
-        let master = Master::new(&source, 480).expect("decoded");
+        let master = Master::new(&source).expect("decoded");
         let data = master.placeholder().expect("made").expect("nothing is transparent");
         assert!(data.len() < 200, "{}", data.len());
         let encoded = data.strip_prefix("data:image/webp;base64,").expect("an address");
@@ -163,7 +163,7 @@ fn hostile_files_are_faults_and_nothing_worse() {
     let fixture = fixture();
     let photo = sample::photo(600, 400);
     let fault = |content: &[u8]| match Source::read(fixture.path("bad", content)) {
-        Ok(source) => Master::new(&source, u32::MAX).err(),
+        Ok(source) => Master::new(&source).err(),
         Err(fault) => Some(fault),
     };
     let png = sample::png_of(&photo);
@@ -178,7 +178,7 @@ fn hostile_files_are_faults_and_nothing_worse() {
 
     let wide = sample::png_of(&RgbImage::new(50_000, 2));
     assert_eq!(fault(&wide), Some(Fault::TooLarge { width: 50_000, height: 2 }));
-    assert_eq!(fault(b""), Some(Fault::Unknown));
+    assert_eq!((fault(b""), fault(b"<html>")), (Some(Fault::Empty), Some(Fault::Unknown)));
     assert!(matches!(fault(b"\xff\xd8\xff\xc0\0\x0b\x08\0\x10\0\x10\x01\x01\x11\0\xff\xd9"), Some(Fault::Damaged(_) | Fault::Truncated)));
 }
 
@@ -188,10 +188,10 @@ fn a_file_that_changes_is_not_mixed_up() {
     let source = fixture.source(&sample::jpeg(&sample::photo(600, 400)));
     let mut other = sample::jpeg(&sample::photo(600, 401));
     fixture.path("picture", &other);
-    assert_eq!(Master::new(&source, 480).err(), Some(Fault::Changed));
+    assert_eq!(Master::new(&source).err(), Some(Fault::Changed));
     other.resize(usize::try_from(source.bytes()).expect("small"), 0);
     fixture.path("picture", &other);
-    assert_eq!(Master::new(&source, 480).err(), Some(Fault::Changed), "one of the same length, too");
+    assert_eq!(Master::new(&source).err(), Some(Fault::Changed), "one of the same length, too");
     fs::remove_file(source.path()).expect("removed");
-    assert_eq!(Master::new(&source, 480).err(), Some(Fault::Unreadable(std::io::ErrorKind::NotFound)));
+    assert_eq!(Master::new(&source).err(), Some(Fault::Unreadable(std::io::ErrorKind::NotFound)));
 }
