@@ -613,7 +613,7 @@ mod tests {
             assert!(*is_warning && text.starts_with(file) && text.contains(letters) && text.contains(package), "{text}");
         }
         assert_eq!(told(), first, "what is known already is said again");
-        // What is told is what is not drawn.
+        // A title is told if and only if its letters are not drawn.
         for (_, title) in titles {
             let is_told = first.iter().any(|(_, text)| title.chars().any(|c| !c.is_ascii() && text.contains(c)));
             assert_eq!(texts(&card(title)).len() == 2, is_told, "{title}");

@@ -451,7 +451,7 @@ impl Site {
     pub(crate) fn difference(&self, new: &Self) -> Rebuilt {
         let problems = not_among(&new.problems, &self.problems);
         let mut mended = not_among(&self.problems, &new.problems);
-        // Of a file in which a mistake came up, nobody knows what else is still wrong.
+        // A file with a new mistake is not read any further, so nobody knows what else is still wrong in it.
         mended.retain(|gone| problems.iter().all(|problem| problem.is_warning() || problem.file != gone.file));
         Rebuilt {
             paths: self.changed_paths(new),

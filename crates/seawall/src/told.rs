@@ -87,7 +87,7 @@ fn with_priority(level: Level, text: &str) -> String {
     text.lines().filter(|line| !line.is_empty()).map(|line| format!("<{priority}>{line}\n")).collect()
 }
 
-/// What is written unless told otherwise. The library that speaks HTTP/2 warns of what any stranger may send; those that draw letters warn of each
+/// The messages that are written unless told otherwise. The library that speaks HTTP/2 warns of what any stranger may send; those that draw letters warn of each
 /// for which there is no font, of which the blog tells by itself, once for each text.
 const DIAGNOSTICS: &str = "info,h2=error,usvg=off,fontdb=off";
 
