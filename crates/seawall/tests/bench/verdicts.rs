@@ -13,11 +13,11 @@ use super::{
     tool::{Told, bare, bench, bench_behind},
 };
 
-/// Asserts the verdict, of the best of three rounds: on a busy machine the generator or the machine may be right, too.
+/// Asserts the verdict, of the best of eight rounds: on a busy machine the generator or the machine may be right, too.
 fn says(limit: &str, mut run: impl FnMut() -> Told) {
     let _alone = alone();
     let mut found = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..8 {
         let told = run();
         if told.text("verdict.limit") == limit {
             assert!(!told.text("verdict.reason").is_empty(), "it says why");
