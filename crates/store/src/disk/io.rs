@@ -6,6 +6,9 @@
 //! **Writes run one at a time, in the order in which they were queued.** So a job may rely on what an earlier one left on the disk (a file
 //! queued before its unlinking exists when that comes), and one thread is always there for readers.
 //!
+//! **A write that nobody waits for gathers company first**: to wake a thread costs more than to write a small file, so such writes wait a few
+//! milliseconds for others, and one waking is for all of them.
+//!
 //! Results come back through a `tokio::sync::oneshot`, which needs no runtime: any executor can wait for them.
 
 use std::collections::VecDeque;
@@ -33,6 +36,10 @@ pub(crate) const WRITE_BYTES_MAX: u64 = 64 << 20;
 pub(crate) const WRITES_MAX: usize = 16_384;
 /// The most reads that may overtake a waiting write: many readers must not keep a response off the disk for good.
 const OVERTAKING_MAX: usize = 16;
+/// How long a write that nobody waits for may wait for others.
+const GATHERING: Duration = Duration::from_millis(5);
+/// The bytes of gathered writes with which they begin, however short they have waited.
+const GATHERED_BYTES_MAX: u64 = 1 << 20;
 /// How long a pool that is dropped without being closed waits for its writes.
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
@@ -91,16 +98,32 @@ impl Io {
         let job: Job = Box::new(move || {
             let _ = done.send(job());
         });
+        self.queue(Write { bytes, job }, When::Now)?;
+        Ok(Done(waiting))
+    }
+
+    /// Queues a job like [`write`](Self::write) that nobody waits for: it begins some milliseconds later, with those that are queued meanwhile.
+    pub(crate) fn write_gathered(&self, bytes: u64, job: impl FnOnce() + Send + 'static) -> Result<(), Busy> {
+        self.queue(Write { bytes, job: Box::new(job) }, When::Gathered)
+    }
+
+    fn queue(&self, write: Write, when: When) -> Result<(), Busy> {
         let mut queues = self.pool.queues.lock();
-        let heavy = queues.write_bytes > 0 && queues.write_bytes.saturating_add(bytes) > WRITE_BYTES_MAX;
+        let heavy = queues.write_bytes > 0 && queues.write_bytes.saturating_add(write.bytes) > WRITE_BYTES_MAX;
         if queues.closing || heavy || queues.writes.len() >= WRITES_MAX {
             return Err(Busy);
         }
-        queues.writes.push_back(Write { bytes, job });
-        queues.write_bytes += bytes;
+        queues.write_bytes += write.bytes;
+        queues.writes.push_back(write);
+        let begins = !queues.due && (when == When::Now || queues.write_bytes >= GATHERED_BYTES_MAX);
+        queues.due |= begins;
+        // A thread that writes looks for more by itself, and one that gathers is woken by its own clock.
+        let wakes = !queues.writing && (begins || queues.due || !queues.gathering);
         drop(queues);
-        self.pool.work.notify_one();
-        Ok(Done(waiting))
+        if wakes {
+            self.pool.work.notify_one();
+        }
+        Ok(())
     }
 
     /// Returns whether half of the room for writes is free. If not, wakes the caller when it is, or when the pool is closed. It is for
@@ -197,6 +220,13 @@ struct Write {
     job: Job,
 }
 
+/// When a write may begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Now,
+    Gathered,
+}
+
 #[derive(Default)]
 struct Pool {
     queues: Mutex<Queues>,
@@ -214,6 +244,10 @@ struct Queues {
     write_bytes: u64,
     /// Whether one thread is writing; the other then only reads.
     writing: bool,
+    /// Whether one thread waits until the writes have gathered.
+    gathering: bool,
+    /// Whether the writes have gathered, or somebody waits for one of them: all that are queued may run.
+    due: bool,
     /// The number of reads begun since the oldest write began to wait.
     overtaking: usize,
     /// The tasks that wait for room for writes: at most one for each body on its way in.
@@ -238,8 +272,17 @@ impl Queues {
         self.closing || self.reads.len() <= READS_MAX / 2
     }
 
+    fn may_write(&self) -> bool {
+        !self.writing && !self.writes.is_empty() && (self.due || self.closing)
+    }
+
+    /// Returns whether writes wait for others, and nobody for that.
+    fn gathers(&self) -> bool {
+        !self.writing && !self.gathering && !self.due && !self.writes.is_empty()
+    }
+
     fn next(&mut self) -> Option<Next> {
-        let may_write = !self.writing && !self.writes.is_empty();
+        let may_write = self.may_write();
         if (!may_write || self.overtaking < OVERTAKING_MAX)
             && let Some(job) = self.reads.pop_front()
         {
@@ -248,6 +291,7 @@ impl Queues {
         }
         let write = if may_write { self.writes.pop_front() } else { None }?;
         self.writing = true;
+        self.due = !self.writes.is_empty();
         self.overtaking = 0;
         Some(Next::Write(write))
     }
@@ -259,11 +303,23 @@ impl Pool {
         loop {
             match queues.next() {
                 Some(next) => {
+                    let more = queues.may_write();
                     drop(queues);
+                    // This thread goes to read, so the other one has to write.
+                    if more {
+                        self.work.notify_one();
+                    }
                     self.run(next);
                     queues = self.queues.lock();
                 }
                 None if queues.closing && queues.writes.is_empty() => break,
+                None if queues.gathers() => {
+                    queues.gathering = true;
+                    // Who wakes this thread earlier has other work for it, and the writes begin with that.
+                    let _ = self.work.wait_for(&mut queues, GATHERING);
+                    queues.gathering = false;
+                    queues.due = !queues.writes.is_empty();
+                }
                 None => self.work.wait(&mut queues),
             }
         }
@@ -289,9 +345,10 @@ impl Pool {
         // A closed pool has dropped its writes, and this one with them.
         queues.write_bytes = queues.write_bytes.saturating_sub(bytes);
         let woken = if queues.has_room() { std::mem::take(&mut queues.waiting) } else { Vec::new() };
-        let more = !queues.writes.is_empty() || queues.closing;
+        let closing = queues.closing;
         drop(queues);
-        if more {
+        // This thread itself looks for the next write; the other one has to see that no more will come.
+        if closing {
             self.work.notify_all();
         }
         woken.into_iter().for_each(Waker::wake);

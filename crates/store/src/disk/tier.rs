@@ -195,7 +195,7 @@ impl Disk {
         let weight = stored.weight();
         let queued = !skipped && {
             let (disk, stored) = (Arc::clone(self), Arc::clone(&stored));
-            self.io.write(weight, move || disk.write_now(id, &key, &stored, in_memory)).is_ok()
+            self.io.write_gathered(weight, move || disk.write_now(id, &key, &stored, in_memory)).is_ok()
         };
         if !queued {
             stored.mark().unqueue();

@@ -57,6 +57,59 @@ fn writes_run_one_at_a_time_and_in_order_while_reads_go_on() {
 }
 
 #[test]
+fn writes_that_nobody_waits_for_run_by_themselves_and_in_order_with_the_others() {
+    let io = io();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let (done, ended) = sync_channel(1);
+    let note = |what: &'static str| {
+        let order = Arc::clone(&order);
+        move || order.lock().push(what)
+    };
+    io.write_gathered(1, note("gathered")).expect("room");
+    io.write(1, note("waited for")).expect("room").wait().expect("done");
+    io.write_gathered(1, note("gathered later")).expect("room");
+    io.write_gathered(1, move || done.send(()).expect("asked for")).expect("room");
+    // Nothing else is queued that would begin them.
+    ended.recv().expect("they ran");
+    assert_eq!(*order.lock(), ["gathered", "waited for", "gathered later"]);
+    assert_eq!(io.read(|| "read").expect("room").wait(), Some("read"));
+}
+
+#[test]
+fn gathered_writes_run_beside_readers_and_before_the_end() {
+    let io = io();
+    let (job, begun, open) = gate();
+    let held = io.read(job).expect("room");
+    begun.recv().expect("begun");
+    let written = Arc::new(AtomicUsize::new(0));
+    let (done, ended) = sync_channel(1);
+    for number in 0..100 {
+        let (written, done) = (Arc::clone(&written), done.clone());
+        let job = move || {
+            written.fetch_add(1, Ordering::Relaxed);
+            if number == 99 {
+                done.send(()).expect("asked for");
+            }
+        };
+        io.write_gathered(GATHERED_BYTES_MAX / 30, job).expect("room");
+    }
+    // One thread is held by a reader: the other one writes.
+    ended.recv().expect("they ran");
+    open.send(()).expect("open");
+    held.wait().expect("done");
+    for _ in 0..10 {
+        let written = Arc::clone(&written);
+        io.write_gathered(1, move || {
+            written.fetch_add(1, Ordering::Relaxed);
+        })
+        .expect("room");
+    }
+    assert!(io.close(Duration::from_secs(60)), "nothing is dropped");
+    assert_eq!(written.load(Ordering::Relaxed), 110);
+    assert_eq!(io.write_gathered(1, || ()), Err(Busy));
+}
+
+#[test]
 fn reads_overtake_writes_but_not_for_ever() {
     let io = io();
     let (write_on, read_on) = hold(&io);
