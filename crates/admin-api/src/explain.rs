@@ -65,9 +65,18 @@ impl ExplainCommand {
 /// Says why there is no explanation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainRefused {
-    /// The command names something that cannot be asked.
+    /// The command has an address at which nothing can be asked, and this is why.
     #[error("{0}")]
-    Bad(String),
+    Address(String),
+    /// The command has this method, which is none.
+    #[error("\"{0}\" is no method")]
+    Method(String),
+    /// The command has a field of this name, which has something in its name or its value that neither can have. Its value may be a secret.
+    #[error("\"{0}: ...\" is no field: its name or its value has what neither can have")]
+    Field(String),
+    /// The command has a field for the host.
+    #[error("the host is part of the address and has no field of its own here")]
+    Host,
     /// No site has that host.
     #[error("no site is served under {host}")]
     NoSite {
@@ -86,7 +95,13 @@ impl ExplainRefused {
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
-            Self::Bad(_) => "write the address as visitors see it, such as https://blog.example.org/hello/".to_owned(),
+            Self::Address(_) => "write the address as visitors see it, such as https://blog.example.org/hello/".to_owned(),
+            Self::Method(_) => "write a method as it stands in a request, such as GET or HEAD".to_owned(),
+            Self::Field(_) => {
+                "write the field as it stands in a request, such as \"Accept: text/html\": the name without spaces, the value on one line"
+                    .to_owned()
+            }
+            Self::Host => "leave the field out, and write the host in the address, such as https://blog.example.org/hello/".to_owned(),
             Self::NoSite { hosts, .. } => format!("served are: {}", hosts.join(", ")),
             Self::Busy => "try again; if this goes on, the server is overloaded or stopping".to_owned(),
         }
@@ -97,6 +112,20 @@ impl ExplainRefused {
 mod tests {
     use super::*;
     use crate::StoredCommand;
+
+    /// A remedy is about what is wrong, and not about something else of the command.
+    #[test]
+    fn each_remedy_speaks_of_what_is_wrong() {
+        for (refused, said, remedy) in [
+            (ExplainRefused::Address("\"a\" names no host".to_owned()), "names no host", "the address as visitors see it"),
+            (ExplainRefused::Method("G T".to_owned()), "\"G T\" is no method", "such as GET"),
+            (ExplainRefused::Field("a b".to_owned()), "\"a b: ...\" is no field", "write the field"),
+            (ExplainRefused::Host, "the host is part of the address", "leave the field out"),
+        ] {
+            assert!(refused.to_string().contains(said), "{refused}");
+            assert!(refused.remedy().contains(remedy), "{refused}: {}", refused.remedy());
+        }
+    }
 
     #[test]
     fn a_command_survives_its_json() {

@@ -110,6 +110,8 @@ pub struct Line {
 }
 
 /// Says how long responses took, in microseconds.
+///
+/// The percentiles are estimates from buckets that are wide above a second. None of them is longer than the slowest response took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {

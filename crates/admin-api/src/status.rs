@@ -83,7 +83,7 @@ pub struct CacheHealth {
     pub disk_bytes_max: u64,
     /// Stored responses on the disk.
     pub disk_objects: u64,
-    /// Requests for which the cache was asked, since the start.
+    /// Requests that came as far as the cache, since the start: those that passed it, too. What was answered before, such as by a redirect to https, is left out.
     pub requests: u64,
     /// Requests that the cache answered without waiting for an origin.
     pub hits: u64,

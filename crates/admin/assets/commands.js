@@ -83,6 +83,9 @@ async function tried(id, act) {
   }
 }
 
+/** What is said of an address that was taken from a list. */
+const HIDDEN = 'Values of a query, and what may be one person’s own in a path, are not kept: put in what you mean, in the place of each “…”.';
+
 // Explain.
 
 export function openExplain(url = '') {
@@ -91,7 +94,7 @@ export function openExplain(url = '') {
   put(byId('explanation'));
   open('dialog-explain');
   const hidden = url.includes('…');
-  if (hidden) say(byId('explain-told'), 'The values of the query are not kept: put in those that you mean, in the place of each “…”.');
+  if (hidden) say(byId('explain-told'), HIDDEN);
   if (url && !hidden) explainNow();
   else byId('explain-url').focus();
 }
@@ -168,7 +171,7 @@ export function openPurge(what = 'url', name = '') {
   told('purge-told');
   at('form');
   open('dialog-purge');
-  if (name.includes('…')) say(byId('purge-told'), 'The values of the query are not kept: put in those that you mean, in the place of each “…”.');
+  if (name.includes('…')) say(byId('purge-told'), HIDDEN);
 }
 
 const purgeName = () => byId('purge-name').value.trim();

@@ -1,7 +1,7 @@
 // The panels: each shows a part of what was seen. Names come from strangers, and are shown as text.
 
 import { byId, el, put, rows, say } from './dom.js';
-import { at, atSecond, bytes, count, exactly, fully, kind, lasted, onDay, percent, plain, rate, result, rule, shares, time } from './words.js';
+import { at, atSecond, bytes, count, exactly, fully, kind, lasted, onDay, percent, plain, rate, result, rule, time } from './words.js';
 
 const SHOWN = 10;
 const LIVE_MAX = 200;
@@ -38,10 +38,10 @@ export function ratio(sum, words) {
   say(byId('ratio-requests'), percent(sum.hits, sum.requests));
   say(byId('ratio-bytes'), percent(sum.hit_bytes, sum.bytes));
   say(byId('ratio-foot'), sum.requests > 0 ? `${count(sum.requests)} requests and ${bytes(sum.bytes)} in the last ${words}` : `No request in the last ${words}`);
-  const parts = MIX.map(({ name, words, of }) => ({ name, words, number: of(sum) }));
+  const part = (name, words, number) => ({ name, words, number, share: percent(number, sum.requests) });
+  const parts = MIX.map(({ name, words, of }) => part(name, words, of(sum)));
   const rest = sum.requests - parts.reduce((all, { number }) => all + number, 0);
-  if (rest > 0) parts.push({ name: 'others', words: 'Other', number: rest });
-  shares(parts.map(({ number }) => number)).forEach((share, place) => { parts[place].share = share; });
+  if (rest > 0) parts.push(part('others', 'Other', rest));
   rows(byId('mix'), parts.filter(({ number }) => number > 0), ({ name }) => name, ({ name }) => {
     const node = el('i', { class: name });
     return { node, show: ({ number }) => { node.style.flexGrow = number; } };

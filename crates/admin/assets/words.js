@@ -47,23 +47,16 @@ export function time(micros) {
   return seconds < 48 * 3600 ? `${figures(seconds / 3600)} h` : `${figures(seconds / 86400)} days`;
 }
 
-/** A share. Never rounded up: 99.96 % is not everything. */
+/**
+ * A share, to the nearest tenth; half a tenth is rounded up. Less than all is never 100 %, and more than nothing never 0 %. `seawall top` and `seawall status`
+ * have the same rule, so that one share is the same figure wherever it stands. Shares of a whole may so add up to 99.9 % or 100.1 %.
+ */
 export function percent(part, all) {
   if (!(all > 0)) return '–';
-  const share = (100 * part) / all;
-  return share === 100 || share === 0 ? `${share} %` : share < 0.1 ? '< 0.1 %' : `${(Math.floor(share * 10) / 10).toFixed(1)} %`;
-}
-
-/** The shares of parts that are everything together: what is shown adds up to 100 %. A small part is never nothing, and a large one never everything. */
-export function shares(parts) {
-  const all = parts.reduce((sum, part) => sum + part, 0);
-  if (!(all > 0)) return parts.map(() => '–');
-  const exact = parts.map((part) => (1000 * part) / all);
-  const tenths = exact.map(Math.floor);
-  const rest = 1000 - tenths.reduce((sum, share) => sum + share, 0);
-  const byRest = [...exact.keys()].filter((place) => tenths[place] > 0 && exact[place] > tenths[place]).sort((one, other) => exact[other] - tenths[other] - exact[one] + tenths[one]);
-  for (const place of byRest.slice(0, rest)) tenths[place] = Math.min(tenths[place] + 1, 999);
-  return tenths.map((share, place) => (share === 0 && exact[place] > 0 ? '< 0.1 %' : share % 1000 === 0 ? `${share / 10} %` : `${(share / 10).toFixed(1)} %`));
+  if (part === 0) return '0 %';
+  if (part >= all) return '100 %';
+  const tenths = (1000 * part) / all;
+  return tenths < 1 ? '< 0.1 %' : tenths > 999 ? '> 99.9 %' : `${(Math.round(tenths) / 10).toFixed(1)} %`;
 }
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });

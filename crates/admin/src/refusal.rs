@@ -8,7 +8,7 @@ use crate::{
 };
 use axum::{
     Json,
-    extract::rejection::BytesRejection,
+    extract::rejection::{BytesRejection, QueryRejection},
     http::{
         HeaderValue, StatusCode,
         header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -90,7 +90,7 @@ impl Refusal {
     }
 
     pub(crate) fn no_such_site() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "there is no site of this name", "GET /status lists the sites")
+        Self::new(StatusCode::NOT_FOUND, "there is no site of this name", "`seawall status` and GET /status list the sites")
     }
 
     pub(crate) fn too_many_viewers() -> Self {
@@ -138,7 +138,9 @@ impl From<BadExpression> for Refusal {
 impl From<ExplainRefused> for Refusal {
     fn from(error: ExplainRefused) -> Self {
         let status = match error {
-            ExplainRefused::Bad(_) => StatusCode::BAD_REQUEST,
+            ExplainRefused::Address(_) | ExplainRefused::Method(_) | ExplainRefused::Field(_) | ExplainRefused::Host => {
+                StatusCode::BAD_REQUEST
+            }
             ExplainRefused::NoSite { .. } => StatusCode::MISDIRECTED_REQUEST,
             ExplainRefused::Busy => StatusCode::SERVICE_UNAVAILABLE,
         };
@@ -209,6 +211,15 @@ impl From<WarmRefused> for Refusal {
             WarmRefused::Unable => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string(), error.remedy())
+    }
+}
+
+impl From<QueryRejection> for Refusal {
+    fn from(error: QueryRejection) -> Self {
+        let text = error.body_text();
+        // What is wrong follows words about Rust.
+        let what = text.split_once(": ").map_or(&*text, |(_, what)| what);
+        Self::new(StatusCode::BAD_REQUEST, format!("the query is not valid: {what}"), "GET / lists the parameters of each path")
     }
 }
 

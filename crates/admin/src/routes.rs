@@ -13,7 +13,7 @@ use admin_api::{
 use axum::{
     Extension, Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State},
+    extract::{DefaultBodyLimit, FromRequest as _, Query, Request, State, rejection::QueryRejection},
     http::{
         HeaderMap, HeaderValue, StatusCode, Uri,
         header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS},
@@ -65,6 +65,9 @@ POST needs Authorization: Bearer TOKEN
 ";
 
 type Shared = State<Arc<dyn Console>>;
+
+/// What follows the `?`, or why it cannot be read: a refusal is JSON like all others.
+type Asked<T> = Result<Query<T>, QueryRejection>;
 
 /// Puts all routes behind `guard`. A body has `body_timeout` to arrive.
 pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Guard, body_timeout: Duration) -> Router {
@@ -216,7 +219,8 @@ struct OfSite {
     site: Option<String>,
 }
 
-async fn seen(State(console): Shared, Query(OfSite { site }): Query<OfSite>) -> Result<Json<Seen>, Refusal> {
+async fn seen(State(console): Shared, asked: Asked<OfSite>) -> Result<Json<Seen>, Refusal> {
+    let Query(OfSite { site }) = asked?;
     let seen = tokio::task::spawn_blocking(move || console.seen(site.as_deref())).await;
     Ok(Json(seen.map_err(|_| ExplainRefused::Busy)?.ok_or_else(Refusal::no_such_site)?))
 }
@@ -249,7 +253,8 @@ impl Span {
     }
 }
 
-async fn series(State(console): Shared, Query(OfSpan { site, span }): Query<OfSpan>) -> Result<Json<Series>, Refusal> {
+async fn series(State(console): Shared, asked: Asked<OfSpan>) -> Result<Json<Series>, Refusal> {
+    let Query(OfSpan { site, span }) = asked?;
     let series = tokio::task::spawn_blocking(move || console.series(site.as_deref(), span.step())).await;
     Ok(Json(series.map_err(|_| ExplainRefused::Busy)?.ok_or_else(Refusal::no_such_site)?))
 }
@@ -268,8 +273,8 @@ const fn recent_default() -> usize {
     RECENT_DEFAULT
 }
 
-async fn recent(State(console): Shared, Query(wanted): Query<Wanted>) -> Result<Json<Recent>, Refusal> {
-    let Wanted { after, expression, limit } = wanted;
+async fn recent(State(console): Shared, asked: Asked<Wanted>) -> Result<Json<Recent>, Refusal> {
+    let Query(Wanted { after, expression, limit }) = asked?;
     // Each of some thousand requests is looked at.
     let recent = tokio::task::spawn_blocking(move || console.recent(after, expression.as_deref(), limit)).await;
     Ok(Json(recent.unwrap_or_else(|_| Ok(Recent::default()))?))

@@ -96,7 +96,7 @@ impl Console for Fake {
 
     fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
         match command.url.as_str() {
-            "bad" => Err(ExplainRefused::Bad("bad is no address".to_owned())),
+            "bad" => Err(ExplainRefused::Address("bad is no address".to_owned())),
             "http://other/" => Err(ExplainRefused::NoSite { host: "other".to_owned(), hosts: vec!["a".to_owned(), "b".to_owned()] }),
             "http://late/" => Err(ExplainRefused::Busy),
             _ => Ok(serde_json::from_value(explanation(&command.method, &command.url)).expect("an explanation")),
@@ -511,6 +511,28 @@ fn an_explanation_is_passed_on_or_refused_with_the_reason() {
         (200, json!({"pages": [{"url": "http://a/", "fields": [["accept", "*/*"]], "state": "stale"}], "left_off": 3}))
     );
     assert_eq!(ask("/stored", r#"{"hosts": "a"}"#).status, 400);
+}
+
+/// Whoever reads the answers of the admin API needs one way to read a refusal.
+#[test]
+fn a_bad_query_is_refused_as_all_else_is() {
+    let server = Running::start();
+    for (target, status, error, remedy) in [
+        ("/series?span=year", 400, "the query is not valid: span: unknown variant `year`", "GET / lists"),
+        ("/series?span=day&span=hour", 400, "the query is not valid: duplicate field `span`", "GET / lists"),
+        ("/series?site=none", 404, "no site of this name", "GET /status"),
+        ("/recent?limit=many", 400, "the query is not valid: limit: invalid digit", "GET / lists"),
+        ("/recent?after=-1", 400, "the query is not valid: after: invalid digit", "GET / lists"),
+        ("/recent?where=status+%3E", 400, "a number is missing", "write it as in: status >= 500"),
+        ("/seen?site=a&site=b", 400, "the query is not valid: duplicate field `site`", "GET / lists"),
+        ("/seen?site=none", 404, "no site of this name", "GET /status"),
+    ] {
+        let answer = server.ask(&format!("GET {target} HTTP/1.1|HOST"), "");
+        let json = answer.json();
+        assert_eq!(answer.status, status, "{target}: {json}");
+        assert!(json["error"].as_str().is_some_and(|text| text.contains(error)), "{target}: {json}");
+        assert!(json["remedy"].as_str().is_some_and(|text| text.contains(remedy)), "{target}: {json}");
+    }
 }
 
 #[test]

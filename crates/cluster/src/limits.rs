@@ -97,7 +97,7 @@ pub trait Shared: Send + Sync + 'static {
 }
 
 /// What has become of exchanges.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counts {
     answered: AtomicU64,
     failed: AtomicU64,
@@ -105,6 +105,20 @@ pub(crate) struct Counts {
     is_apart: AtomicBool,
     machines: AtomicU32,
     origins: Mutex<Vec<OriginPlaces>>,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            answered: AtomicU64::default(),
+            failed: AtomicU64::default(),
+            refused: AtomicU64::default(),
+            is_apart: AtomicBool::default(),
+            // This one, before any other is known.
+            machines: AtomicU32::new(1),
+            origins: Mutex::default(),
+        }
+    }
 }
 
 /// The limits that a machine shares.

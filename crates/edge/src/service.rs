@@ -49,11 +49,11 @@ pub struct Exchange<'a> {
     pub peer: Peer,
     /// The method as sent.
     pub method: &'a str,
-    /// The request-target as sent.
+    /// Path and query as sent, without what a target in absolute form has before them; `*` for the whole server.
     pub target: &'a str,
     /// The version of HTTP in which it was sent.
     pub version: http::Version,
-    /// The `Host` field as sent, or nothing.
+    /// The `Host` field as sent, or the authority of a target in absolute form, which replaces it (RFC 9112 §3.2.2); or nothing.
     pub host: &'a [u8],
     /// The `Referer` field, or nothing.
     pub referer: &'a [u8],

@@ -7,7 +7,7 @@ use crate::Unreadable;
 /// How a file begins.
 const MAGIC: &[u8; 8] = b"SWSEEN\r\n";
 /// The version of the form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What cannot be read. Where it is does not matter: nothing of it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -141,6 +141,8 @@ pub struct Row {
     pub sums: [[Sum; CLASSES.len()]; RESULTS.len()],
     /// How many responses took how long, by result and bucket ([`BUCKET_MICROS`]).
     pub latencies: [[u64; BUCKETS]; RESULTS.len()],
+    /// How long the slowest of them took, by result, in microseconds; zero: that is not known.
+    pub slowest: [u64; RESULTS.len()],
     /// Requests whose responses had a status of 500 and above.
     pub server_errors: u64,
     /// Requests whose responses had a status of 400 to 499, or whose clients left before there was one.

@@ -133,6 +133,12 @@ const FIELDS: &[(&str, Field)] = &[
 /// The comparisons, the longer ones first.
 const OPERATORS: [&str; 8] = ["==", "!=", "<=", ">=", "=", "<", ">", "~"];
 
+/// The characters of comparisons, and of what is taken for one elsewhere: `=~`, `=>`, `<>`.
+const OPERATOR_CHARACTERS: [char; 5] = ['=', '!', '<', '>', '~'];
+
+/// What is said to whoever joins comparisons with something else.
+const WORDS: &str = "The words are \"and\", \"or\" and \"not\".";
+
 impl Filter {
     /// Reads an expression.
     ///
@@ -152,6 +158,7 @@ impl Filter {
         match parser.peek() {
             None => Ok(Self(parsed)),
             Some(")") => Err(parser.error("This parenthesis was not opened.", 1)),
+            Some("&" | "|") => Err(parser.error(WORDS, parser.rest().len() - parser.rest().trim_start_matches(['&', '|']).len())),
             Some(word) => Err(parser.error("Two comparisons need \"and\" or \"or\" between them.", word.len())),
         }
     }
@@ -358,14 +365,19 @@ impl<'a> Parser<'a> {
         let Some(field) = field else {
             let fields = Self::all_fields();
             let message = match name {
-                "&" | "|" | "!" => "The words are \"and\", \"or\" and \"not\".".to_owned(),
+                "&" | "|" | "!" => WORDS.to_owned(),
                 _ => format!("{name} is no field. The fields are {fields}."),
             };
             return Err(self.error(message, name.len()));
         };
         self.at += name.len();
-        let operator = self.peek().filter(|next| OPERATORS.contains(next));
-        let Some(operator) = operator else {
+        self.skip_space();
+        let rest = self.rest();
+        let run = &rest[..rest.find(|character| !OPERATOR_CHARACTERS.contains(&character)).unwrap_or(rest.len())];
+        if !run.is_empty() && !OPERATORS.contains(&run) {
+            return Err(self.error(format!("{run} compares nothing: = != < <= > >= and ~ (contains) do."), run.len()));
+        }
+        let Some(operator) = OPERATORS.into_iter().find(|operator| *operator == run) else {
             // What is true or false can stand alone.
             if let Field::Flag(flag) = field {
                 return Ok(Expression::Flag(flag));
@@ -373,10 +385,11 @@ impl<'a> Parser<'a> {
             let length = self.peek().map_or(0, str::len);
             return Err(self.error(format!("After {name} one of = != < <= > >= ~ has to follow."), length));
         };
-        let (operator_at, operator) = (self.at, if operator == "==" { "=" } else { operator });
-        self.at += if self.rest().starts_with("==") { 2 } else { operator.len() };
+        let operator_at = self.at..self.at + operator.len();
+        self.at += operator.len();
+        let operator = if operator == "==" { "=" } else { operator };
         let (value, value_at) = self.value()?;
-        let at_operator = |message: String| FilterError { message, at: operator_at..operator_at + operator.len() };
+        let at_operator = |message: String| FilterError { message, at: operator_at.clone() };
         let at_value = |message: String| FilterError { message, at: value_at.clone() };
         let is_not = operator == "!=";
         let compared = match field {
@@ -455,6 +468,9 @@ impl<'a> Parser<'a> {
                 }
             }
             return Err(self.error("This quotation mark is not closed.", 1));
+        }
+        if matches!(first, '“' | '”' | '„' | '‘' | '’' | '«' | '»') {
+            return Err(self.error("Quotation marks are \" or ' here.", first.len_utf8()));
         }
         let end = rest.find(|character: char| character.is_whitespace() || character == ')').unwrap_or(rest.len());
         if end == 0 {
@@ -556,6 +572,14 @@ mod tests {
             ("status >= 500 and rule = cookie", false),
             ("status=503", true),
             ("status == 503", true),
+            // As in most languages: = and == are one, and so are the two kinds of quotation marks.
+            ("rule == php-session", true),
+            ("rule==php-session", true),
+            ("rule == 'php-session'", true),
+            ("rule = \"php-session\"", true),
+            ("rule = 'php-session'", true),
+            ("rule == cookie or rule == 'no-store'", false),
+            ("status == '503'", true),
             ("status != 503", false),
             ("status < 503", false),
             ("status <= 503 and status > 502", true),
@@ -617,7 +641,19 @@ mod tests {
             ("path < /a", "<", "path is text: = != and ~ (contains) compare it."),
             ("stauts = 5", "stauts", "stauts is no field. The fields are"),
             ("status = 5 rule = a", "rule", "Two comparisons need \"and\" or \"or\" between them."),
-            ("status = 5 && rule = a", "&", "Two comparisons need \"and\" or \"or\" between them."),
+            ("status = 5 && rule = a", "&&", "The words are \"and\", \"or\" and \"not\"."),
+            ("status = 5 || rule = a", "||", "The words are \"and\", \"or\" and \"not\"."),
+            ("!complete", "!", "The words are \"and\", \"or\" and \"not\"."),
+            ("path =~ /a", "=~", "=~ compares nothing: = != < <= > >= and ~ (contains) do."),
+            ("status => 500", "=>", "=> compares nothing: = != < <= > >= and ~ (contains) do."),
+            ("rule === a", "===", "=== compares nothing: = != < <= > >= and ~ (contains) do."),
+            ("rule !~ a", "!~", "!~ compares nothing: = != < <= > >= and ~ (contains) do."),
+            ("rule == ~a b", "b", "Two comparisons need \"and\" or \"or\" between them."),
+            ("rule = “cookie”", "“", "Quotation marks are \" or ' here."),
+            ("rule == 'cookie", "'", "This quotation mark is not closed."),
+            ("result == mis", "mis", "result is one of hit,"),
+            ("path == 'a' 'b'", "'", "Two comparisons need \"and\" or \"or\" between them."),
+            ("status == ~", "~", "~ is no number, which status is."),
             ("(status = 5", "(", "This parenthesis is not closed."),
             ("status = 5)", ")", "This parenthesis was not opened."),
             ("status = 5 or", "", "The expression ends where a comparison should follow"),

@@ -138,6 +138,9 @@ impl Row {
         for (sum, new) in self.latencies.iter_mut().flatten().zip(other.latencies.iter().flatten()) {
             *sum = sum.saturating_add(*new);
         }
+        for (slowest, new) in self.slowest.iter_mut().zip(other.slowest) {
+            *slowest = new.max(*slowest);
+        }
         self.server_errors = self.server_errors.saturating_add(other.server_errors);
         self.client_errors = self.client_errors.saturating_add(other.client_errors);
         self.origin_requests = self.origin_requests.saturating_add(other.origin_requests);

@@ -62,6 +62,8 @@ struct Open {
     index: u64,
     sums: [u64; SUMS],
     latencies: [u32; BUCKETS],
+    /// How long the slowest response took, in microseconds; zero: that is not known.
+    slowest: u64,
 }
 
 /// Rows one after the other.
@@ -73,8 +75,8 @@ struct Chunk {
     bytes: Vec<u8>,
 }
 
-/// Returns the columns of a row, but for percentiles, and how long its responses took.
-fn summed(row: &Row) -> ([u64; SUMS], [u32; BUCKETS]) {
+/// Returns the columns of a row, but for percentiles, how long its responses took, and how long the slowest did.
+fn summed(row: &Row) -> ([u64; SUMS], [u32; BUCKETS], u64) {
     let of = |results: &[usize], what: fn(&crate::Sum) -> u64| results.iter().flat_map(|at| &row.sums[*at]).map(what).sum::<u64>();
     let requests = |results: &[usize]| of(results, |sum| sum.requests);
     // All but what was refused before it was a request.
@@ -99,13 +101,13 @@ fn summed(row: &Row) -> ([u64; SUMS], [u32; BUCKETS]) {
             *sum = sum.saturating_add(u32::try_from(*new).unwrap_or(u32::MAX));
         }
     }
-    (sums, latencies)
+    (sums, latencies, all.iter().map(|at| row.slowest[*at]).max().unwrap_or_default())
 }
 
 /// Returns the columns of a row.
 pub(crate) fn columns(row: &Row) -> Columns {
-    let (sums, latencies) = summed(row);
-    Open { index: 0, sums, latencies }.columns()
+    let (sums, latencies, slowest) = summed(row);
+    Open { index: 0, sums, latencies, slowest }.columns()
 }
 
 impl Open {
@@ -113,12 +115,13 @@ impl Open {
         let mut columns = [0; COLUMNS.len()];
         columns[..SUMS].copy_from_slice(&self.sums);
         let buckets = self.latencies.map(u64::from);
-        columns[SUMS] = of_byte(to_byte(percentile(&buckets, 50)));
-        columns[SUMS + 1] = of_byte(to_byte(percentile(&buckets, 99)));
+        columns[SUMS] = of_byte(to_byte(percentile(&buckets, 50, self.slowest)));
+        columns[SUMS + 1] = of_byte(to_byte(percentile(&buckets, 99, self.slowest)));
         columns
     }
 
-    fn add(&mut self, sums: &[u64; SUMS], latencies: &[u32; BUCKETS]) {
+    fn add(&mut self, (sums, latencies, slowest): (&[u64; SUMS], &[u32; BUCKETS], u64)) {
+        self.slowest = self.slowest.max(slowest);
         for (sum, new) in self.sums.iter_mut().zip(sums) {
             *sum = sum.saturating_add(*new);
         }
@@ -149,9 +152,9 @@ impl Default for Track {
 impl Track {
     /// Adds what happened in a second, counted since the epoch.
     pub(crate) fn second(&mut self, second: u64, row: &Row) {
-        let (sums, latencies) = summed(row);
+        let (sums, latencies, slowest) = summed(row);
         for (tier, (step, keep)) in self.tiers.iter_mut().zip(TIERS) {
-            tier.add(second / step, keep, &sums, &latencies);
+            tier.add(second / step, keep, (&sums, &latencies, slowest));
         }
     }
 
@@ -243,6 +246,7 @@ impl Track {
                 put(out, open.index);
                 open.sums.iter().for_each(|sum| put(out, *sum));
                 open.latencies.iter().for_each(|count| put(out, u64::from(*count)));
+                put(out, open.slowest);
             }
             put(out, tier.chunks.len() as u64);
             for chunk in &tier.chunks {
@@ -267,7 +271,7 @@ impl Track {
                 for count in &mut latencies {
                     *count = reader.number_of()?;
                 }
-                tier.open = Some(Open { index, sums, latencies });
+                tier.open = Some(Open { index, sums, latencies, slowest: reader.number()? });
             }
             for _ in 0..reader.number()? {
                 let (first, last) = (reader.number()?, reader.number()?);
@@ -286,18 +290,19 @@ impl Track {
 }
 
 impl Tier {
-    fn add(&mut self, index: u64, keep: u64, sums: &[u64; SUMS], latencies: &[u32; BUCKETS]) {
+    fn add(&mut self, index: u64, keep: u64, row: (&[u64; SUMS], &[u32; BUCKETS], u64)) {
         match &mut self.open {
             // A clock that was put back a little: what happened then is added to what is there.
             Some(open) if index <= open.index && open.index - index <= keep / 60 => {
-                open.add(sums, latencies);
+                open.add(row);
                 return;
             }
             Some(open) if index < open.index => self.put_back(index),
             Some(_) => self.close(keep),
             None => {}
         }
-        self.open = Some(Open { index, sums: *sums, latencies: *latencies });
+        let (sums, latencies, slowest) = row;
+        self.open = Some(Open { index, sums: *sums, latencies: *latencies, slowest });
     }
 
     /// Writes the open row down.

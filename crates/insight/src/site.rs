@@ -380,7 +380,7 @@ pub(crate) fn write_sums(out: &mut Vec<u8>, sums: &Sums) {
         for (hits, fetched, micros) in period.saved {
             [hits, fetched, micros].into_iter().for_each(|value| put(out, value));
         }
-        period.others.iter().for_each(|value| put(out, *value));
+        period.others.iter().chain(&period.slowest).for_each(|value| put(out, *value));
     }
     sums.latencies.0.iter().flatten().for_each(|count| put(out, u64::from(*count)));
 }
@@ -407,10 +407,11 @@ fn read_period(reader: &mut Reader<'_>) -> Result<Period, Broken> {
         *class = (reader.number()?, reader.number()?, reader.number()?);
     }
     let mut others = [0; 5];
-    for value in &mut others {
+    let mut slowest = [0; RESULTS.len()];
+    for value in others.iter_mut().chain(&mut slowest) {
         *value = reader.number()?;
     }
-    Ok(Period { by_result, by_class, saved, others })
+    Ok(Period { by_result, by_class, saved, others, slowest })
 }
 
 /// Buckets of latencies that are on disk: another number of them is another version of the form.

@@ -32,6 +32,8 @@ pub(crate) struct Period {
     pub(crate) saved: [(u64, u64, u64); CLASSES.len()],
     /// Errors of servers and of clients; the origin's requests, failures and microseconds.
     pub(crate) others: [u64; 5],
+    /// How long the slowest response of each result took, in microseconds; zero: that is not known.
+    pub(crate) slowest: [u64; RESULTS.len()],
 }
 
 /// How long responses took, by result. Counts of 32 bits: when one is full, all of its result are halved, which moves no percentile.
@@ -80,6 +82,9 @@ impl Sums {
         let others = [row.server_errors, row.client_errors, row.origin_requests, row.origin_failures, row.origin_micros];
         for (sum, other) in period.others.iter_mut().zip(others) {
             *sum = sum.saturating_add(other);
+        }
+        for (slowest, new) in period.slowest.iter_mut().zip(row.slowest) {
+            *slowest = new.max(*slowest);
         }
         self.latencies.add(&row.latencies);
     }
@@ -142,12 +147,13 @@ impl Sums {
         let of = |(result, buckets): (usize, &[u32; BUCKETS])| {
             let line = by_result.iter().find(|line| line.name == RESULTS[result])?;
             let buckets = buckets.map(u64::from);
+            let slowest = self.lately.now.slowest[result].max(self.lately.before.slowest[result]);
             (buckets.iter().sum::<u64>() > 0).then(|| Latency {
                 name: line.name.clone(),
                 count: line.requests,
-                p50: percentile(&buckets, 50),
-                p95: percentile(&buckets, 95),
-                p99: percentile(&buckets, 99),
+                p50: percentile(&buckets, 50, slowest),
+                p95: percentile(&buckets, 95, slowest),
+                p99: percentile(&buckets, 99, slowest),
             })
         };
         self.latencies.0.iter().enumerate().filter_map(of).collect()
@@ -198,8 +204,11 @@ fn lines<const N: usize>(names: &[&str; N], now: &[Sum; N], before: &[Sum; N]) -
         .collect()
 }
 
-/// Returns the time that so many hundredths did not exceed, in microseconds: within its bucket as if all were spread evenly. Zero if there are none.
-pub(crate) fn percentile(buckets: &[u64; BUCKETS], hundredths: u64) -> u64 {
+/// Returns the time that so many hundredths did not exceed, in microseconds: within its bucket as if all were spread evenly, and never more than the slowest
+/// took, if that is not zero. Zero if there are none.
+///
+/// Buckets are wide above a second. Without that bound, one response of 1.1 s would have a percentile of 2.5 s.
+pub(crate) fn percentile(buckets: &[u64; BUCKETS], hundredths: u64, slowest: u64) -> u64 {
     let count: u64 = buckets.iter().sum();
     if count == 0 {
         return 0;
@@ -210,8 +219,14 @@ pub(crate) fn percentile(buckets: &[u64; BUCKETS], hundredths: u64) -> u64 {
         let within = u128::from(*bucket);
         if below + within >= wanted {
             let from = if at == 0 { 0 } else { BUCKET_MICROS[at - 1] };
-            // Beyond the last bound nothing is known but that.
-            let Some(until) = BUCKET_MICROS.get(at) else { return from };
+            let until = match (BUCKET_MICROS.get(at), slowest) {
+                (Some(bound), 0) => *bound,
+                (Some(bound), slowest) => slowest.min(*bound),
+                // Beyond the last bound only the slowest is known.
+                (None, slowest) => slowest,
+            };
+            // What is slowest may be of a time after that of the buckets, which forget more slowly.
+            let until = until.max(from);
             let share = u128::from(until - from) * (wanted - below) / within;
             return from + u64::try_from(share).unwrap_or(u64::MAX);
         }
@@ -271,15 +286,40 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_buckets() {
         let mut buckets = [0; BUCKETS];
-        assert_eq!(percentile(&buckets, 50), 0);
+        assert_eq!(percentile(&buckets, 50, 0), 0);
         let bucket = |bound: u64| BUCKET_MICROS.iter().position(|of| *of == bound).expect("a bound");
         buckets[bucket(1_000)] = 98;
         buckets[bucket(10_000)] = 1;
         buckets[BUCKETS - 1] = 1;
         // From 500 to 1,000: the 50th of 98.
-        assert_eq!(percentile(&buckets, 50), 500 + 500 * 50 / 98);
-        assert_eq!(percentile(&buckets, 99), 10_000);
-        assert_eq!(percentile(&buckets, 100), 30_000_000);
+        assert_eq!(percentile(&buckets, 50, 0), 500 + 500 * 50 / 98);
+        assert_eq!(percentile(&buckets, 99, 0), 10_000);
+        assert_eq!(percentile(&buckets, 100, 0), 30_000_000);
+        assert_eq!(percentile(&buckets, 100, 41_000_000), 41_000_000);
+    }
+
+    /// Issue 18: between 1 s and 2.5 s lies one bucket, and a percentile in it was shown as up to 2.5 s where nothing took longer than 1.1 s.
+    #[test]
+    fn no_percentile_is_longer_than_the_slowest_response_took() {
+        let bucket = BUCKET_MICROS.iter().position(|bound| *bound == 2_500_000).expect("a bound");
+        let result = RESULTS.iter().position(|name| *name == "miss").expect("a result");
+        let mut slow = row(&[("miss", "document", 4, 0, 0)]);
+        (slow.latencies[result][bucket], slow.slowest[result]) = (4, 1_100_000);
+        let mut sums = Sums::default();
+        sums.add(&slow);
+        let latency = &sums.latencies()[0];
+        assert_eq!((latency.p50, latency.p95, latency.p99), (1_050_000, 1_100_000, 1_100_000));
+        // One that was slower lies in the same bucket.
+        (slow.latencies[result][bucket], slow.slowest[result]) = (1, 2_000_000);
+        sums.add(&slow);
+        assert_eq!(sums.latencies()[0].p99, 2_000_000);
+        // After two periods it is forgotten; what is left of the buckets lies between their bounds.
+        sums.turn();
+        sums.turn();
+        slow.latencies[result] = [0; BUCKETS];
+        (slow.latencies[result][1], slow.slowest[result]) = (1, 20);
+        sums.add(&slow);
+        assert_eq!(sums.latencies()[0].p99, 1_000_000);
     }
 
     #[test]

@@ -176,6 +176,12 @@ fn a_series_has_a_row_for_each_second_in_which_seawall_ran() {
     let last = hour.rows[3_599].as_ref().expect("it ran");
     assert_eq!((last[column("misses")], last[column("origin_requests")], last[column("origin_micros")]), (2, 2, 2_000));
     assert!(last[column("p50_micros")] > 2_500 && last[column("p99_micros")] <= 5_000);
+    // The percentile of a second is no longer than its slowest response took, though it may be written a little shorter.
+    let mut slow = row("miss", 9);
+    slow.slowest = [2_700; RESULTS.len()];
+    insight.second(START + 5, &[(Some(1), slow)]);
+    let moment = insight.moment(0).total;
+    assert!((2_500..=2_700).contains(&moment[column("p99_micros")]), "{moment:?}");
     let blog = insight.series(Some("blog"), Span::Hour, START + 4).expect("a site");
     assert_eq!(requests(&blog.rows[3_595..]), [None, Some(3), Some(0), None, Some(0)]);
     assert_eq!(insight.series(Some("nobody"), Span::Hour, START + 4), None);
@@ -336,6 +342,8 @@ fn a_file_that_is_damaged_is_told_as_such() {
     let mut newer = bytes.clone();
     newer[8] = 99;
     assert_eq!(read(&newer), Err(Unreadable::Version(99)));
+    newer[8] = 1;
+    assert_eq!(read(&newer), Err(Unreadable::Version(1)), "it did not say how long the slowest response took");
     assert_eq!(read(&[&bytes[..], b"more"].concat()), Err(Unreadable::Damaged));
 }
 

@@ -46,7 +46,7 @@ fn outcome(tested: &AlertsTested, colour: bool) -> String {
 fn page(state: &AlertsState, colour: bool) -> String {
     let mut out = String::new();
     if state.standing.is_empty() {
-        let _ = writeln!(out, "{}", styled("Nothing is wrong.", Style::Green, colour));
+        let _ = writeln!(out, "{}", styled("No alert stands.", Style::Green, colour));
     }
     for AlertLine { name, text, from, right_since, .. } in &state.standing {
         let _ = writeln!(
@@ -134,7 +134,7 @@ Sent to the webhook https://hooks.example.org/…: 1 notice sent, 2 failed
             AlertsState { standing: vec![AlertLine { right_since: Some(784_111_837_000), ..alert(None) }], ..AlertsState::default() };
         let said = "since Sun, 06 Nov 1994 08:49:37 GMT\n  right again since Sun, 06 Nov 1994 08:50:37 GMT; it is over if that lasts\n";
         assert!(page(&calm, false).contains(said), "{}", page(&calm, false));
-        let nobody = "Nothing is wrong.\n\nNobody is told: there is neither webhook nor command in [alerts].\n";
+        let nobody = "No alert stands.\n\nNobody is told: there is neither webhook nor command in [alerts].\n";
         assert_eq!(page(&AlertsState::default(), false), nobody);
     }
 

@@ -92,10 +92,15 @@ const ORIGINS_SHOWN: usize = 8;
 
 fn limit_lines(limits: &LimitsState, colour: bool) -> Vec<String> {
     let LimitsState { apart, machines, refused, origins, .. } = limits;
-    let shared = if *apart {
-        styled(format!("limits: nothing is heard of the other machines, so this one takes one part of {machines}"), Style::Yellow, colour)
-    } else {
-        format!("limits are shared by {}", count(u64::from(*machines), "machine", "machines"))
+    let shared = match machines {
+        0 | 1 if *apart => {
+            styled("limits: nothing was heard of other machines yet, so this one takes all of each limit".to_owned(), Style::Yellow, colour)
+        }
+        _ if *apart => {
+            let said = format!("limits: nothing is heard of the other machines, so this one takes one part of {machines}");
+            styled(said, Style::Yellow, colour)
+        }
+        _ => format!("limits are shared by {}", count(u64::from((*machines).max(1)), "machine", "machines")),
     };
     let mut lines = vec![shared];
     if *refused > 0 {
@@ -276,6 +281,21 @@ web3     1.2.3    no     unknown  silent for 1 min 30 s
             (tier(true, Some("there is no bucket of this name")), "the tier is left alone for a while: there is no bucket of this name\n"),
         ] {
             let shown = page(&ClusterState { tier: Some(tier), ..state() }, false);
+            assert!(shown.contains(expected), "{expected} in {shown}");
+        }
+    }
+
+    /// A machine whose server has never answered, as with a wrong password, knows of no other machine.
+    #[test]
+    fn a_machine_that_hears_nothing_says_which_part_of_the_limits_it_takes() {
+        for (apart, machines, expected) in [
+            (true, 0, "limits: nothing was heard of other machines yet, so this one takes all of each limit\n"),
+            (true, 1, "limits: nothing was heard of other machines yet, so this one takes all of each limit\n"),
+            (true, 3, "limits: nothing is heard of the other machines, so this one takes one part of 3\n"),
+            (false, 0, "limits are shared by 1 machine\n"),
+            (false, 3, "limits are shared by 3 machines\n"),
+        ] {
+            let shown = page(&ClusterState { limits: Some(LimitsState { apart, machines, ..LimitsState::default() }), ..state() }, false);
             assert!(shown.contains(expected), "{expected} in {shown}");
         }
     }

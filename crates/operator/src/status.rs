@@ -10,7 +10,7 @@ use crate::{
     cluster,
     foreign::visible_answer,
     terminal::{Style, styled},
-    units::{bytes, count, span},
+    units::{bytes, count, share, span},
 };
 
 /// Asks the running server for its state and its certificates, as JSON: what the server says, with keys that this version does not know, too.
@@ -106,7 +106,7 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         0 => "no request yet".to_owned(),
         requests => {
             let asked = count(requests, "request", "requests");
-            format!("{:.1} % of {asked} to the cache", cache.hits as f64 * 100.0 / requests as f64)
+            format!("{} of {asked} to the cache", share(cache.hits, requests))
         }
     };
     line("hits", &ratio);
@@ -197,7 +197,7 @@ mod tests {
         (json["workers"], json["cache"]["resources"], json["cache"]["disk_objects"]) = (1.into(), 1.into(), 1.into());
         (json["cache"]["requests"], json["cache"]["hits"]) = (1.into(), 1.into());
         let shown = page(&serde_json::from_value(json).expect("a status"), &[], false);
-        for expected in ["1 worker\n", "1 address\n", "1 response (full)\n", "100.0 % of 1 request to"] {
+        for expected in ["1 worker\n", "1 address\n", "1 response (full)\n", "100 % of 1 request to"] {
             assert!(shown.contains(expected), "{expected} in {shown}");
         }
     }

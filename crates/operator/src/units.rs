@@ -72,18 +72,22 @@ pub(crate) fn micros(micros: u64) -> String {
     }
 }
 
-/// Writes which part of `all` something is, in per cent. Less than all is never 100 %, and more than nothing never 0 %; nothing has no part (`-`).
+/// Writes which part of `all` something is, in per cent, to the nearest tenth; half a tenth is rounded up. Less than all is never 100 %, and more than nothing
+/// never 0 %; nothing has no part (`-`).
+///
+/// The dashboard has the same rule (`percent` in its `words.js`), so that one share is the same figure wherever it stands.
 pub(crate) fn share(part: u64, all: u64) -> String {
     if all == 0 {
         return "-".to_owned();
     }
-    let percent = part as f64 * 100.0 / all as f64;
+    let (part_wide, all_wide) = (u128::from(part), u128::from(all));
+    let tenths = (2_000 * part_wide + all_wide) / (2 * all_wide);
     match () {
         () if part == 0 => "0 %".to_owned(),
         () if part >= all => "100 %".to_owned(),
-        () if percent < 0.1 => "< 0.1 %".to_owned(),
-        () if percent > 99.9 => "> 99.9 %".to_owned(),
-        () => format!("{percent:.1} %"),
+        () if 1_000 * part_wide < all_wide => "< 0.1 %".to_owned(),
+        () if 1_000 * part_wide > 999 * all_wide => "> 99.9 %".to_owned(),
+        () => format!("{}.{} %", tenths / 10, tenths % 10),
     }
 }
 
@@ -171,7 +175,15 @@ mod tests {
             (1, 2, "50.0 %"),
             (1, 100_000, "< 0.1 %"),
             (99_999, 100_000, "> 99.9 %"),
+            (999, 1_000, "99.9 %"),
+            (1, 1_000, "0.1 %"),
             (971, 1_000, "97.1 %"),
+            (4_678, 10_000, "46.8 %"),
+            (4_674, 10_000, "46.7 %"),
+            // Half a tenth: 12.25 % and 3.125 %, of which binary fractions are exact.
+            (49, 400, "12.3 %"),
+            (1, 32, "3.1 %"),
+            (u64::MAX / 2, u64::MAX, "50.0 %"),
         ] {
             assert_eq!(share(part, all), expected, "{part} of {all}");
         }

@@ -1,6 +1,7 @@
 //! A running server: workers, their listeners, and what tells them to stop or to change.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     net::SocketAddr,
     path::PathBuf,
@@ -169,6 +170,15 @@ impl State {
             counters.add_to(&mut sum);
         }
         sum
+    }
+
+    /// Returns the longest durations of responses since this was called last, as [`Counters::take_slowest`] tells them.
+    pub(crate) fn take_slowest(&self) -> BTreeMap<Option<u16>, [u64; pipeline::OUTCOMES.len()]> {
+        let mut slowest = BTreeMap::new();
+        for counters in &self.counters {
+            counters.take_slowest(&mut slowest);
+        }
+        slowest
     }
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explana
 
 /// Makes the request that the command means.
 fn request(command: &ExplainCommand) -> Result<(Scheme, Request<()>), ExplainRefused> {
-    let bad = |what: String| ExplainRefused::Bad(what);
+    let bad = |what: String| ExplainRefused::Address(what);
     let url = &command.url;
     let uri: Uri = url.parse().map_err(|_| bad(format!("\"{url}\" is no address")))?;
     let scheme = match uri.scheme_str() {
@@ -110,7 +110,7 @@ fn request(command: &ExplainCommand) -> Result<(Scheme, Request<()>), ExplainRef
     if authority.is_empty() || authority.contains('@') {
         return Err(bad(format!("\"{url}\" names no host")));
     }
-    let method = Method::from_bytes(command.method.as_bytes()).map_err(|_| bad(format!("\"{}\" is no method", command.method)))?;
+    let method = Method::from_bytes(command.method.as_bytes()).map_err(|_| ExplainRefused::Method(command.method.clone()))?;
     let mut request = Request::new(());
     *request.method_mut() = method;
     *request.uri_mut() = uri.path_and_query().map_or_else(Uri::default, |target| Uri::from(target.clone()));
@@ -119,10 +119,9 @@ fn request(command: &ExplainCommand) -> Result<(Scheme, Request<()>), ExplainRef
     for (name, value) in &command.fields {
         let parsed = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
         // Its value may be a secret, and the message is pasted somewhere.
-        let (name, value) =
-            parsed.ok_or_else(|| bad(format!("\"{name}: ...\" is no field: its name or its value has what neither can have")))?;
+        let (name, value) = parsed.ok_or_else(|| ExplainRefused::Field(name.clone()))?;
         if name == header::HOST {
-            return Err(bad("the host is part of the address and has no field of its own here".to_owned()));
+            return Err(ExplainRefused::Host);
         }
         request.headers_mut().append(name, value);
     }

@@ -16,6 +16,19 @@ const WORD_BYTES_MAX: usize = 24;
 /// The number of hexadecimal digits from which on a number is of the kind that is handed out to one person.
 const HEX_DIGITS_MIN: usize = 24;
 
+/// The digits in a row from which on they may be somebody's own number: of a phone, an order, an account. A date has eight, and those of pages and posts have
+/// fewer.
+const DIGITS_MIN: usize = 9;
+
+/// The digits from which on what begins with `+` is a phone number.
+const PHONE_DIGITS_MIN: usize = 7;
+
+/// The endings of files that are parts of pages. Long numbers in their names are versions and what cameras count.
+const PARTS_OF_PAGES: [&str; 24] = [
+    "avif", "bmp", "css", "gif", "heic", "ico", "jpeg", "jpg", "js", "map", "mjs", "mov", "mp3", "mp4", "ogg", "otf", "png", "svg", "ttf",
+    "wasm", "webm", "webp", "woff", "woff2",
+];
+
 /// The length from which on letters of both cases mixed with digits are no word any more.
 const MIXED_MIN: usize = 20;
 
@@ -38,7 +51,7 @@ impl<'a> Parameter<'a> {
     #[must_use]
     pub fn of(pair: &'a str) -> Self {
         match pair.split_once('=') {
-            Some((name, _)) if name.len() <= NAME_BYTES_MAX && !is_token(name) => Self::Named(name),
+            Some((name, _)) if name.len() <= NAME_BYTES_MAX && shown_segment(name) == name => Self::Named(name),
             None if is_word(pair) => Self::Word(pair),
             Some(_) | None => Self::Hidden,
         }
@@ -53,8 +66,9 @@ pub fn is_order(character: char) -> bool {
 }
 
 /// Returns a path with `…` in place of what may be a secret: parameters of a segment (`;jsessionid=…`), a query or a fragment that was written as a part
-/// of the path (`%3F`, `%23`), and segments that are of the kind that is handed out to one person, as Ghost's links to drafts (`/p/UUID/`) and links to set a
-/// new password are, or that are addresses for mail.
+/// of the path (`%3F`, `%23`), segments that are of the kind that is handed out to one person, as Ghost's links to drafts (`/p/UUID/`) and links to set a
+/// new password are, or that are addresses for mail or phone numbers, and nine digits or more in a row, of which the rest of the segment stays: that may be
+/// the number of an order. Dates, numbers of pages and posts, and names of pictures, scripts and the like stay as they are.
 #[must_use]
 pub fn path(path: &str) -> Cow<'_, str> {
     if !may_hide(path) {
@@ -68,10 +82,10 @@ pub fn path(path: &str) -> Cow<'_, str> {
         _ => false,
     };
     let end = (0..path.len()).find(|at| is_end(*at)).unwrap_or(path.len());
-    if end == path.len() && !path.split('/').any(is_token) {
+    let segments: Vec<Cow<'_, str>> = path[..end].split('/').map(shown_segment).collect();
+    if end == path.len() && segments.iter().all(|segment| matches!(segment, Cow::Borrowed(text) if *text != HIDDEN)) {
         return Cow::Borrowed(path);
     }
-    let segments: Vec<&str> = path[..end].split('/').map(|segment| if is_token(segment) { HIDDEN } else { segment }).collect();
     let mut shown = segments.join("/");
     if end < path.len() {
         shown.push_str(HIDDEN);
@@ -83,8 +97,56 @@ pub fn path(path: &str) -> Cow<'_, str> {
 fn may_hide(path: &str) -> bool {
     let bytes = path.as_bytes();
     // All of them, as the compiler makes vectors of that.
-    let has_sign = bytes.iter().fold(false, |found, byte| found | matches!(byte, b';' | b'%' | b'@'));
-    has_sign || (bytes.len() >= MIXED_MIN && bytes.split(|byte| *byte == b'/').any(|segment| segment.len() >= MIXED_MIN))
+    let has_sign = bytes.iter().fold(false, |found, byte| found | matches!(byte, b';' | b'%' | b'@' | b'+'));
+    has_sign
+        || bytes.iter().filter(|byte| byte.is_ascii_digit()).count() >= DIGITS_MIN
+        || (bytes.len() >= MIXED_MIN && bytes.split(|byte| *byte == b'/').any(|segment| segment.len() >= MIXED_MIN))
+}
+
+/// Returns a segment of a path with `…` in place of all of it, or of long numbers in it, if these may be a secret.
+fn shown_segment(segment: &str) -> Cow<'_, str> {
+    if is_token(segment) || is_phone_number(segment) {
+        return Cow::Borrowed(HIDDEN);
+    }
+    let ending = segment.rsplit_once('.').map_or("", |(_, ending)| ending);
+    if PARTS_OF_PAGES.iter().any(|part| ending.eq_ignore_ascii_case(part)) {
+        return Cow::Borrowed(segment);
+    }
+    without_long_numbers(segment)
+}
+
+/// Returns a text with `…` in place of long numbers. The digits of an octet that is written as `%20` belong to none.
+fn without_long_numbers(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let (mut shown, mut kept, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        if bytes[at] == b'%' {
+            at += 3;
+            continue;
+        }
+        let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits >= DIGITS_MIN {
+            shown.push_str(&text[kept..at]);
+            shown.push_str(HIDDEN);
+            kept = at + digits;
+        }
+        at += digits.max(1);
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    shown.push_str(&text[kept..]);
+    Cow::Owned(shown)
+}
+
+/// Returns whether a segment is a phone number as it is written in all countries: `+49-30-1234567`.
+fn is_phone_number(segment: &str) -> bool {
+    let number = segment.strip_prefix('+').or_else(|| segment.strip_prefix("%2B")).or_else(|| segment.strip_prefix("%2b"));
+    number.is_some_and(|number| {
+        let number = number.replace("%20", "-");
+        number.bytes().filter(u8::is_ascii_digit).count() >= PHONE_DIGITS_MIN
+            && number.bytes().all(|b| b.is_ascii_digit() || b"-.()".contains(&b))
+    })
 }
 
 /// Returns whether a segment has something in it that is one person's: a long number, letters and digits without a meaning, an address for mail. The name
@@ -137,6 +199,30 @@ mod tests {
             ("/10-things-you-did-not-know-about-lighthouses/", "/10-things-you-did-not-know-about-lighthouses/"),
             ("/Top-10-Things-To-Do-In-Berlin/", "/Top-10-Things-To-Do-In-Berlin/"),
             ("/caf%C3%A9/100%25", "/caf%C3%A9/100%25"),
+            // Dates, numbers of posts and of pages.
+            ("/2026/11/28/", "/2026/11/28/"),
+            ("/2026-11-28-1530-a-post/", "/2026-11-28-1530-a-post/"),
+            ("/20261128/a-post/page/12/", "/20261128/a-post/page/12/"),
+            ("/archives/12345678", "/archives/12345678"),
+            // Numbers of orders, phones and accounts.
+            ("/orders/123456789/", "/orders/…/"),
+            ("/orders/0123456789/items/12", "/orders/…/items/12"),
+            ("/my-account/view-order-2026112800017/", "/my-account/view-order-…/"),
+            ("/invoices/invoice-123456789.pdf", "/invoices/invoice-….pdf"),
+            ("/123456789/987654321", "/…/…"),
+            ("/123456789-987654321a", "/…-…a"),
+            ("/call/+49-30-123456", "/call/…"),
+            ("/call/%2B49%2030%20123456", "/call/…"),
+            ("/call/004930123456", "/call/…"),
+            ("/c++/c+1", "/c++/c+1"),
+            // The digits of octets are none of a number.
+            ("/a%2012345678", "/a%2012345678"),
+            ("/a%20123456789", "/a%20…"),
+            ("/%", "/%"),
+            ("/123456789%2", "/…%2"),
+            // Names of files that are parts of pages.
+            ("/uploads/2026/11/IMG_1234567890.JPG", "/uploads/2026/11/IMG_1234567890.JPG"),
+            ("/assets/app.1234567890.js", "/assets/app.1234567890.js"),
             // RFC 3986 §3.3: parameters of a segment.
             ("/a;jsessionid=secret", "/a…"),
             ("/a;v=secret/b", "/a…"),
@@ -171,6 +257,8 @@ mod tests {
             ("=secret", Parameter::Named("")),
             ("preview", Parameter::Word("preview")),
             ("", Parameter::Word("")),
+            ("p=123456789", Parameter::Named("p")),
+            ("123456789=1", Parameter::Hidden),
             ("0a1b2c", Parameter::Hidden),
             ("s%3Dsecret", Parameter::Hidden),
             ("abcdefghijklmnopqrstuvwxyz", Parameter::Hidden),
@@ -186,6 +274,18 @@ mod tests {
         fn nothing_is_shown_of_what_follows_a_parameter_of_a_segment(before in "(/[a-z0-9%.-]{0,40}){0,5}", after in "[S;/%.-]{0,40}") {
             let sent = format!("{before};S{after}");
             prop_assert!(!path(&sent).contains(['S', ';']));
+        }
+
+        #[test]
+        fn no_long_number_is_shown(parts in prop::collection::vec("[0-9]{9,30}|[a-z/+-]{0,3}|[0-9]{0,4}|%[0-9A-F]{2}|é", 0..8)) {
+            let sent = format!("/{}", parts.concat());
+            let shown = path(&sent);
+            // Without the octets, whose digits belong to no number.
+            let mut octets = shown.split('%');
+            let begin = octets.next().unwrap_or_default().to_owned();
+            let rest: Vec<&str> = octets.map(|octet| octet.get(2..).unwrap_or_default()).collect();
+            let runs = std::iter::once(&*begin).chain(rest).flat_map(|text| text.split(|c: char| !c.is_ascii_digit()));
+            prop_assert!(runs.max_by_key(|run| run.len()).is_none_or(|run| run.len() < DIGITS_MIN), "{} of {}", shown, sent);
         }
     }
 }

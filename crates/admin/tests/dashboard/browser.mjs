@@ -312,12 +312,15 @@ async function looked(page, scene) {
     must(`empty: the charts have ${shown} seconds`, shown.join() === '300,300,3600');
   }
   if (scene !== 'empty') {
-    // What is shown goes on to be true while the numbers change: parts of all requests are all requests.
+    // What is shown goes on to be true while the numbers change: parts of all requests are all requests, and each is rounded by itself to a tenth.
     await page.waitForTimeout(2500);
     const parts = await page.locator('#mix-legend b').allInnerTexts();
     const sum = parts.filter((part) => !part.startsWith('<')).reduce((all, part) => all + Number.parseFloat(part), 0);
     const small = parts.filter((part) => part.startsWith('<')).length;
-    must(`${scene}: ${parts} are everything`, sum < 100.05 && sum > 99.95 - 0.1 * small);
+    must(`${scene}: ${parts} are everything`, Math.abs(sum - 100) <= 0.05 * parts.length + 0.1 * small + 0.001);
+    // Whoever adds hits and stale copies gets the share that is written large above them.
+    const [ratio, hit, stale] = await page.evaluate(() => ['#ratio-requests', '#mix-legend .hits b', '#mix-legend .stale b'].map((at) => Number.parseFloat(document.querySelector(at).innerText.replace(/^[<>] /, ''))));
+    must(`${scene}: ${hit} % and ${stale} % are ${ratio} %`, Math.abs(hit + stale - ratio) <= 0.151);
     must(`${scene}: the page is live`, (await text(page, '#pulse')) === 'Live');
   }
   if (scene === 'calm') {

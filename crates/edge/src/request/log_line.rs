@@ -3,7 +3,7 @@
 //! A [`LogLine`] lies in the buffer that the head was read from; a [`KeptLogLine`] is for requests that are answered when that is gone. Either
 //! makes the [`Exchange`] that the service is told of in the end.
 
-use std::time::Instant;
+use std::{borrow::Cow, time::Instant};
 
 use http::{HeaderValue, Method, Request, Version, header};
 use semantics::{RequestFields, request::Slot};
@@ -16,7 +16,8 @@ use crate::service::{Exchange, Peer};
 #[derive(Debug)]
 pub(crate) struct LogLine<'a> {
     pub(crate) method: &'a Method,
-    pub(crate) target: &'a str,
+    /// Path and query: what a target in absolute form names beside them stands in `host`.
+    pub(crate) target: Cow<'a, str>,
     pub(crate) version: Version,
     pub(crate) host: &'a [u8],
     pub(crate) referer: &'a [u8],
@@ -27,11 +28,13 @@ impl<'a> LogLine<'a> {
     /// Takes what is wanted from a head of HTTP/1, or one that was made of fields: then [`LogLine::over`] says where they came from.
     pub(crate) fn of(head: &'a Head<'_>, fields: &RequestFields<'a>) -> Self {
         let value = |slot: Slot<'a>| slot.one().unwrap_or_default();
+        let absolute = in_origin_form(head.target);
         Self {
             method: &head.method,
-            target: head.target,
+            // RFC 9112 §3.2.2: the authority of such a target replaces `Host`.
+            host: if absolute.is_some() { head.authority.as_bytes() } else { value(fields.host) },
+            target: absolute.unwrap_or(Cow::Borrowed(head.target)),
             version: http1_version(head.minor_version),
-            host: value(fields.host),
             referer: value(fields.referer),
             user_agent: value(fields.user_agent),
         }
@@ -45,15 +48,15 @@ impl<'a> LogLine<'a> {
 
     /// Copies the line, for when the buffer is gone.
     pub(crate) fn keep(&self) -> KeptLogLine {
-        KeptLogLine::new(self.method.clone(), self.version, self.target, [self.host, self.referer, self.user_agent])
+        KeptLogLine::new(self.method.clone(), self.version, &self.target, [self.host, self.referer, self.user_agent])
     }
 
     /// Says what became of the request, now that it has ended.
-    pub(crate) fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'a> {
+    pub(crate) fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
         Exchange {
             peer,
             method: self.method.as_str(),
-            target: self.target,
+            target: &self.target,
             version: self.version,
             host: self.host,
             referer: self.referer,
@@ -84,8 +87,12 @@ impl KeptLogLine {
     /// Copies what is wanted from a request.
     pub(crate) fn of<B>(request: &Request<B>) -> Self {
         let logged = [header::HOST, header::REFERER, header::USER_AGENT];
-        let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-        Self::new(request.method().clone(), request.version(), &request.uri().to_string(), logged)
+        let [mut host, referer, user_agent] = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
+        let mut target = Cow::Owned(request.uri().to_string());
+        if let (Some(authority), Some(path_and_query)) = (request.uri().authority(), request.uri().path_and_query()) {
+            (host, target) = (authority.as_str().as_bytes(), Cow::Owned(path_and_query.to_string()));
+        }
+        Self::new(request.method().clone(), request.version(), &target, [host, referer, user_agent])
     }
 
     fn new(method: Method, version: Version, target: &str, fields: [&[u8]; 3]) -> Self {
@@ -123,9 +130,50 @@ impl KeptLogLine {
     }
 }
 
+/// Returns path and query of a target in absolute form (RFC 9112 §3.2.2), as a request for the same in origin form has them. `None`: it is in another form.
+#[inline]
+fn in_origin_form(target: &str) -> Option<Cow<'_, str>> {
+    if target.starts_with('/') {
+        return None;
+    }
+    let (_, rest) = target.split_once("://")?;
+    let (_, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    Some(if rest.starts_with('/') { Cow::Borrowed(rest) } else { Cow::Owned(format!("/{rest}")) })
+}
+
 #[cfg(test)]
 mod tests {
+    use wire::{
+        HeadLimits,
+        head::{Parsed, field_table, parse},
+    };
+
     use super::*;
+
+    /// RFC 9112 §3.2.2: the authority of a target in absolute form is the host, whatever `Host` says. The log shows what it shows of other requests.
+    #[test]
+    fn a_target_in_absolute_form_is_a_path_at_a_host() {
+        for (target, path_and_query, host) in [
+            ("/a?b=c", "/a?b=c", "field.example"),
+            ("/a?b=http://c/d", "/a?b=http://c/d", "field.example"),
+            ("http://blog.example/a?b=c", "/a?b=c", "blog.example"),
+            ("http://blog.example:8080/", "/", "blog.example:8080"),
+            ("http://blog.example", "/", "blog.example"),
+            ("http://blog.example?b=c", "/?b=c", "blog.example"),
+        ] {
+            let text = format!("GET {target} HTTP/1.1\r\nHost: field.example\r\n\r\n");
+            let mut table = field_table();
+            let Ok(Parsed::Complete(head, fields)) = parse(text.as_bytes(), &mut table, "", &HeadLimits::default()) else {
+                panic!("a head: {text}")
+            };
+            let line = LogLine::of(&head, &fields);
+            assert_eq!((&*line.target, line.host), (path_and_query, host.as_bytes()), "{target}");
+            let request = Request::builder().uri(target).header("host", "field.example").body(()).expect("a request");
+            let kept = KeptLogLine::of(&request);
+            let exchange = kept.exchange(Peer { address: None, scheme: semantics::Scheme::Http }, 200, 0, Instant::now(), true);
+            assert_eq!((exchange.target, exchange.host), (path_and_query, host.as_bytes()), "{target}");
+        }
+    }
 
     #[test]
     fn every_part_comes_back_also_where_others_are_empty() {

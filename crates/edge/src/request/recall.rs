@@ -12,6 +12,7 @@
 //! a head with another one behind it is read as always.
 
 use std::{
+    borrow::Cow,
     cell::{Cell, RefCell},
     fmt,
     ops::Range,
@@ -144,7 +145,7 @@ impl<K> Repeated<K> {
         let value = |range: &Range<u16>| self.bytes.get(usize::from(range.start)..usize::from(range.end)).unwrap_or_default();
         LogLine {
             method: &self.method,
-            target,
+            target: Cow::Borrowed(target),
             version: http1_version(self.minor_version),
             host: host.as_bytes(),
             referer: value(&self.referer),
@@ -278,7 +279,7 @@ impl<K> Recall<K> {
             compared,
             bytes: bytes.into(),
             method: line.method.clone(),
-            text: [line.target, host].concat().into(),
+            text: [&*line.target, host].concat().into(),
             target_len,
             referer: range(line.referer),
             user_agent: range(line.user_agent),

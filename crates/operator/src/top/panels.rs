@@ -2,6 +2,7 @@
 
 use admin_api::{AlertLine, ErrorLine, PageLine, PurgeLine, Reason, RequestLine};
 use ratatui::style::Color;
+use semantics::shown;
 
 use super::{
     history::{Column, of_site},
@@ -120,8 +121,10 @@ fn answered(responses: u64) -> String {
     count(responses, "response", "responses")
 }
 
-fn explain(url: &str) -> (&'static str, String) {
-    ("to see why", format!("seawall explain {}", shell_word(url)))
+/// Returns the command that explains a page, and what to do first where something in its address is hidden.
+fn explain(url: &str) -> Vec<(&'static str, String)> {
+    let hidden = url.contains(shown::HIDDEN).then(|| ("", "with what you mean for each …".to_owned()));
+    [("to see why", format!("seawall explain {}", shell_word(url)))].into_iter().chain(hidden).collect()
 }
 
 fn plain(text: &str) -> String {
@@ -139,7 +142,8 @@ fn reasons(picture: &Picture) -> Table {
             details.push(("what would end it", plain(remedy)));
         }
         if !example.is_empty() {
-            details.extend([("one of them", plain(example)), explain(example)]);
+            details.push(("one of them", plain(example)));
+            details.extend(explain(example));
         }
         Row {
             key: format!("{site} {name} {detail}"),
@@ -170,7 +174,7 @@ fn page(line: &PageLine) -> Vec<(&'static str, String)> {
     if !line.rule.is_empty() {
         details.push(("rule, lately", plain(&line.rule)));
     }
-    details.push(explain(&line.url));
+    details.extend(explain(&line.url));
     details
 }
 
@@ -208,7 +212,7 @@ fn hot(picture: &Picture) -> Table {
 fn cookies(picture: &Picture) -> Table {
     let row = |line: &admin_api::CookieLine| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of 0 to 1; it saturates")]
-        let kept_out = share((line.share * 1e6) as u64, 1_000_000);
+        let kept_out = share((line.share * 1e9).round() as u64, 1_000_000_000);
         let mut details = vec![
             ("cookie", format!("{} at {}", plain(&line.name), plain(&line.site))),
             ("it kept out", format!("{kept_out} of all requests: {} that carried it", asked(line.requests))),
@@ -218,7 +222,7 @@ fn cookies(picture: &Picture) -> Table {
         let known = [("known for it", &line.known_for), ("set by", &line.set_by), ("what to do", &line.remedy)];
         details.extend(known.into_iter().filter(|(_, text)| !text.is_empty()).map(|(label, text)| (label, plain(text))));
         if !line.set_by.is_empty() {
-            details.push(explain(&line.set_by));
+            details.extend(explain(&line.set_by));
         }
         Row {
             key: format!("{} {}", line.site, line.name),
@@ -284,7 +288,7 @@ fn requests(picture: &Picture) -> Table {
         let more = [("program", &line.agent), ("came from", &line.referrer), ("id", &line.id), ("trace", &line.trace)];
         details.extend(more.into_iter().filter(|(_, text)| !text.is_empty()).map(|(label, text)| (label, plain(text))));
         if line.method == "GET" {
-            details.push(explain(&url));
+            details.extend(explain(&url));
         }
         let shown = if picture.shows_several() { format!("{}{}", line.host, line.path) } else { line.path.clone() };
         Row {
@@ -337,7 +341,8 @@ fn errors(picture: &Picture) -> Table {
             details.push(("readers", "got a stored page instead".to_owned()));
         }
         if !line.example.is_empty() {
-            details.extend([("one of them", plain(&line.example)), explain(&line.example)]);
+            details.push(("one of them", plain(&line.example)));
+            details.extend(explain(&line.example));
         }
         Row {
             key: format!("{} {} {}", line.site, line.status, line.failure),

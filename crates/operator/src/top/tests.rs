@@ -401,6 +401,7 @@ fn one_list_alone_says_all_that_is_known_of_the_row_that_is_chosen() {
             "1,203 requests, 41 s of the origin's time",
             "what would end it Start the session where it is needed alone.",
             "seawall explain 'https://shop.example/cart/?item=…'",
+            "with what you mean for each …",
         ],
     );
     let reversed: Vec<u16> = (0..24).filter(|y| buffer[(0, *y)].modifier.contains(ratatui::style::Modifier::REVERSED)).collect();

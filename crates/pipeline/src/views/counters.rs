@@ -102,6 +102,8 @@ struct TallyCounter {
     durations: DurationCounter,
     body_bytes: AtomicU64,
     origin_micros: AtomicU64,
+    /// The longest duration since [`Counters::take_slowest`] was called last, in microseconds.
+    slowest: AtomicU64,
 }
 
 /// Durations, counted in buckets.
@@ -327,13 +329,15 @@ const fn micros(took: Duration) -> u64 {
 }
 
 impl DurationCounter {
+    /// Counts a duration, and returns it in microseconds.
     #[inline]
-    fn count(&self, took: Duration) {
+    fn count(&self, took: Duration) -> u64 {
         let micros = micros(took);
         // Nearly every hit ends in one of the first buckets.
         let bucket = BUCKET_MICROS.iter().position(|bound| micros <= *bound).unwrap_or(BUCKET_MICROS.len());
         add(&self.buckets[bucket], 1);
         add(&self.micros, micros);
+        micros
     }
 
     fn add_to(&self, sum: &mut Durations) {
@@ -380,7 +384,10 @@ impl Counters {
         let site = self.site(note.site);
         add(&site.responses[usize::from(status / 100).min(5)], 1);
         let tally = site.tallies[outcome * CLASSES.len() + note.class as usize].get_or_init(Box::default);
-        tally.durations.count(took);
+        let micros_taken = tally.durations.count(took);
+        if micros_taken > tally.slowest.load(Relaxed) {
+            tally.slowest.store(micros_taken, Relaxed);
+        }
         add(&tally.body_bytes, body_bytes);
         if let Some(time) = note.origin_time {
             add(&tally.origin_micros, micros(time));
@@ -456,6 +463,25 @@ impl Counters {
         let Some([high, low]) = number.map(u16::to_be_bytes) else { return &self.siteless };
         let table = self.sites[usize::from(high)].get_or_init(|| Box::new(array::from_fn(|_| OnceLock::new())));
         table[usize::from(low)].get_or_init(Box::default)
+    }
+
+    /// Raises `slowest` to the longest durations, in microseconds, since this was called last: by the site's number and the place of the outcome in
+    /// [`OUTCOMES`]. Zero: there was none. A response that ends at this very moment may be in the next call's, although its bucket was counted before.
+    pub fn take_slowest(&self, slowest: &mut BTreeMap<Option<u16>, [u64; OUTCOMES.len()]>) {
+        let numbers = (0..=u8::MAX).zip(&*self.sites).flat_map(|(high, table)| {
+            let sites = table.get().into_iter().flat_map(|table| &**table);
+            (0..=u8::MAX).zip(sites).filter_map(move |(low, site)| Some((Some(u16::from_be_bytes([high, low])), &**site.get()?)))
+        });
+        for (number, site) in numbers.chain([(None, &self.siteless)]) {
+            for (at, tally) in site.tallies.iter().enumerate() {
+                let micros = tally.get().map_or(0, |tally| tally.slowest.swap(0, Relaxed));
+                if micros > 0 {
+                    let of_site = slowest.entry(number).or_default();
+                    let longest = &mut of_site[at / CLASSES.len()];
+                    *longest = micros.max(*longest);
+                }
+            }
+        }
     }
 
     /// Adds what this worker has counted to `sum`.
@@ -565,6 +591,30 @@ mod tests {
         }
         let rules = sum(&many);
         assert_eq!((rules.len(), rules[&(u16::MAX, "other")].requests), (RULES_MAX + 1, 2_000 - RULES_MAX as u64));
+    }
+
+    #[test]
+    fn the_slowest_response_of_an_outcome_is_told_once() {
+        let workers = [Counters::default(), Counters::default()];
+        for (worker, site, outcome, micros) in [
+            (0, Some(1), Outcome::Hit, 20),
+            (0, Some(1), Outcome::Hit, 90),
+            (1, Some(1), Outcome::Hit, 70),
+            (1, Some(1), Outcome::Revalidated, 2_300_000),
+            (1, Some(600), Outcome::Hit, 5),
+            (0, None, Outcome::Hit, 3),
+        ] {
+            let sent = Sent { status: 200, body_bytes: 1, took: Duration::from_micros(micros), complete: true };
+            workers[worker].responded(&Note { site, ..Note::of(outcome) }, &sent);
+        }
+        let take = || {
+            let mut slowest = BTreeMap::new();
+            workers.iter().for_each(|worker| worker.take_slowest(&mut slowest));
+            slowest
+        };
+        let of = |hit, revalidated| array::from_fn(|outcome| [hit, 0, 0, revalidated].get(outcome).copied().unwrap_or(0));
+        assert_eq!(take(), BTreeMap::from([(None, of(3, 0)), (Some(1), of(90, 2_300_000)), (Some(600), of(5, 0))]));
+        assert_eq!(take(), BTreeMap::new());
     }
 
     #[test]

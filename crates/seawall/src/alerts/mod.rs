@@ -182,6 +182,8 @@ impl Keeper {
     /// # Errors
     /// When there is no thread for it.
     pub(crate) fn start(state: Arc<State>) -> io::Result<Self> {
+        // Before anybody looks: what stood would be told anew otherwise.
+        read(&state);
         let (stop, stopped) = oneshot::channel();
         let work = move || match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime.block_on(keep(&state, stopped)),
@@ -201,10 +203,19 @@ impl Drop for Keeper {
     }
 }
 
+/// Takes up the alerts that were written down before the start.
+fn read(state: &State) {
+    let folder = seen_folder(&state.plan.load().settings, &state.shared);
+    let Some(text) = folder.as_deref().and_then(kept::read) else { return };
+    match Alerts::read(&text, state.shared.clock.now()) {
+        Ok(alerts) => state.alerts.watching.lock().alerts = alerts,
+        Err(error) => tracing::warn!("what is known of alerts begins anew, as the file is damaged: {error}"),
+    }
+}
+
 async fn keep(state: &State, stopped: oneshot::Receiver<()>) {
     let folder = seen_folder(&state.plan.load().settings, &state.shared);
     let mut keeping = Keeping { state, folder, written: None, trouble: false };
-    keeping.read();
     let (end, ends) = watch::channel(false);
     let mut sending = pin!(async { tokio::join!(send_all(state, Way::Webhook, ends.clone()), send_all(state, Way::Command, ends)) });
     tokio::select! {
@@ -255,15 +266,6 @@ impl Keeping<'_> {
             tick.tick().await;
             self.state.alerts.look(self.state);
             self.write(false);
-        }
-    }
-
-    fn read(&mut self) {
-        let now = self.state.shared.clock.now();
-        let Some(text) = self.folder.as_deref().and_then(kept::read) else { return };
-        match Alerts::read(&text, now) {
-            Ok(alerts) => self.state.alerts.watching.lock().alerts = alerts,
-            Err(error) => tracing::warn!("what is known of alerts begins anew, as the file is damaged: {error}"),
         }
     }
 

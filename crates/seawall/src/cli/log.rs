@@ -36,8 +36,8 @@ Examples:
   seawall log -n 4096 --where 'took > 1s and path ~ \"/shop\"' --json
       All that are kept, as JSON, one a line.
 
-Fields of --where: those of --json, and took, origin and url. Comparisons: = != < <= > >=, and ~ for \"contains\"; and, or, not,
-parentheses; times and sizes with units (500ms, 10KiB).";
+Fields of --where: those of --json, and took, origin and url. Comparisons: = (or ==) != < <= > >=, and ~ for \"contains\"; and, or,
+not, parentheses; times and sizes with units (500ms, 10KiB); text with spaces in quotation marks, 'a b' or \"a b\".";
 
 /// Show the last requests that were not plain hits, and why
 #[derive(Args, Clone, Debug, PartialEq)]

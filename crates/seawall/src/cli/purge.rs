@@ -29,11 +29,11 @@ const NOT_EVERYWHERE: u8 = 3;
 #[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "host", "tag", "all"]))]
 pub(crate) struct Purge {
     /// The page at this address
-    #[arg(long, value_name = "URL", value_parser = What::url)]
+    #[arg(long, value_name = "URL", value_parser = url)]
     url: Option<What>,
 
     /// All pages whose address begins like this
-    #[arg(long, value_name = "URL", value_parser = What::prefix)]
+    #[arg(long, value_name = "URL", value_parser = prefix)]
     prefix: Option<What>,
 
     /// All pages of this host
@@ -59,6 +59,16 @@ pub(crate) struct Purge {
     /// The running Seawall.
     #[command(flatten)]
     pub(crate) access: Access,
+}
+
+fn url(text: &str) -> Result<What, String> {
+    operator::address::check_whole(text)?;
+    What::url(text).map_err(|error| error.to_string())
+}
+
+fn prefix(text: &str) -> Result<What, String> {
+    operator::address::check_whole(text)?;
+    What::prefix(text).map_err(|error| error.to_string())
 }
 
 impl Purge {
@@ -108,6 +118,9 @@ mod tests {
             ("--all --tag t", Err(ErrorKind::ArgumentConflict)),
             ("--url http://a --prefix http://b", Err(ErrorKind::ArgumentConflict)),
             ("--url a", Err(ErrorKind::ValueValidation)),
+            // As lists show it: it would purge nothing.
+            ("--url https://a/orders/…/", Err(ErrorKind::ValueValidation)),
+            ("--prefix https://a/?p=…", Err(ErrorKind::ValueValidation)),
             ("--all --soft --hard", Err(ErrorKind::ArgumentConflict)),
         ];
         for (arguments, expected) in cases {

@@ -65,7 +65,9 @@ impl Seeing {
     pub(crate) fn take(&self, state: &State) {
         let now = state.shared.clock.now();
         let mut taken = self.taken.lock();
-        let rows = taken.rows(&state.snapshot());
+        // Before the counters are read: a bound that comes a second late would be of the wrong second.
+        let slowest = state.take_slowest();
+        let rows = taken.rows(&state.snapshot(), &slowest);
         self.insight.second(now.as_secs(), &rows);
         taken.look_at_origins(&state.plan.load(), &self.insight, now.as_millis());
         let mut moment = self.insight.moment(taken.told);

@@ -24,14 +24,19 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Returns a row for each site in which something happened since the last call.
-    pub(super) fn rows(&mut self, counted: &Snapshot) -> Vec<(Option<u16>, Row)> {
+    /// Returns a row for each site in which something happened since the last call. `slowest` has the longest durations since then, by site and result.
+    pub(super) fn rows(
+        &mut self,
+        counted: &Snapshot,
+        slowest: &BTreeMap<Option<u16>, [u64; insight::RESULTS.len()]>,
+    ) -> Vec<(Option<u16>, Row)> {
         let sites = counted.sites.iter().map(|(number, site)| (Some(*number), site));
         let mut rows = Vec::new();
         for (number, now) in sites.chain([(None, &counted.siteless)]) {
             let before = self.sites.entry(number).or_default();
-            if before != now {
-                rows.push((number, row(before, now)));
+            let slowest = slowest.get(&number);
+            if before != now || slowest.is_some() {
+                rows.push((number, Row { slowest: slowest.copied().unwrap_or_default(), ..row(before, now) }));
                 before.clone_from(now);
             }
         }

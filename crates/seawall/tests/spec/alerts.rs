@@ -118,10 +118,10 @@ async fn one_failed_request_to_an_origin_that_is_back_is_no_alert() {
     origin.kill();
     site.get("/post").await.status(502);
     pass(&site, 5);
-    origin.revive();
-    // The server itself connects to what counts as down, and says to all that it is there.
     let console = site.server.console();
     assert_eq!(console.health().sites[0].origin_up, Some(false));
+    // The server itself connects to what counts as down, and says to all that it is there.
+    origin.revive();
     testkit::patiently("it is up", async {
         while console.health().sites[0].origin_up == Some(false) {
             tokio::task::yield_now().await;
@@ -206,8 +206,9 @@ async fn a_receiver_that_hangs_holds_up_nothing() {
     }
     receiver.until_count("/hook", 1).await;
     let way = state(&site).ways.remove(0);
-    // One of them is on its way.
-    assert_eq!((way.waiting, way.sent, way.lost), (64, 0, 160 - 64), "{way:?}");
+    // One of them is on its way. The server connects to the origin by itself, too, in real time: in a round in which it saw it there, nothing begins.
+    assert_eq!((way.waiting, way.sent), (64, 0), "{way:?}");
+    assert!((150 - 64..=160 - 64).contains(&way.lost) && way.lost.is_multiple_of(2), "{way:?}");
     thread::spawn(move || site.stop(secs(5))).join().expect("stopped");
 }
 
