@@ -3,7 +3,7 @@
 mod streams;
 
 use std::{
-    net::SocketAddr,
+    net::{SocketAddr, UdpSocket},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering::SeqCst},
@@ -47,6 +47,8 @@ enum Act {
     Silent,
     /// It closes the connection.
     Close,
+    /// It ends as a process does that is killed, and is started anew on the same port.
+    Killed,
 }
 
 /// What a server has seen.
@@ -59,6 +61,7 @@ struct Seen {
     body: AtomicU64,
     /// The ports that clients came from.
     ports: Mutex<Vec<u16>>,
+    killed: Notify,
 }
 
 fn config(alpn: &str) -> quinn::ServerConfig {
@@ -84,22 +87,34 @@ fn serve_as(alpn: &'static str, script: impl Fn(u64) -> Act + Send + Copy + 'sta
     let to_see = Arc::clone(&seen);
     let (sender, receiver) = mpsc::sync_channel(1);
     thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        LocalSet::new().block_on(&runtime, async move {
-            let endpoint = quinn::Endpoint::server(config(alpn), SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
-            sender.send(endpoint.local_addr().expect("its address")).expect("the test waits for it");
-            while let Some(incoming) = endpoint.accept().await {
-                to_see.ports.lock().expect("nobody panics").push(incoming.remote_address().port());
-                let seen = Arc::clone(&to_see);
-                tokio::task::spawn_local(async move {
-                    let Ok(quic) = incoming.await else { return };
-                    seen.connections.fetch_add(1, SeqCst);
-                    speak(quic, seen, script).await;
-                });
-            }
-        });
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        sender.send(socket.local_addr().expect("its address")).expect("the test waits for it");
+        loop {
+            let socket = socket.try_clone().expect("a descriptor");
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let life = accept(socket, alpn, Arc::clone(&to_see), script);
+            LocalSet::new().block_on(&runtime, async {
+                tokio::select! { () = life => {}, () = to_see.killed.notified() => {} }
+            });
+            // All tasks are gone with it, and could tell nobody.
+            drop(runtime);
+        }
     });
     (receiver.recv().expect("the server begins"), seen)
+}
+
+async fn accept(socket: UdpSocket, alpn: &str, to_see: Arc<Seen>, script: impl Fn(u64) -> Act + Send + Copy + 'static) {
+    let runtime = Arc::new(quinn::TokioRuntime);
+    let endpoint = quinn::Endpoint::new(quinn::EndpointConfig::default(), Some(config(alpn)), socket, runtime).expect("a socket");
+    while let Some(incoming) = endpoint.accept().await {
+        to_see.ports.lock().expect("nobody panics").push(incoming.remote_address().port());
+        let seen = Arc::clone(&to_see);
+        tokio::task::spawn_local(async move {
+            let Ok(quic) = incoming.await else { return };
+            seen.connections.fetch_add(1, SeqCst);
+            speak(quic, seen, script).await;
+        });
+    }
 }
 
 async fn speak(quic: quinn::Connection, seen: Arc<Seen>, script: impl Fn(u64) -> Act) {
@@ -141,6 +156,10 @@ async fn speak(quic: quinn::Connection, seen: Arc<Seen>, script: impl Fn(u64) ->
                 }
                 Act::Silent => std::future::pending().await,
                 Act::Close => quic.close(0x100_u32.into(), b""),
+                Act::Killed => {
+                    seen.killed.notify_one();
+                    std::future::pending().await
+                }
             }
         });
     }
@@ -269,11 +288,22 @@ fn what_is_under_way_at_the_end_of_the_time_is_unfinished() {
 
 #[test]
 fn a_port_at_which_nobody_listens_is_a_timeout_because_nobody_says_so() {
-    let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port").local_addr().expect("its address");
+    let closed = UdpSocket::bind("127.0.0.1:0").expect("a free port").local_addr().expect("its address");
     let mut plan = plan(ONE_AT_A_TIME, true, closed);
     (plan.stop, plan.timeout) = (requests(2), Duration::from_millis(100));
     let results = run(&plan);
     assert_eq!((results.requests, errors(&results)), (2, vec![(ErrorClass::Timeout, 2)]));
+}
+
+/// Nobody tells the client of HTTP/3 that a server was killed, so the request that was under way is a timeout. The next one makes a new connection: the old
+/// one is nothing that the new process knows.
+#[test]
+fn a_server_that_was_killed_costs_what_was_under_way_and_is_connected_to_again() {
+    let (address, seen) = serve(|number| if number == 3 { Act::Killed } else { Act::Answer });
+    let mut plan = plan(ONE_AT_A_TIME, true, address);
+    (plan.stop, plan.timeout) = (requests(8), Duration::from_secs(1));
+    let results = run(&plan);
+    assert_eq!((results.answered, errors(&results), seen.connections.load(SeqCst)), (7, vec![(ErrorClass::Timeout, 1)], 2));
 }
 
 #[test]

@@ -12,7 +12,7 @@ const RESAMPLES: usize = 2_000;
 const TRIMMED: f64 = 0.35;
 
 /// The fewest values that an interval can be made of.
-const VALUES_MIN: usize = 5;
+pub(super) const VALUES_MIN: usize = 5;
 
 /// How many times as large one side is as the other, and the interval in which that lies with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

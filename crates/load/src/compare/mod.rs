@@ -15,6 +15,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use self::interval::VALUES_MIN;
 pub use self::{
     differences::{Change, Differences, differences},
     fail_if::{EXIT_CODE, FailIf, FailIfError, METRICS},
@@ -26,7 +27,7 @@ pub use self::{
 use crate::{
     Results,
     output::quantity::{milliseconds, number},
-    results::{Limit, NotEncoded},
+    results::{self, Limit, NotEncoded, Unreadable},
 };
 
 /// One of two sides.
@@ -52,6 +53,12 @@ pub struct Comparison {
     pub rounds: Vec<Round>,
     /// What follows from the ratios.
     pub verdict: Claim,
+    /// Whether A went past the cache of the server of B (`--direct`).
+    #[serde(default)]
+    pub direct: bool,
+    /// Whether somebody ended the comparison before all pairs of rounds were made.
+    #[serde(default)]
+    pub ended_early: bool,
 }
 
 /// How many times as large B's values are as A's.
@@ -187,7 +194,27 @@ impl Comparison {
             let why = "A client gets few answers in a round: the ratio of the rates is that of the mean latencies, as a count would be too coarse.";
             verdict.warnings.push(why.to_owned());
         }
-        Ok(Self { a, b, ratio, rounds, verdict })
+        Ok(Self { a, b, ratio, rounds, verdict, direct: false, ended_early: false })
+    }
+
+    /// Says that somebody ended the comparison before its end, and how sure is what was found.
+    fn end_early(&mut self) {
+        self.ended_early = true;
+        let ended = format!("You ended the comparison after {} of {PAIRS} pairs of rounds", self.rounds.len());
+        if self.rounds.len() < VALUES_MIN {
+            self.verdict.said = format!("{ended}, and {VALUES_MIN} are needed to compare the two.");
+        } else {
+            let doubt = "the intervals are wider than after all of them, and a small difference is easily missed";
+            self.verdict.warnings.insert(0, format!("{ended}: {doubt}."));
+        }
+    }
+
+    /// Reads the JSON form.
+    ///
+    /// # Errors
+    /// When it has another form, or numbers that no run finds.
+    pub fn read(text: &str) -> Result<Self, Unreadable> {
+        Ok(Self::deserialize(results::checked(text)?)?)
     }
 }
 

@@ -67,7 +67,11 @@ pub fn compare(a: &Plan, b: &Plan, time: Duration, watch: &mut dyn CompareWatch)
         }
     }
     let [of_a, of_b] = results;
-    Comparison::new(&of_a, &of_b, rounds, a.seed).map_err(|error| Error::Worker(error.to_string()))
+    let mut comparison = Comparison::new(&of_a, &of_b, rounds, a.seed).map_err(|error| Error::Worker(error.to_string()))?;
+    if look.stopped {
+        comparison.end_early();
+    }
+    Ok(comparison)
 }
 
 struct Look<'a> {

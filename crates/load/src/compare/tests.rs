@@ -297,3 +297,28 @@ fn what_differed_between_two_runs_is_named() {
 fn an_empty_tally_is_no_result_to_compare() {
     assert_eq!(merge::one_after_another(&[]).expect("nothing").requests, Tally::new().requests);
 }
+
+#[test]
+fn a_comparison_that_somebody_ended_says_so_and_how_sure_it_is() {
+    let quick = (1000.0, 1.0);
+    let mut few = comparison(false, &[(quick, quick); 3]);
+    few.end_early();
+    assert!(few.ended_early && !few.verdict.differs);
+    assert_eq!(few.verdict.said, "You ended the comparison after 3 of 30 pairs of rounds, and 5 are needed to compare the two.");
+    let mut some = comparison(false, &[(quick, quick); 12]);
+    some.end_early();
+    let said = "You ended the comparison after 12 of 30 pairs of rounds: the intervals are wider than after all of them, and a small difference is \
+                easily missed.";
+    assert_eq!(some.verdict.warnings.first().map(String::as_str), Some(said));
+}
+
+#[test]
+fn a_comparison_is_read_as_it_was_written_and_is_no_result() {
+    let quick = (1000.0, 1.0);
+    let written = comparison(false, &[(quick, quick); 6]);
+    let text = serde_json::to_string(&written).expect("JSON");
+    assert_eq!(Comparison::read(&text).expect("a comparison"), written);
+    assert!(matches!(Results::read(&text), Err(Unreadable::Comparison)));
+    let result = serde_json::to_string(&written.a).expect("JSON");
+    assert!(matches!(Comparison::read(&result), Err(Unreadable::Form(_))));
+}

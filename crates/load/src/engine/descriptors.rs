@@ -12,8 +12,9 @@ use crate::{
 /// Descriptors that a run needs beside its connections: those that were open before, and two for each of a few workers.
 const OTHERS: u64 = 64;
 
-/// Raises the limit of descriptors as far as the system allows it. Returns the limit; it is `u64::MAX` if there is none.
-pub(super) fn raise_limit() -> u64 {
+/// Raises the limit of descriptors as far as the system allows it. Returns the limit; it is `u64::MAX` if there is none. A run does so itself.
+#[must_use]
+pub fn raise_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
     match setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {

@@ -31,6 +31,7 @@ use std::{
 use self::observe::{Moment, Usage};
 pub use self::{
     budget::Budget,
+    descriptors::raise_limit,
     http3::{NotMet, look as look_over_http3},
     observe::{Observations, WorkerSeen},
     target::Target,
@@ -215,7 +216,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let workers = plan.cap.map_or(workers, |cap| workers.min(cap.clients.max(1)));
     let throttle = plan.cap.map(|cap| Arc::new(Throttle::new(cap)));
     target::sources(&plan)?;
-    let descriptors = descriptors::raise_limit();
+    let descriptors = raise_limit();
     descriptors::suffice(&plan, descriptors)?;
     let clock = Clock(Arc::new(OnceLock::new()));
     let budgets = Budget::of_workers(&plan.schedule, plan.stop.requests, plan.warm_up, workers);

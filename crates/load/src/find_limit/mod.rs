@@ -12,12 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 pub use self::search::{Next, Range, Search};
 use crate::{
     Error, Plan, Results, Schedule, Stop, Watch,
-    output::quantity::{milliseconds, number},
+    output::quantity::{self, milliseconds, seconds},
     results::{Limit, Second, Verdict},
     schedule::{Profile, Spacing},
 };
@@ -40,7 +40,8 @@ const CONNECTIONS: (f64, f64) = (16.0, 10_000.0);
 /// What is still good.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The longest p99 of the latency, measured from the intended moment.
+    /// The longest p99 of the latency, measured from the intended moment. In JSON: milliseconds.
+    #[serde(serialize_with = "to_milliseconds", deserialize_with = "from_milliseconds")]
     pub p99: Duration,
     /// The largest share of requests that fail, 0 to 1. A request that was due and never sent counts, too.
     pub errors: f64,
@@ -50,6 +51,15 @@ impl Default for Bounds {
     fn default() -> Self {
         Self { p99: P99, errors: ERRORS }
     }
+}
+
+/// Writes a time as all latencies are written in JSON.
+fn to_milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_nanos() as f64 / 1e6)
+}
+
+fn from_milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    Duration::try_from_secs_f64(f64::deserialize(from)? / 1e3).map_err(D::Error::custom)
 }
 
 /// A rate to be tried.
@@ -72,7 +82,8 @@ pub struct Seen {
     pub requests: u64,
     /// The seconds that the step was meant to take, or took until it was given up.
     pub seconds: f64,
-    /// Latency from the intended moment.
+    /// Latency from the intended moment. In JSON: milliseconds.
+    #[serde(serialize_with = "to_milliseconds", deserialize_with = "from_milliseconds")]
     pub p99: Duration,
     /// The share of requests that failed, or were never sent.
     pub failed: f64,
@@ -140,8 +151,8 @@ pub enum Excess {
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::P99(ms) => write!(f, "the p99 of the latency was {ms:.0} ms"),
-            Self::Errors(share) => write!(f, "{} % of the requests failed", (share * 1000.0).round() / 10.0),
+            Self::P99(ms) => write!(f, "the p99 of the latency was {}", milliseconds(*ms)),
+            Self::Errors(share) => write!(f, "{} of the requests failed", percent(*share)),
             Self::Behind(well) => write!(f, "only {} were answered", PerSecond(*well)),
             Self::Generator => write!(f, "the load tester itself was at its end"),
         }
@@ -168,10 +179,34 @@ impl fmt::Display for Tried {
         match self.excess {
             None => write!(f, "p99 {p99}, good"),
             Some(Excess::P99(_)) => write!(f, "p99 {p99}, too slow"),
-            Some(Excess::Errors(share)) => write!(f, "{} % failed, too many", (share * 1000.0).round() / 10.0),
+            Some(Excess::Errors(share)) => write!(f, "{} failed, too many", percent(share)),
             Some(Excess::Behind(well)) => write!(f, "only {} were answered, too few", PerSecond(well)),
             Some(Excess::Generator) => write!(f, "p99 {p99}, but the load tester itself was at its end"),
         }
+    }
+}
+
+/// Writes a share in per cent, without zeros that say nothing: `0.1 %`, `7 %`.
+fn percent(share: f64) -> String {
+    let text = quantity::share(share);
+    match text.strip_suffix(" %") {
+        Some(number) if number.contains('.') => format!("{} %", number.trim_end_matches('0').trim_end_matches('.')),
+        _ => text,
+    }
+}
+
+/// A rate that was too high, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Beyond {
+    /// Requests a second.
+    pub rate: f64,
+    /// Which bound it exceeded.
+    pub excess: Excess,
+}
+
+impl fmt::Display for Beyond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {}, {}", PerSecond(self.rate), self.excess)
     }
 }
 
@@ -182,7 +217,7 @@ pub struct Found {
     pub rate: Option<f64>,
     /// The seconds for which it was held; none: no rate could be held.
     pub held: Option<f64>,
-    /// Whether the server could do more: the highest rate that may be asked for was reached, or the load tester was at its end.
+    /// Whether the server could do more: the highest rate that may be asked for was reached, the load tester was at its end, or somebody ended the search.
     pub at_least: bool,
     /// Whether somebody ended the search before its end.
     #[serde(default)]
@@ -190,7 +225,7 @@ pub struct Found {
     /// The bounds.
     pub bounds: Bounds,
     /// The lowest rate that was beyond them, and why.
-    pub beyond: Option<(f64, Excess)>,
+    pub beyond: Option<Beyond>,
     /// All rates that were tried, in their order.
     pub tried: Vec<Tried>,
 }
@@ -198,27 +233,34 @@ pub struct Found {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(rate) = self.rate else {
-            write!(f, "no rate is within the bounds")?;
-            return match &self.beyond {
-                Some((rate, excess)) => write!(f, ": at {}, {excess}", PerSecond(*rate)),
-                None => Ok(()),
-            };
+            f.write_str(if self.ended_early {
+                "not known: you ended the search before a rate was good"
+            } else {
+                "no rate is within the bounds"
+            })?;
+            return self.beyond.as_ref().map_or(Ok(()), |beyond| write!(f, ": {beyond}"));
         };
-        let least = if self.at_least { "at least " } else { "" };
-        let (p99, errors) = (self.bounds.p99.as_millis(), self.bounds.errors * 100.0);
+        let (least, rate) = (if self.at_least { "at least " } else { "" }, PerSecond(rate));
         match self.held {
-            Some(seconds) => write!(
+            Some(held) => write!(
                 f,
-                "{least}{}, held for {seconds:.0} s with a p99 of at most {p99} ms and at most {errors} % of failed requests",
-                PerSecond(rate)
+                "{least}{rate}, held for {} with a p99 of at most {} and at most {} of failed requests",
+                seconds(held),
+                milliseconds(self.bounds.p99.as_secs_f64() * 1e3),
+                percent(self.bounds.errors)
             )?,
             None if self.ended_early => {
-                write!(f, "{least}{} for some seconds; the search was ended before this rate was held", PerSecond(rate))?;
+                write!(
+                    f,
+                    "{least}{rate}, which was good for {}; you ended the search before a rate was held",
+                    seconds(self.was_good_for())
+                )?;
             }
-            None => write!(f, "{least}{} for some seconds only; no rate could be held", PerSecond(rate))?,
+            None => write!(f, "{least}{rate} for some seconds only; no rate could be held")?,
         }
         match &self.beyond {
-            Some((rate, excess)) => write!(f, "; at {}, {excess}", PerSecond(*rate)),
+            Some(beyond) => write!(f, "; {beyond}"),
+            None if self.ended_early => write!(f, ", and before one was too high"),
             None => write!(f, "; more was not allowed to be asked for"),
         }
     }
@@ -230,7 +272,7 @@ impl Found {
     pub fn verdict(&self) -> Verdict {
         let generator = "Use several machines and `seawall bench merge`.";
         let (limit, hint) = match &self.beyond {
-            Some((_, Excess::Generator)) => (Limit::Generator, Some(generator.to_owned())),
+            Some(Beyond { excess: Excess::Generator, .. }) => (Limit::Generator, Some(generator.to_owned())),
             Some(_) => (Limit::Server, None),
             None => (Limit::Schedule, None),
         };
@@ -239,10 +281,16 @@ impl Found {
             None => "No rate is within the bounds.".to_owned(),
         };
         reason += &match &self.beyond {
-            Some((rate, excess)) => format!(" At {}, {excess}.", PerSecond(*rate)),
+            Some(Beyond { rate, excess }) => format!(" At {}, {excess}.", PerSecond(*rate)),
             None => " More was not allowed to be asked for.".to_owned(),
         };
         Verdict { limit, at_least: self.at_least, reason, hint }
+    }
+
+    /// The seconds of the longest step in which the rate that was found was good.
+    fn was_good_for(&self) -> f64 {
+        let good = self.tried.iter().filter(|tried| tried.excess.is_none() && Some(tried.rate) == self.rate);
+        good.map(|tried| tried.seconds).fold(0.0, f64::max)
     }
 }
 
@@ -252,8 +300,7 @@ pub struct PerSecond(pub f64);
 
 impl fmt::Display for PerSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(rate) = *self;
-        if rate < 99.5 && (rate >= 10.0 || rate.fract() == 0.0) { write!(f, "{rate:.0}/s") } else { write!(f, "{}/s", number(rate)) }
+        write!(f, "{}/s", quantity::whole(self.0))
     }
 }
 
@@ -454,16 +501,123 @@ mod tests {
             at_least: false,
             ended_early: false,
             bounds: Bounds::default(),
-            beyond: Some((5120.0, Excess::Errors(0.0234))),
+            beyond: Some(Beyond { rate: 5120.0, excess: Excess::Errors(0.0234) }),
             tried: Vec::new(),
         };
         assert_eq!(
             found.to_string(),
             "4,900/s, held for 60 s with a p99 of at most 500 ms and at most 0.1 % of failed requests; at 5,120/s, 2.3 % of the requests failed"
         );
-        let least = Found { at_least: true, beyond: Some((5120.0, Excess::Generator)), ..found };
+        let least = Found { at_least: true, beyond: Some(Beyond { rate: 5120.0, excess: Excess::Generator }), ..found };
         assert!(least.to_string().starts_with("at least 4,900/s, held"), "{least}");
         assert!(least.to_string().ends_with("; at 5,120/s, the load tester itself was at its end"), "{least}");
+    }
+
+    #[test]
+    fn bounds_are_said_as_they_were_meant() {
+        let found = |p99, errors, held| Found {
+            rate: Some(2.56),
+            held: Some(held),
+            at_least: false,
+            ended_early: false,
+            bounds: Bounds { p99, errors },
+            beyond: Some(Beyond { rate: 4.1, excess: Excess::Errors(0.000_4) }),
+            tried: Vec::new(),
+        };
+        for (found, said) in [
+            (
+                found(Duration::from_micros(2_500), 0.07, 0.5),
+                "2.56/s, held for 500 ms with a p99 of at most 2.50 ms and at most 7 % of failed requests; at 4.10/s, 0.04 % of the requests failed",
+            ),
+            (
+                found(Duration::from_secs(3), 0.0, 90.0),
+                "2.56/s, held for 90 s with a p99 of at most 3 s and at most 0 % of failed requests; at 4.10/s, 0.04 % of the requests failed",
+            ),
+        ] {
+            assert_eq!(found.to_string(), said);
+        }
+    }
+
+    #[test]
+    fn a_search_that_somebody_ended_says_so_and_how_sure_its_rate_is() {
+        let tried = |rate, seconds, excess| Tried {
+            rate,
+            seconds,
+            seen: Seen {
+                requests: 1000,
+                seconds,
+                p99: Duration::from_millis(3),
+                failed: 0.0,
+                well: rate,
+                generator: false,
+                stalled: false,
+            },
+            excess,
+        };
+        let found =
+            |rate, beyond, tried| Found { rate, held: None, at_least: true, ended_early: true, bounds: Bounds::default(), beyond, tried };
+        let failing = Excess::Errors(0.5);
+        for (found, said) in [
+            (
+                found(Some(51.2), None, vec![tried(32.0, 1.0, None), tried(51.2, 1.0, None)]),
+                "at least 51/s, which was good for 1 s; you ended the search before a rate was held, and before one was too high",
+            ),
+            (
+                found(
+                    Some(51.2),
+                    Some(Beyond { rate: 82.0, excess: failing }),
+                    vec![tried(51.2, 1.0, None), tried(82.0, 2.0, Some(failing)), tried(51.2, 3.0, None)],
+                ),
+                "at least 51/s, which was good for 3 s; you ended the search before a rate was held; at 82/s, 50 % of the requests failed",
+            ),
+            (found(None, None, Vec::new()), "not known: you ended the search before a rate was good"),
+            (
+                found(None, Some(Beyond { rate: 20.0, excess: failing }), vec![tried(20.0, 2.0, Some(failing))]),
+                "not known: you ended the search before a rate was good: at 20/s, 50 % of the requests failed",
+            ),
+        ] {
+            assert_eq!(found.to_string(), said);
+        }
+    }
+
+    #[test]
+    fn the_json_of_a_search_has_plain_numbers_latencies_in_milliseconds() {
+        let seen = Seen {
+            requests: 20,
+            seconds: 1.0,
+            p99: Duration::from_nanos(1_403_903),
+            failed: 0.0,
+            well: 20.0,
+            generator: false,
+            stalled: false,
+        };
+        let found = Found {
+            rate: Some(20.0),
+            held: Some(60.0),
+            at_least: false,
+            ended_early: false,
+            bounds: Bounds::default(),
+            beyond: Some(Beyond { rate: 32.0, excess: Excess::P99(640.5) }),
+            tried: vec![Tried { rate: 20.0, seconds: 1.0, seen, excess: None }],
+        };
+        let json = serde_json::json!({
+            "rate": 20.0,
+            "held": 60.0,
+            "at_least": false,
+            "ended_early": false,
+            "bounds": {"p99": 500.0, "errors": 0.001},
+            "beyond": {"rate": 32.0, "excess": {"p99": 640.5}},
+            "tried": [{
+                "rate": 20.0,
+                "seconds": 1.0,
+                "seen": {"requests": 20, "seconds": 1.0, "p99": 1.403903, "failed": 0.0, "well": 20.0, "generator": false, "stalled": false},
+                "excess": null,
+            }],
+        });
+        assert_eq!(serde_json::to_value(&found).expect("JSON"), json);
+        assert_eq!(serde_json::from_value::<Found>(json).expect("what was written"), found);
+        let negative = serde_json::from_str::<Bounds>(r#"{"p99": -1, "errors": 0}"#);
+        assert!(negative.is_err(), "{negative:?}");
     }
 
     #[test]
@@ -474,7 +628,7 @@ mod tests {
             at_least: beyond.is_none_or(|(_, excess)| excess == Excess::Generator),
             ended_early: false,
             bounds: Bounds::default(),
-            beyond,
+            beyond: beyond.map(|(rate, excess)| Beyond { rate, excess }),
             tried: Vec::new(),
         };
         for (found, limit, at_least, reason) in [

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bounds, Excess, Found, Seen, Step, Tried};
+use super::{Beyond, Bounds, Excess, Found, Seen, Step, Tried};
 use crate::schedule::Spacing;
 
 /// The factor from one step of the approach to the next: the server is never asked for more than this above what it did well.
@@ -284,13 +284,14 @@ impl Search {
     /// Ends the search before its end.
     pub fn stop(&mut self) -> Found {
         let rate = self.good.last().map(|good| good.0);
-        Found { ended_early: true, ..self.done(rate, false) }
+        // What lies between that rate and the one that was too high was not tried.
+        Found { ended_early: true, at_least: rate.is_some(), ..self.done(rate, false) }
     }
 
     fn done(&mut self, rate: Option<f64>, held: bool) -> Found {
         let beyond = self.beyond.take();
-        let beyond = beyond.map(|(rate, seen)| (rate, self.bounds.excess(&seen).unwrap_or_else(|| seen.behind())));
-        let at_least = beyond.is_none_or(|(_, excess)| excess == Excess::Generator);
+        let beyond = beyond.map(|(rate, seen)| Beyond { rate, excess: self.bounds.excess(&seen).unwrap_or_else(|| seen.behind()) });
+        let at_least = beyond.is_none_or(|beyond| beyond.excess == Excess::Generator);
         Found {
             rate,
             held: held.then_some(self.range.hold.as_secs_f64()),
@@ -504,7 +505,7 @@ mod tests {
         let rate = found.rate.expect("found");
         assert!((870.0..980.0).contains(&rate), "{rate}: {}", story(&found));
         assert!(found.held.is_some() && seconds < 120.0, "{seconds} s");
-        assert!(matches!(found.beyond, Some((beyond, Excess::P99(_))) if beyond < 1000.0 * GROWTH), "{:?}", found.beyond);
+        assert!(matches!(found.beyond, Some(Beyond { rate, excess: Excess::P99(_) }) if rate < 1000.0 * GROWTH), "{:?}", found.beyond);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{
     Ink,
     ab::distribution,
     chart::{self, Bar, Bars, Colour, Curve, Look, Over},
-    quantity::{count, milliseconds, number, seconds, share},
+    quantity::{count, counted, milliseconds, number, seconds, share},
     report::{Page, Section, facts, figure, notes, table as html_table, tables},
     table, words,
 };
@@ -187,7 +187,7 @@ impl Beside<'_> {
     fn how(&self, results: &Results) -> String {
         let Some(rounds) = u32::try_from(self.rounds.len()).ok().filter(|rounds| *rounds > 0) else { return words::how(&results.run) };
         let each = results.run.seconds.unwrap_or_else(|| results.duration / f64::from(rounds));
-        let stop = format!("{rounds} rounds of {} each, by turns", seconds(each));
+        let stop = format!("{} of {} each, by turns", counted(rounds.into(), "round"), seconds(each));
         words::how(&Run { stop, warm_up: 0.0, ..results.run.clone() })
     }
 

@@ -39,6 +39,24 @@ pub fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Writes a number of things, of which there may be one: `1 visitor`, `5 visitors`.
+#[must_use]
+pub fn counted(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number))
+}
+
+/// Writes how many there are a second: whole from 10 on, as nobody means a tenth of a request.
+#[must_use]
+pub fn whole(rate: f64) -> String {
+    let rounded = rate.round();
+    if rate >= 10.0 || rate.to_bits() == rounded.to_bits() {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of events a second; it saturates")]
+        return count(rounded as u64);
+    }
+    number(rate)
+}
+
 /// Writes a time given in milliseconds, in µs, ms, s or minutes.
 #[must_use]
 pub fn milliseconds(value: f64) -> String {
@@ -132,6 +150,20 @@ mod tests {
         }
         assert_eq!(number(f64::NAN), "-");
         assert_eq!(number(f64::INFINITY), "-");
+    }
+
+    #[test]
+    fn one_thing_is_no_things() {
+        for (number, text) in [(0, "0 visitors"), (1, "1 visitor"), (1_200, "1,200 visitors")] {
+            assert_eq!(counted(number, "visitor"), text);
+        }
+    }
+
+    #[test]
+    fn rates_are_whole_but_for_small_ones() {
+        for (rate, text) in [(0.5, "0.50"), (1.0, "1"), (2.56, "2.56"), (20.0, "20"), (51.2, "51"), (99.6, "100"), (41_498.084, "41,498")] {
+            assert_eq!(whole(rate), text, "{rate}");
+        }
     }
 
     #[test]

@@ -351,7 +351,10 @@ pub(super) fn facts(results: &Results) -> Vec<Fact> {
         );
     }
     if results.missed > 0 {
-        say("Never sent", format!("{} requests that were due", count(results.missed)), false);
+        say("Never sent", words::never_sent(results), false);
+    }
+    if let Some(resent) = words::resent(results) {
+        say("Sent again", resent, false);
     }
     if results.warm_up.requests > 0 {
         say(

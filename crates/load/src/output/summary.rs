@@ -1,7 +1,7 @@
 //! The summary at the end of a run.
 
 use super::{
-    quantity::{bytes, count, milliseconds, seconds, share},
+    quantity::{bytes, count, counted, milliseconds, seconds, share},
     table::columns,
     words,
 };
@@ -107,7 +107,10 @@ fn counts(results: &Results, ink: Ink) -> String {
         text += &line(ink, "Leaks", &ink.green(&words::no_leak(results)));
     }
     if results.missed > 0 {
-        text += &line(ink, "Never sent", &ink.yellow(&format!("{} requests that were due", count(results.missed))));
+        text += &line(ink, "Never sent", &ink.yellow(&words::never_sent(results)));
+    }
+    if let Some(resent) = words::resent(results) {
+        text += &line(ink, "Sent again", &resent);
     }
     let per_second = if results.duration > 0.0 { results.bytes as f64 / results.duration } else { 0.0 };
     text += &line(ink, "Received", &format!("{}, {} a second", bytes(results.bytes as f64), bytes(per_second)));
@@ -130,7 +133,7 @@ fn counts(results: &Results, ink: Ink) -> String {
     if results.warm_up.requests > 0 {
         let WarmUp { requests, errors, .. } = results.warm_up;
         let failed = if errors > 0 { format!(", {} failed", count(errors)) } else { String::new() };
-        text += &line(ink, "Warm-up", &format!("{} requests{failed}, not counted here", count(requests)));
+        text += &line(ink, "Warm-up", &format!("{}{failed}, not counted here", counted(requests, "request")));
     }
     text
 }

@@ -7,7 +7,7 @@ use crate::{
     results::{Limit, Results, Run},
 };
 
-use super::quantity::{count, milliseconds, number, seconds, share};
+use super::quantity::{count, counted, milliseconds, number, seconds, share, whole};
 
 /// Says what failed, as the end of "3 ...".
 pub(super) const fn failure(class: ErrorClass) -> &'static str {
@@ -94,10 +94,10 @@ impl Headline {
     pub(super) fn new(results: &Results) -> Self {
         if let Some((found, highest)) = results.found.as_ref().and_then(|found| Some((found, found.rate?))) {
             let at_least = if found.at_least { " at least" } else { "" };
-            let beyond = found.beyond.as_ref().map(|(rate, excess)| format!("at {}/s, {excess}", whole(*rate)));
+            let beyond = found.beyond.as_ref().map(ToString::to_string);
             return Self {
                 before: format!("the highest rate:{at_least}"),
-                text: a_second(highest.round().max(highest.min(10.0)), "request"),
+                text: a_second(&whole(highest), "request"),
                 after: beyond.unwrap_or_default(),
                 bad: false,
             };
@@ -106,24 +106,21 @@ impl Headline {
         let (at_least, is_bad) = (results.verdict.at_least, failed >= BAD);
         let before = if at_least && !is_bad { "at least".to_owned() } else { String::new() };
         if results.errors_count() == 0 {
-            return Self { before, text: a_second(results.rate, "request"), after: String::new(), bad: false };
+            return Self { before, text: a_second(&number(results.rate), "request"), after: String::new(), bad: false };
         }
         let good = good_rate(results);
         // Failures without an answer are not in the rate of answers.
-        let all = if number(good) == number(results.rate) { String::new() } else { format!("{}; ", a_second(results.rate, "answer")) };
-        Self { before, text: a_second(good, "good answer"), after: format!("{all}{} failed", share(failed)), bad: is_bad }
+        let all =
+            if number(good) == number(results.rate) { String::new() } else { format!("{}; ", a_second(&number(results.rate), "answer")) };
+        Self { before, text: a_second(&number(good), "good answer"), after: format!("{all}{} failed", share(failed)), bad: is_bad }
     }
 }
 
-fn a_second(rate: f64, what: &str) -> String {
-    match number(rate).as_str() {
-        "1.00" => format!("1 {what} a second"),
+fn a_second(rate: &str, what: &str) -> String {
+    match rate {
+        "1" | "1.00" => format!("1 {what} a second"),
         rate => format!("{rate} {what}s a second"),
     }
-}
-
-fn whole(rate: f64) -> String {
-    number(if rate < 10.0 { rate } else { rate.round() })
 }
 
 /// The share of the requests that failed.
@@ -152,6 +149,20 @@ pub(super) fn ended_early(results: &Results) -> Option<String> {
     Some(format!("by you, after {after}{of}"))
 }
 
+/// Says how many requests were due and never sent.
+pub(super) fn never_sent(results: &Results) -> String {
+    let was = if results.missed == 1 { "was" } else { "were" };
+    format!("{} that {was} due", counted(results.missed, "request"))
+}
+
+/// Says what was sent again, and why that is no failure. None: nothing was.
+pub(super) fn resent(results: &Results) -> Option<String> {
+    let resent = results.generator.resent;
+    let whose = if resent == 1 { "its connection" } else { "their connections" };
+    (resent > 0)
+        .then(|| format!("{}: the server closed {whose} without looking at what was asked; no failures", counted(resent, "request")))
+}
+
 /// Says that a check for leaks has found none, and how much it has looked at.
 pub(super) fn no_leak(results: &Results) -> String {
     format!("none: {} answers were searched for the markers of other clients", count(results.answered))
@@ -175,7 +186,7 @@ pub(super) const STEPS: [&str; 5] = ["Step", "for", "99 % within", "failed", "ou
 pub(super) fn step(tried: &Tried) -> Vec<String> {
     let outcome = tried.excess.as_ref().map_or_else(|| "kept up".to_owned(), ToString::to_string);
     let p99 = milliseconds(tried.seen.p99.as_secs_f64() * 1e3);
-    vec![format!("{}/s", whole(tried.rate)), seconds(tried.seconds.round()), p99, share(tried.seen.failed), outcome]
+    vec![format!("{}/s", whole(tried.rate)), seconds(tried.seconds), p99, share(tried.seen.failed), outcome]
 }
 
 /// Says what was asked: `https://example.org/ and 19 more`.
@@ -263,6 +274,28 @@ mod tests {
         for text in ["/ä?x=1 %", "\u{a0}µs", "שלום", "日本"] {
             assert_eq!(printable(text), text);
         }
+    }
+
+    #[test]
+    fn what_was_sent_again_is_said_with_its_reason_and_is_no_failure() {
+        let said = |resent| {
+            let json = format!(
+                r#"{{"duration":1,"requests":9,"answered":9,"rate":9,"bytes":0,"errors":{{}},"statuses":{{}},"latency":{{}},"latency_uncorrected":{{}},
+                "first_byte":{{}},"connect":{{}},"handshake":{{}},"send_lag":{{}},"missed":0,"cache":{{}},"clients":1,"seconds":[],
+                "verdict":{{"limit":"server","at_least":false,"reason":""}},"generator":{{"resent":{resent}}}}}"#
+            );
+            resent_of(&json)
+        };
+        assert_eq!(said(0), None);
+        assert_eq!(said(1).as_deref(), Some("1 request: the server closed its connection without looking at what was asked; no failures"));
+        assert_eq!(
+            said(7).as_deref(),
+            Some("7 requests: the server closed their connections without looking at what was asked; no failures")
+        );
+    }
+
+    fn resent_of(json: &str) -> Option<String> {
+        resent(&Results::read(json).expect("a result"))
     }
 
     #[test]

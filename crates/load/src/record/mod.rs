@@ -29,9 +29,9 @@ pub enum ErrorClass {
     Refused,
     /// The connection could not be made for another reason: no route, no port, no descriptor left.
     Connect,
-    /// The TLS handshake failed.
+    /// The TLS handshake failed: by the certificate, the version, an alert, because what came is no TLS, or because the server closed the connection.
     Tls,
-    /// The server reset or closed the connection before the answer began.
+    /// The server reset or closed the connection before the answer began, or reset it within the TLS handshake.
     Reset,
     /// The answer did not come, or not whole, within the time that the plan gives.
     Timeout,

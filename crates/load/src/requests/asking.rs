@@ -204,6 +204,11 @@ impl Asking {
         if requests.is_empty() {
             return Err(AskingError::Nothing);
         }
+        if requests.iter().all(|request| request.weight == 0) {
+            return Err(AskingError::Contradiction(
+                "every URL has the weight 0, so nothing would be asked: write weight=1 for one of them at least",
+            ));
+        }
         if self.in_order && requests.iter().any(|request| request.weight != 1) {
             return Err(AskingError::Contradiction("what is asked in order has no weights"));
         }

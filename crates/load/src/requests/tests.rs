@@ -110,6 +110,20 @@ fn requests_are_chosen_by_weight_and_a_seed_makes_the_same_choices() {
 }
 
 #[test]
+fn a_url_without_weight_is_never_asked_and_there_must_be_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = |text: &str| {
+        let path = folder.path().join("urls.txt");
+        std::fs::write(&path, text).expect("written");
+        Asking { lists: vec![path], ..asking(&[]) }.set()
+    };
+    let set = Arc::new(list("http://h/a weight=0\n/b\n").expect("one has a weight"));
+    assert!((0..100).all(|number| ask(&mut Visitor::new(Arc::clone(&set), number, 1), at(0)).request == 1));
+    let error = list("http://h/a weight=0\n/b 0\n").expect_err("nothing is to be asked").to_string();
+    assert!(error.contains("every URL has the weight 0") && error.contains("weight=1"), "{error}");
+}
+
+#[test]
 fn in_order_means_the_order_of_all_visitors_together() {
     let set = set(&Asking { in_order: true, ..asking(&["http://h/a", "http://h/b", "http://h/c"]) });
     let order: Vec<_> = (0..5).map(|number| ask(&mut Visitor::new(Arc::clone(&set), number, 1), at(0)).request).collect();

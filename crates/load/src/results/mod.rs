@@ -17,6 +17,7 @@ use crate::{
     record::{Distribution, ErrorClass, Tally},
 };
 
+pub(crate) use self::read::checked;
 pub use self::{
     encoded::{Encoded, NotEncoded},
     machine::Machine,

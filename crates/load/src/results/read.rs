@@ -26,27 +26,49 @@ pub enum Unreadable {
     /// It has too many rows.
     #[error("it has more than {ROWS_MAX} rows of seconds")]
     Rows,
+    /// It is a comparison ([`Comparison`](crate::compare::Comparison)), which holds two results.
+    #[error("it is a comparison of two servers (--compare), which holds two results")]
+    Comparison,
+    /// It is what a search for the highest rate has written to standard output, without a rate that was held.
+    #[error("it is a search for the highest rate (--find-limit) in which no rate was held, so there is no result in it")]
+    NotHeld,
 }
 
 impl Results {
-    /// Reads the JSON form.
+    /// Reads the JSON form. Of a search (`--find-limit --format json`) it reads the result of the rate that was held.
     ///
     /// # Errors
     /// When it has another form, or numbers that no run finds.
     pub fn read(text: &str) -> Result<Self, Unreadable> {
-        let value: Value = serde_json::from_str(text)?;
-        if value.get("seconds").and_then(Value::as_array).is_some_and(|rows| rows.len() > ROWS_MAX) {
-            return Err(Unreadable::Rows);
+        let mut value = checked(text)?;
+        let has = |name| value.get(name).is_some_and(Value::is_object);
+        if has("a") && has("b") && has("ratio") {
+            return Err(Unreadable::Comparison);
         }
-        look("the result", &value)?;
+        if has("limit")
+            && let Some(held) = value.get_mut("held").map(Value::take)
+        {
+            if held.is_null() {
+                return Err(Unreadable::NotHeld);
+            }
+            value = held;
+        }
         Ok(Self::deserialize(value)?)
     }
+}
+
+/// Reads JSON with numbers that a run can find, and no more rows than one has.
+pub(crate) fn checked(text: &str) -> Result<Value, Unreadable> {
+    let value: Value = serde_json::from_str(text)?;
+    look("the result", &value)?;
+    Ok(value)
 }
 
 /// Looks whether all numbers are possible ones. The depth is bounded by the reader of JSON.
 fn look(name: &str, value: &Value) -> Result<(), Unreadable> {
     match value {
         Value::Object(fields) => fields.iter().try_for_each(|(name, value)| look(name, value)),
+        Value::Array(rows) if matches!(name, "seconds" | "rounds") && rows.len() > ROWS_MAX => Err(Unreadable::Rows),
         Value::Array(values) => values.iter().try_for_each(|value| look(name, value)),
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::INFINITY);
@@ -72,6 +94,15 @@ mod tests {
         record::Tally,
         results::{Limit, Run, Second, Verdict},
     };
+
+    #[test]
+    fn what_a_search_wrote_holds_the_result_of_the_rate_that_was_held() {
+        let verdict = Verdict { limit: Limit::Schedule, at_least: false, reason: String::new(), hint: None };
+        let held = Results::new(Run::default(), std::time::Duration::from_secs(1), &Tally::new(), Vec::new(), verdict);
+        let written = |held: Value| serde_json::json!({"limit": {"rate": 20.0}, "held": held}).to_string();
+        assert_eq!(Results::read(&written(serde_json::to_value(&held).expect("JSON"))).expect("a result"), held);
+        assert!(matches!(Results::read(&written(Value::Null)), Err(Unreadable::NotHeld)));
+    }
 
     #[test]
     fn numbers_that_no_run_finds_are_refused_and_others_can_be_added() {

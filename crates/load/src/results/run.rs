@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    output::quantity::{count, number, seconds},
+    output::quantity::{count, counted, number, seconds, whole},
     plan::{Plan, Protocol, Stop},
     schedule::{Profile, Schedule, Spacing},
 };
@@ -141,19 +141,21 @@ fn protocol(protocol: Protocol) -> String {
 fn schedule(schedule: &Schedule) -> String {
     match schedule {
         Schedule::Closed { clients } if matches!(*clients.points(), [(_, 1.0)]) => "1 client that stays".to_owned(),
-        Schedule::Closed { clients } => quantity_over_time(clients, "clients that stay"),
-        Schedule::Arrivals { rate, spacing } => format!("{}{}", quantity_over_time(rate, "new clients a second"), at_random(*spacing)),
+        Schedule::Closed { clients } => quantity_over_time(clients, ["client that stays", "clients that stay"]),
+        Schedule::Arrivals { rate, spacing } => {
+            format!("{}{}", quantity_over_time(rate, ["new client a second", "new clients a second"]), at_random(*spacing))
+        }
         Schedule::Rate { rate, spacing, clients } => {
             format!(
-                "{}{}, over at most {} connections",
-                quantity_over_time(rate, "requests a second"),
+                "{}{}, over at most {}",
+                quantity_over_time(rate, ["request a second", "requests a second"]),
                 at_random(*spacing),
-                count((*clients).into())
+                counted((*clients).into(), "connection")
             )
         }
         Schedule::Replay { moments } => format!(
-            "{} requests of a log within {}",
-            count(moments.len() as u64),
+            "{} of a log within {}",
+            counted(moments.len() as u64, "request"),
             duration(moments.last().map_or(Duration::ZERO, |moment| moment.at))
         ),
     }
@@ -167,7 +169,8 @@ const fn at_random(spacing: Spacing) -> &'static str {
 }
 
 /// Says how a number changes with time: `500 clients that stay`, `clients that stay: 0 to 5,000 within 60 s, 5,000 for 10 s`.
-fn quantity_over_time(profile: &Profile, of_what: &str) -> String {
+fn quantity_over_time(profile: &Profile, [one, many]: [&str; 2]) -> String {
+    let of_what = if profile.most().to_bits() == 1.0_f64.to_bits() { one } else { many };
     let parts: Vec<_> = profile
         .points()
         .windows(2)
@@ -186,13 +189,18 @@ fn quantity_over_time(profile: &Profile, of_what: &str) -> String {
         [_] if profile.points().iter().all(|point| point.1.to_bits() == profile.most().to_bits()) => {
             format!("{} {of_what} for {}", plain(profile.most()), duration(profile.points().last().map_or(Duration::ZERO, |point| point.0)))
         }
-        parts => format!("{of_what}: {}", parts.join(", ")),
+        parts => format!("{many}: {}", parts.join(", ")),
     }
 }
 
-/// Writes what was asked for, as it was asked for.
+/// Writes what was asked for, as it was asked for. A rate that nobody has typed may have any number of digits.
 fn plain(value: f64) -> String {
-    if value.fract() == 0.0 { number_whole(value) } else { value.to_string() }
+    let typed = value.to_string();
+    match typed.split_once('.') {
+        None => number_whole(value),
+        Some((_, part)) if part.len() > TYPED_MAX => whole(value),
+        Some(_) => typed,
+    }
 }
 
 /// Writes a point of a profile: whole numbers are clients, or were asked for as such.
@@ -205,8 +213,11 @@ fn number_whole(value: f64) -> String {
     count(value as u64)
 }
 
+/// The most digits after the point that somebody types.
+const TYPED_MAX: usize = 3;
+
 fn stop(stop: Stop, schedule_end: Option<Duration>) -> String {
-    let requests = stop.requests.map(|requests| format!("{} {}", count(requests), if requests == 1 { "request" } else { "requests" }));
+    let requests = stop.requests.map(|requests| counted(requests, "request"));
     let after = stop.after.or_else(|| schedule_end.filter(|_| stop.requests.is_none())).map(duration);
     match (requests, after) {
         (Some(requests), Some(after)) => format!("{requests}, or {after}"),
@@ -240,6 +251,12 @@ mod tests {
                 Schedule::Rate { rate: constant(0.5), spacing: Spacing::Poisson, clients: 8 },
                 "0.5 requests a second at random moments, over at most 8 connections",
             ),
+            (
+                Schedule::Rate { rate: Profile::constant(41_498.084_255_152, Some(secs(2))), spacing: Spacing::Even, clients: 1 },
+                "41,498 requests a second for 2 s, over at most 1 connection",
+            ),
+            (Schedule::Rate { rate: constant(1.0), spacing: Spacing::Even, clients: 8 }, "1 request a second, over at most 8 connections"),
+            (Schedule::Arrivals { rate: Profile::constant(1.0, Some(secs(2))), spacing: Spacing::Even }, "1 new client a second for 2 s"),
             (Schedule::Replay { moments: std::sync::Arc::from([]) }, "0 requests of a log within 0 s"),
         ] {
             assert_eq!(schedule(&what), words);

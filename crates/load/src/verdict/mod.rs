@@ -14,25 +14,34 @@ use crate::{
     results::{Limit, Verdict},
 };
 
+/// Says whose limit it was, if that is what it looks for.
+type Rule = fn(&Shown) -> Option<Verdict>;
+
 /// Says whose limit `results` show.
 #[must_use]
 pub fn judge(results: &Results, seen: &Observations) -> Verdict {
     let shown = Shown::new(results, seen);
-    let rules = [
-        rules::exhausted,
-        rules::refused,
-        rules::nothing_good,
-        rules::too_short,
-        rules::machine,
-        rules::generator,
-        rules::lost,
-        rules::behind,
-        rules::late,
-        rules::kept_up,
-        rules::alone,
-        rules::network,
+    // Each rule, and whether its reason says itself what failed.
+    let rules: [(Rule, bool); 12] = [
+        (rules::exhausted, true),
+        (rules::refused, true),
+        (rules::nothing_good, true),
+        (rules::too_short, false),
+        (rules::machine, false),
+        (rules::generator, false),
+        (rules::lost, true),
+        (rules::behind, false),
+        (rules::late, false),
+        (rules::kept_up, false),
+        (rules::alone, false),
+        (rules::network, false),
     ];
-    let mut verdict = rules.iter().find_map(|rule| rule(&shown)).unwrap_or_else(|| rules::server(&shown));
+    let found = rules.iter().find_map(|(rule, says)| Some((rule(&shown)?, *says)));
+    let (mut verdict, says) = found.unwrap_or_else(|| (rules::server(&shown), false));
+    if !says && shown.failed() >= rules::FAILED {
+        verdict.reason.push(' ');
+        verdict.reason.push_str(&shown.failures());
+    }
     // What refuses does so at a rate of its own, or has no CPU to waste: less load helps it, and not more cores.
     let refuses = rules::refused(&shown).or_else(|| rules::nothing_good(&shown)).is_some();
     if matches!(verdict.limit, Limit::Server) && !refuses && shown.shares_cores() {

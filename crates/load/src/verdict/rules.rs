@@ -2,7 +2,7 @@
 
 use super::shown::{Shown, percent};
 use crate::{
-    output::quantity::{count, milliseconds, number, seconds},
+    output::quantity::{count, counted, milliseconds, number, seconds},
     results::{Limit, Verdict},
 };
 
@@ -27,7 +27,7 @@ const LAG: f64 = 10.0;
 const LAG_PART: (f64, f64) = (0.25, 1.0);
 
 /// The share of requests that may be refused, fail, or never be sent before a server has not kept up.
-const FAILED: f64 = 0.01;
+pub(super) const FAILED: f64 = 0.01;
 
 /// The requests that a verdict needs; and the seconds, without a warm-up and after one.
 const REQUESTS_MIN: u64 = 20;
@@ -149,21 +149,32 @@ const OTHERS: &str = "End what else runs on this machine, or run the load tester
 /// The server refused.
 pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
     let refusals = shown.share(shown.refusals);
+    let is_mixed = shown.failing().len() > 1;
+    // Several kinds are told together: one of them alone would be the smaller part of the truth.
+    let together = || format!("{} The server answered {}/s of the others.", shown.failures(), number(shown.good_rate));
     if refusals >= FAILED {
         let with: Vec<String> = shown.refused_with.iter().map(u16::to_string).collect();
-        let reason = format!(
-            "The server refused {} of the requests with {}, and answered {}/s of the others.",
-            percent(refusals),
-            with.join(", "),
-            number(shown.good_rate)
-        );
+        let reason = if is_mixed {
+            together()
+        } else {
+            format!(
+                "The server refused {} of the requests with {}, and answered {}/s of the others.",
+                percent(refusals),
+                with.join(", "),
+                number(shown.good_rate)
+            )
+        };
         let hint =
             if shown.open { FIND_LIMIT } else { "Take fewer clients (-c 5), or find the highest rate that it can do with --find-limit." };
         return Some(verdict(Limit::Server, false, reason, hint));
     }
     let unreachable = shown.share(shown.unreachable);
     if unreachable >= FAILED {
-        let reason = format!("{} of the requests found their connection refused or reset by the server.", percent(unreachable));
+        let reason = if is_mixed {
+            together()
+        } else {
+            format!("{} of the requests found their connection refused or reset by the server.", percent(unreachable))
+        };
         return Some(verdict(Limit::Server, false, reason, ""));
     }
     None
@@ -172,7 +183,11 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
 /// Not one answer was good, so the run says nothing about how fast the server is, nor who is at fault.
 pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
     (shown.requests > 0 && shown.good == 0).then(|| {
-        let reason = format!("None of the {} requests was answered without an error.", count(shown.requests));
+        let reason = if shown.requests == 1 {
+            "The only request was not answered without an error.".to_owned()
+        } else {
+            format!("None of the {} requests was answered without an error.", count(shown.requests))
+        };
         verdict(
             Limit::Unknown,
             false,
@@ -190,8 +205,7 @@ pub(super) fn too_short(shown: &Shown) -> Option<Verdict> {
     let reason = match requests {
         0 if missed == 0 => "No request has ended.".to_owned(),
         1.. if is_short => {
-            let requests = if requests == 1 { "1 request".to_owned() } else { format!("{} requests", count(requests)) };
-            format!("Too short for a verdict: {requests} in {}.", milliseconds(duration * 1e3))
+            format!("Too short for a verdict: {} in {}.", counted(requests, "request"), milliseconds(duration * 1e3))
         }
         _ => return None,
     };
@@ -204,11 +218,13 @@ pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
     if !shown.open || missed.max(timeouts) < FAILED {
         return None;
     }
-    let reason = if missed >= FAILED {
+    let reason = if shown.failing().len() > 1 {
+        shown.failures()
+    } else if missed >= FAILED {
         format!(
-            "{} of the requests that were due were never sent, because all connections waited for answers (with {} clients).",
+            "{} of the requests that were due were never sent, because all connections waited for answers (of {}).",
             percent(missed),
-            count(shown.clients.into())
+            counted(shown.clients.into(), "client")
         )
     } else {
         format!("{} of the requests were not answered in time.", percent(timeouts))

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use crate::{
     Results,
     engine::Observations,
+    output::quantity::counted,
     record::ErrorClass,
     results::{Kind, Second},
 };
@@ -14,6 +15,9 @@ const IDLE_MIN: f64 = 0.1;
 
 /// The part of a machine's CPU time that the load tester must have used, for the server to miss it.
 const OWN_MIN: f64 = 0.1;
+
+/// The least share that [`percent`] does not write as 0 %.
+const SHOWN_MIN: f64 = 0.000_5;
 
 /// What a run has shown. Times are in milliseconds, shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -41,6 +45,8 @@ pub(super) struct Shown {
     pub(super) refusals: u64,
     /// The statuses of these answers.
     pub(super) refused_with: Vec<u16>,
+    /// All failures.
+    pub(super) errors: u64,
     /// Connections that were refused, reset or could not be made for a reason that is not this machine's.
     pub(super) unreachable: u64,
     pub(super) latency: [f64; 2],
@@ -94,6 +100,7 @@ impl Shown {
             timeouts: error(ErrorClass::Timeout) + error(ErrorClass::Unfinished),
             refusals: refusals.min(error(ErrorClass::Status)),
             refused_with: results.statuses.keys().copied().filter(|status| refuses(*status)).collect(),
+            errors: results.errors_count(),
             unreachable: (error(ErrorClass::Refused) + error(ErrorClass::Reset) + error(ErrorClass::Connect)).saturating_sub(exhausted),
             latency: [results.latency.p50, results.latency.p99],
             latency_min: results.latency.min,
@@ -121,6 +128,37 @@ impl Shown {
     /// The part of all that ended, or was due.
     pub(super) fn share(&self, count: u64) -> f64 {
         count as f64 / (self.requests + self.missed).max(1) as f64
+    }
+
+    /// Says what became of the requests that were not answered well, kind by kind, in shares of all. What would be written as 0 % is left out.
+    pub(super) fn failing(&self) -> Vec<String> {
+        let statuses: Vec<String> = self.refused_with.iter().map(u16::to_string).collect();
+        let otherwise = self.errors.saturating_sub(self.refusals + self.unreachable + self.timeouts);
+        let kinds = [
+            (self.refusals, format!("were answered with {}", statuses.join(", "))),
+            (self.unreachable, "found their connection refused or reset".to_owned()),
+            (self.timeouts, "were not answered in time".to_owned()),
+            (
+                self.missed,
+                format!("were never sent, because all connections waited for answers (of {})", counted(self.clients.into(), "client")),
+            ),
+            (otherwise, "failed otherwise".to_owned()),
+        ];
+        let kinds = kinds.into_iter().map(|(count, what)| (self.share(count), what)).filter(|(share, _)| *share >= SHOWN_MIN);
+        kinds.map(|(share, what)| format!("{} {what}", percent(share))).collect()
+    }
+
+    /// The part of the requests that were not answered well.
+    pub(super) fn failed(&self) -> f64 {
+        self.share(self.errors + self.missed)
+    }
+
+    /// Says what failed in a sentence.
+    pub(super) fn failures(&self) -> String {
+        match self.failing().as_slice() {
+            kinds @ [_, _, ..] => format!("{} of the requests were not answered well: {}.", percent(self.failed()), kinds.join(", ")),
+            _ => format!("{} of the requests were not answered well.", percent(self.failed())),
+        }
     }
 
     /// Whether server and load tester had to share cores that had nothing left, and the server would have more without the load tester.

@@ -200,6 +200,45 @@ const CASES: &[Case] = &[
         &["50 %", "refused or reset"],
     ),
     (
+        "a server that refuses a few, and was gone for most",
+        |results, _| {
+            refuse(results, 503, 10_000);
+            results.errors.insert(ErrorClass::Refused, 60_000);
+            results.errors.insert(ErrorClass::Reset, 1_000);
+            results.errors.insert(ErrorClass::Timeout, 19_000);
+            results.good = 10_000;
+            results.good_rate = 1_000.0;
+        },
+        Limit::Server,
+        false,
+        &[
+            "90 % of the requests were not answered well: 10 % were answered with 503, 61 % found their connection refused or reset, 19 % were not \
+             answered in time. The server answered 1,000/s of the others.",
+        ],
+    ),
+    (
+        "a rate whose requests were never sent, or not answered in time",
+        |results, _| {
+            results.run.open = true;
+            results.errors.insert(ErrorClass::Timeout, 5_000);
+            results.good = 95_000;
+            results.missed = 100_000;
+        },
+        Limit::Server,
+        false,
+        &["52.5 % of the requests were not answered well: 2.5 % were not answered in time, 50 % were never sent"],
+    ),
+    (
+        "clients that stay, whose answers are often cut short",
+        |results, _| {
+            results.errors.insert(ErrorClass::Truncated, 40_000);
+            results.good = 60_000;
+        },
+        Limit::Server,
+        false,
+        &["set the pace", "40 % of the requests were not answered well."],
+    ),
+    (
         "a server that keeps up with a rate",
         |results, _| {
             results.run.open = true;

@@ -1,6 +1,12 @@
 //! Every failure is counted once, in its class: against a server that fails by a list, and counts.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io::Read as _,
+    net::{SocketAddr, TcpListener},
+    thread,
+    time::Duration,
+};
 
 use judges::{Fault, Misbehaving, closed_port};
 use load::{Plan, Results, Stop, record::ErrorClass};
@@ -111,6 +117,29 @@ fn a_spoilt_handshake_is_counted_as_tls() {
         plan.connections.insecure = false;
         let found = run(&plan);
         assert_eq!(counted(&found), BTreeMap::from([(ErrorClass::Tls, 12)]), "{protocol:?}");
+    }
+}
+
+/// A server that resets each connection within the TLS handshake, as the system does for a process that is killed.
+fn resets_handshakes() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("its address");
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            // What is left unread makes a reset of the end.
+            let _ = stream.read(&mut [0; 1]);
+        }
+    });
+    address
+}
+
+/// A server that was killed resets connections in any state. That is no fault of TLS, and counts as it does without TLS.
+#[test]
+fn a_handshake_that_is_reset_is_counted_as_a_reset() {
+    for protocol in [HTTP1, HTTP2] {
+        let found = run(&exactly(plan(&format!("https://{}/", resets_handshakes()), protocol, clients(3)), 12));
+        assert_eq!(counted(&found), BTreeMap::from([(ErrorClass::Reset, 12)]), "{protocol:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, time::Duration};
 
 use load::{
     Results, Watch as _,
-    find_limit::{Bounds, Excess, Found, Seen, Tried},
+    find_limit::{Beyond, Bounds, Excess, Found, Seen, Tried},
     output::{Format, Ink, LineForm, Lines, hgrm},
     record::ErrorClass,
     results::Limit,
@@ -105,7 +105,7 @@ fn a_search_says_the_limit_and_how_it_was_found_and_blames_nobody() {
         at_least: false,
         ended_early: false,
         bounds: Bounds::default(),
-        beyond: Some((210.0, Excess::Errors(0.038))),
+        beyond: Some(Beyond { rate: 210.0, excess: Excess::Errors(0.038) }),
         tried: vec![tried(195.2, None), tried(210.0, Some(Excess::Errors(0.038)))],
     });
     let plain = text(&results, Format::Text);

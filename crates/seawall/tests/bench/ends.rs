@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, Output, Stdio},
     time::Duration,
 };
 
@@ -94,6 +94,64 @@ fn a_signal_ends_a_run_as_ctrl_c_does_and_the_result_is_there() {
         assert_eq!(last["type"], "result", "{signal:?}");
         assert!(last["duration"].as_f64().is_some_and(|duration| duration < 30.0), "{signal:?}");
     }
+}
+
+/// Makes a run, and presses Ctrl-C when it has told this on standard error.
+fn ended_after(told: &str, arguments: &[&str]) -> Output {
+    let mut child = seawall().arg("bench").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let mut seen = String::new();
+    while !seen.lines().any(|line| line.contains(told)) {
+        seen += &lines.next().unwrap_or_else(|| panic!("{told:?} is not told:\n{seen}")).expect("text");
+        seen.push('\n');
+    }
+    kill_process(Pid::from_raw(child.id().cast_signed()).expect("a process"), Signal::INT).expect("it runs");
+    seen.extend(lines.map(|line| line.expect("text") + "\n"));
+    let output = child.wait_with_output().expect("an end");
+    Output { stderr: seen.into_bytes(), ..output }
+}
+
+#[test]
+fn a_search_that_ctrl_c_ends_says_so_and_what_is_known_of_the_limit() {
+    let server = server();
+    let path = fresh("limit");
+    let output = ended_after(", good", &["--find-limit", "-o", path.to_str().expect("UTF-8"), &server.url()]);
+    let (said, notes) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(said.starts_with("limit       at least "), "{said}");
+    assert!(said.contains("/s, which was good for 1 s; you ended the search before a rate was held"), "{said}");
+    assert!(notes.contains("nothing is written for --output, because no rate was held") && !path.exists(), "{notes}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+/// A comparison says with how many of its rounds it was made. Its file holds two results: it is shown again, and taken for neither of them.
+#[test]
+fn a_comparison_that_ctrl_c_ends_says_so_and_its_file_is_told_apart_from_a_result() {
+    let (a, b) = (server(), server());
+    let path = fresh("comparison");
+    let file = path.to_str().expect("UTF-8");
+    let output = ended_after("round 15 of 60", &["--compare", "-c", "2", "-d", "10s", "-o", file, &a.url(), &b.url()]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("You ended the comparison after ") && said.contains(" of 30 pairs of rounds: the intervals are wider"), "{said}");
+
+    let shown = seawall().args(["bench", "compare", file]).output().expect("the program can be run");
+    assert_eq!((shown.status.code(), String::from_utf8_lossy(&shown.stdout).as_ref()), (Some(0), said.as_str()), "{shown:?}");
+    for (words, remedy) in
+        [(["compare", file, file], "Name it alone: seawall bench compare "), (["merge", file, "other.json"], "To see it: ")]
+    {
+        let refused = seawall().arg("bench").args(words).output().expect("the program can be run");
+        let complaint = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{complaint}");
+        assert!(complaint.contains("a comparison of two servers (--compare)") && complaint.contains(remedy), "{complaint}");
+    }
+    let comparison = kept(&path);
+    assert_eq!((&comparison["ended_early"], &comparison["direct"]), (&Value::Bool(true), &Value::Bool(false)));
+
+    // A result alone is nothing to compare.
+    fs::write(&path, comparison["a"].to_string()).expect("written");
+    let refused = seawall().args(["bench", "compare", file]).output().expect("the program can be run");
+    let complaint = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && complaint.contains("is one result"), "{complaint}");
+    let _ = fs::remove_file(&path);
 }
 
 /// `timeout` sends its signal twice: to the process, and to the group that both are in.

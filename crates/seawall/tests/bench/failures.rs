@@ -1,8 +1,10 @@
 //! Checks of status, content and field are counted exactly, and the other classes through the command, too.
 
+use std::process::Command;
+
 use judges::{Fault, Misbehaving, closed_port};
 
-use super::tool::{bench, said};
+use super::tool::{bare, bench, said};
 
 #[test]
 fn what_is_not_expected_is_counted_once_each_time() {
@@ -31,6 +33,18 @@ fn a_server_that_nobody_runs_is_said_at_once() {
         !output.status.success() && complaint.contains(&address.to_string()) && complaint.contains("refuses connections"),
         "{complaint}"
     );
+}
+
+/// Without descriptors nothing works, and what fails first is chance: the message is about the limit.
+#[test]
+fn a_limit_of_descriptors_that_is_too_low_to_begin_is_named_with_what_to_do() {
+    let server = Misbehaving::start(&[Fault::None]);
+    let mut command = Command::new("sh");
+    let words = ["-c", "ulimit -n 8 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_seawall"), "bench"];
+    let output = bare(&mut command).args(words).args(["-n", "10", &server.url()]).output().expect("sh");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{complaint}");
+    assert!(complaint.contains("only 8 open files") && complaint.contains("ulimit -n 1024"), "{complaint}");
 }
 
 /// Of fifty requests, ten are answered; the ten that were waited for in vain are part of the distribution, too.

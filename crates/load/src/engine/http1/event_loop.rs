@@ -899,13 +899,14 @@ impl Loop {
                 // It was unfinished.
                 break;
             }
-            let ended = if connection.stage == Stage::Handshaking { ErrorClass::Tls } else { ErrorClass::Reset };
             match received {
                 Ok(None) => break,
+                // Servers close a connection whose handshake they do not like. One that was killed resets those that it had not taken yet.
+                Ok(Some(0)) if connection.stage == Stage::Handshaking => self.lose(key, ErrorClass::Tls, now),
                 // Without the end that TLS has of its own, an answer may have been cut off by somebody else.
-                Ok(Some(0)) if connection.tls.is_some() => self.lose(key, ended, now),
+                Ok(Some(0)) if connection.tls.is_some() => self.lose(key, ErrorClass::Reset, now),
                 Ok(Some(0)) => self.closed(key, now),
-                Err(_) => self.lose(key, ended, now),
+                Err(_) => self.lose(key, ErrorClass::Reset, now),
                 Ok(Some(length)) => {
                     if connection.tls.is_some() {
                         self.received_secured(key, &buffer[..length], now);

@@ -125,6 +125,7 @@ impl Link for Connection {
                     ErrorClass::Protocol
                 }
                 socket::NotSecured::Handshake => ErrorClass::Tls,
+                socket::NotSecured::Reset => ErrorClass::Reset,
             })?;
             (stream, Some(handshake))
         } else {

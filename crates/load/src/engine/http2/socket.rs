@@ -40,6 +40,8 @@ pub(super) enum NotSecured {
     NoHttp2,
     /// The handshake has failed.
     Handshake,
+    /// The connection was reset within the handshake: a server that is killed does so.
+    Reset,
 }
 
 /// Waits until a connection that was begun is made.
@@ -67,6 +69,7 @@ pub(super) async fn secure(socket: Socket, tls: &Tls, origin: u16, number: u64, 
         let alert = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
         match alert {
             Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => NotSecured::NoHttp2,
+            None if error.kind() == io::ErrorKind::ConnectionReset => NotSecured::Reset,
             _ => NotSecured::Handshake,
         }
     })?;

@@ -1,7 +1,8 @@
 //! HTTP/3, a preview: on the crates `quinn` and `h3` (RFC 9114).
 //!
 //! It costs several times what HTTP/2 costs here, and the report says so where the generator was the limit. Early data is never sent: a server may answer
-//! it twice. A closed UDP port is told by nobody, so a refused connection is a timeout here. Whether a session was resumed is not told by `quinn`.
+//! it twice. A closed UDP port is told by nobody, so a refused connection is a timeout here, and so is a server that was killed: a connection on which
+//! nothing was heard while a request timed out is left, and the next request makes a new one. Whether a session was resumed is not told by `quinn`.
 
 mod endpoint;
 mod exchange;
@@ -50,9 +51,17 @@ pub(super) struct Connection {
     control: h3::client::Connection<h3_quinn::Connection, Bytes>,
     sender: h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>,
     exchanges: JoinSet<Finished>,
-    under_way: Vec<(u32, AbortHandle)>,
+    under_way: Vec<UnderWay>,
     streams: usize,
     is_going_away: bool,
+}
+
+/// A request under way.
+struct UnderWay {
+    call: u32,
+    exchange: AbortHandle,
+    /// The datagrams that had come on the connection when it was sent.
+    heard: u64,
 }
 
 impl Link for Connection {
@@ -113,12 +122,17 @@ impl Link for Connection {
         };
         let (sender, clock, wants_body) = (self.sender.clone(), hub.clock.clone(), asked.wants_body);
         let exchange = async move { Finished { call, ended: exchange::run(sender, outgoing, wants_body, clock).await } };
-        self.under_way.push((call, self.exchanges.spawn_local(exchange)));
+        let heard = self.heard();
+        self.under_way.push(UnderWay { call, exchange: self.exchanges.spawn_local(exchange), heard });
     }
 
     fn cancel(&mut self, call: u32) -> Option<Arrival> {
-        let at = self.under_way.iter().position(|it| it.0 == call)?;
-        self.under_way.swap_remove(at).1.abort();
+        let at = self.under_way.iter().position(|it| it.call == call)?;
+        let UnderWay { exchange, heard, .. } = self.under_way.swap_remove(at);
+        exchange.abort();
+        // A server that is there acknowledges what it gets, also where it does not answer. One that was killed and started anew knows nothing of this
+        // connection.
+        self.is_going_away |= self.heard() == heard;
         None
     }
 
@@ -129,7 +143,7 @@ impl Link for Connection {
         while let Poll::Ready(Some(finished)) = self.exchanges.poll_join_next(cx) {
             // An exchange that was given up has ended for everybody.
             let Ok(Finished { call, ended }) = finished else { continue };
-            let Some(at) = self.under_way.iter().position(|it| it.0 == call) else { continue };
+            let Some(at) = self.under_way.iter().position(|it| it.call == call) else { continue };
             self.under_way.swap_remove(at);
             match ended {
                 exchange::Ended::Answered { head, body, arrival } => {
@@ -154,6 +168,13 @@ impl Link for Connection {
         for _ in 0..8 {
             tokio::task::yield_now().await;
         }
+    }
+}
+
+impl Connection {
+    /// The datagrams that have come.
+    fn heard(&self) -> u64 {
+        self.quic.stats().udp_rx.datagrams
     }
 }
 

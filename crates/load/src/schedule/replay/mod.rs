@@ -21,7 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use self::line::{Line, seconds};
 use super::{Moment, Schedule};
-use crate::requests::{Origin, Request, RequestSet};
+use crate::{
+    output::quantity::counted,
+    requests::{Origin, Request, RequestSet},
+};
 
 /// The most lines that are read. Each that is replayed needs 36 bytes while they are sorted and 24 later (360 and 240 MB for all), and up to 40 more
 /// while the log is read, if each has a visitor of its own.
@@ -90,13 +93,17 @@ pub struct Told {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lines, replayed, visitors, requests, span, .. } = self;
-        write!(f, "{replayed} of {lines} lines: {requests} different requests of {visitors} visitors in {span} s")?;
-        if let Some(first) = self.unreadable_first {
-            write!(f, "; {} are not in the Combined Log Format, the first is line {first}", self.unreadable)?;
+        let Self { replayed, span, .. } = self;
+        let lines = counted(self.lines, "line");
+        let (requests, visitors) = (counted(self.requests, "different request"), counted(self.visitors, "visitor"));
+        write!(f, "{replayed} of {lines}: {requests} of {visitors} in {span} s")?;
+        match (self.unreadable_first, self.unreadable) {
+            (Some(line), 1) => write!(f, "; line {line} is not in the Combined Log Format")?,
+            (Some(first), unreadable) => write!(f, "; {unreadable} are not in the Combined Log Format, the first is line {first}")?,
+            (None, _) => {}
         }
         if self.not_http > 0 {
-            write!(f, "; {} are not HTTP", self.not_http)?;
+            write!(f, "; {} {} not HTTP", self.not_http, if self.not_http == 1 { "is" } else { "are" })?;
         }
         if self.unsafe_methods > 0 {
             write!(f, "; {} left out because their method changes something", self.unsafe_methods)?;
@@ -448,7 +455,7 @@ noise
         assert_eq!(replay.told, told);
         assert_eq!(
             told.to_string(),
-            "5 of 8 lines: 4 different requests of 2 visitors in 2 s; 1 are not in the Combined Log Format, the first is line 4; 1 are not HTTP; \
+            "5 of 8 lines: 4 different requests of 2 visitors in 2 s; line 4 is not in the Combined Log Format; 1 is not HTTP; \
              1 left out because their method changes something; 1 had a status of 400 or more then"
         );
     }
@@ -482,6 +489,12 @@ noise
         let replay = reader.finish().expect("a log");
         assert_eq!(asked(&replay).iter().map(|(at, ..)| *at).collect::<Vec<_>>(), [0, 250, 500, 750, 2000]);
         assert_eq!((replay.told.lines, replay.told.unreadable_first), (8, Some(1)));
+    }
+
+    #[test]
+    fn what_is_there_once_is_told_as_one() {
+        let told = Told { lines: 1, replayed: 1, requests: 1, visitors: 1, ..Told::default() };
+        assert_eq!(told.to_string(), "1 of 1 line: 1 different request of 1 visitor in 0 s");
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub(super) fn run(flags: &Flags) -> Result<ExitCode, Failed> {
     b.plan.seed = a.plan.seed;
     let mut watch = Rounds { interrupt: Interrupt::listen().context("no thread for Ctrl-C")?, quiet: flags.quiet, told: 0 };
     let mut comparison = compare(&a.plan, &b.plan, time, &mut watch).map_err(undone)?;
+    comparison.direct = flags.direct;
     shown::describe(&mut comparison.a.run);
     shown::describe(&mut comparison.b.run);
     if flags.direct
@@ -118,9 +119,9 @@ impl CompareWatch for Rounds {
 }
 
 /// Lays both sides beside each other.
-pub(super) fn beside(comparison: &Comparison, is_direct: bool) -> Beside<'_> {
+pub(super) fn beside(comparison: &Comparison) -> Beside<'_> {
     let beside = Beside::from(comparison);
-    if !is_direct {
+    if !comparison.direct {
         return beside;
     }
     let times = match comparison.ratio.rate {

@@ -59,11 +59,11 @@ pub(crate) struct Flags {
     pub(super) shape: Option<String>,
 
     /// The most visitors a second of the shape
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = count)]
     pub(super) peak: Option<u64>,
 
     /// The time that the shape is stretched or shrunk to, such as 10m
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     pub(super) over: Option<Duration>,
 
     /// The method [default: GET, or POST with --body]
@@ -87,27 +87,27 @@ pub(crate) struct Flags {
     pub(super) cookies: bool,
 
     /// Clients that stay: each asks again as soon as it is answered. With --rate: the most connections [default: 50; with --rate 1000]
-    #[arg(short = 'c', long, value_name = "N", allow_negative_numbers = true, value_parser = count, help_heading = WHEN)]
+    #[arg(short = 'c', long, value_name = "N", allow_hyphen_values = true, value_parser = count, help_heading = WHEN)]
     pub(super) clients: Option<u64>,
 
     /// End after so many requests
-    #[arg(short = 'n', long, value_name = "N", allow_negative_numbers = true, value_parser = count, help_heading = WHEN)]
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = count, help_heading = WHEN)]
     pub(super) requests: Option<u64>,
 
     /// End after this time: 10, 10s, 1m [default: 10s]
-    #[arg(short = 'd', long, value_name = "TIME", allow_negative_numbers = true, value_parser = time, help_heading = WHEN)]
+    #[arg(short = 'd', long, value_name = "TIME", allow_hyphen_values = true, value_parser = time, help_heading = WHEN)]
     pub(super) duration: Option<Duration>,
 
     /// Clients that stay, and become more: 0..5000/60s
-    #[arg(long, value_name = "FROM..TO/TIME", allow_negative_numbers = true, help_heading = WHEN)]
+    #[arg(long, value_name = "FROM..TO/TIME", allow_hyphen_values = true, help_heading = WHEN)]
     pub(super) ramp: Option<String>,
 
     /// New clients a second, each with a connection of its own, who come whether or not the server keeps up: 100, 100/60s, 0..1000/60s
-    #[arg(long, value_name = "RATE[/TIME]", allow_negative_numbers = true, help_heading = WHEN)]
+    #[arg(long, value_name = "RATE[/TIME]", allow_hyphen_values = true, help_heading = WHEN)]
     pub(super) arrivals: Option<String>,
 
     /// Requests a second, which are made whether or not the server keeps up: 1000, 1000/60s, 0..5000/60s
-    #[arg(short = 'R', long, value_name = "RATE[/TIME]", allow_negative_numbers = true, help_heading = WHEN)]
+    #[arg(short = 'R', long, value_name = "RATE[/TIME]", allow_hyphen_values = true, help_heading = WHEN)]
     pub(super) rate: Option<String>,
 
     /// Let --arrivals or --rate come at random moments, as strangers do, and not evenly
@@ -123,7 +123,7 @@ pub(crate) struct Flags {
     pub(super) writes: bool,
 
     /// How many times as fast the log is replayed, 1 to 100 [default: 1]
-    #[arg(long, value_name = "TIMES", allow_negative_numbers = true, help_heading = WHEN)]
+    #[arg(long, value_name = "TIMES", allow_hyphen_values = true, help_heading = WHEN)]
     pub(super) speed: Option<f64>,
 
     /// Find the highest rate that the server keeps up with, and hold it
@@ -131,19 +131,19 @@ pub(crate) struct Flags {
     pub(super) find_limit: bool,
 
     /// What counts as keeping up: 99 % of the answers within this time [default: 500ms]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = bound, help_heading = WHEN)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = bound, help_heading = WHEN)]
     pub(super) limit_p99: Option<Duration>,
 
     /// What counts as keeping up: at most this share of errors, such as 1% [default: 0.1%]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share_of_errors, help_heading = WHEN)]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = share_of_errors, help_heading = WHEN)]
     pub(super) limit_errors: Option<f64>,
 
     /// How long the limit is held once it is found [default: 1m]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = time, help_heading = WHEN)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time, help_heading = WHEN)]
     pub(super) hold: Option<Duration>,
 
     /// Time at the beginning that does not count [default: none]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = time, help_heading = WHEN)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time, help_heading = WHEN)]
     pub(super) warm_up: Option<Duration>,
 
     /// Begin at this time, on several machines together: 2026-11-23T12:00:00Z, or 12:00
@@ -163,11 +163,11 @@ pub(crate) struct Flags {
     pub(super) http3: bool,
 
     /// Requests at a time on each connection of HTTP/2 or 3 [default: 1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count, help_heading = HOW)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = count, help_heading = HOW)]
     pub(super) streams: Option<u64>,
 
     /// Requests that are sent on a connection of HTTP/1.1 before the first is answered [default: 1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count, help_heading = HOW)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = count, help_heading = HOW)]
     pub(super) pipeline: Option<u64>,
 
     /// A new connection for each request, as ab does without -k
@@ -175,7 +175,7 @@ pub(crate) struct Flags {
     pub(super) no_keepalive: bool,
 
     /// The share of new TLS connections that resume an earlier one: 0 to 1 [default: 1]
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share, help_heading = HOW)]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = share, help_heading = HOW)]
     pub(super) tls_resume: Option<f64>,
 
     /// Accept any certificate
@@ -199,15 +199,15 @@ pub(crate) struct Flags {
     pub(super) source: Vec<ipnet::IpNet>,
 
     /// How long a client waits for its connection and for each answer [default: 30s]
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = time, help_heading = HOW)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time, help_heading = HOW)]
     pub(super) timeout: Option<Duration>,
 
     /// Threads that make requests [default: one for each core]
-    #[arg(short = 't', long, value_name = "N", allow_negative_numbers = true, value_parser = count, help_heading = HOW)]
+    #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true, value_parser = count, help_heading = HOW)]
     pub(super) threads: Option<u64>,
 
     /// The beginning of all random choices: the same number makes the same ones [default: another one each time]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed, help_heading = HOW)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed, help_heading = HOW)]
     pub(super) seed: Option<u64>,
 
     /// The statuses that are no error, such as 200,304 or 2xx [default: all below 400]
@@ -278,17 +278,17 @@ pub(crate) struct Flags {
 /// What can be done with results that are there already.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub(crate) enum Action {
-    /// Compare two results that --output has written
+    /// Compare two results that --output has written; or show again what --compare has written
     Compare {
-        /// The result before
+        /// The result before; or a file of --compare, alone
         #[arg(value_name = "OLD.json")]
         old: PathBuf,
 
         /// The result after
         #[arg(value_name = "NEW.json")]
-        new: PathBuf,
+        new: Option<PathBuf>,
 
-        /// Exit with code 3 if this is so of the new result, such as 'p99>200ms'; can be given several times
+        /// Exit with code 3 if this is so of the new result (of B), such as 'p99>200ms'; can be given several times
         #[arg(long, value_name = "BOUND")]
         fail_if: Vec<String>,
 

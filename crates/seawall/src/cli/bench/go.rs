@@ -59,6 +59,7 @@ impl Ready {
     /// Makes everything ready for the run that the flags describe. `further` fields stand beside those that were typed.
     pub(super) fn of(flags: &Flags) -> Result<Self, Failed> {
         flags.agree().map_err(Failed::Mistyped)?;
+        has_descriptors()?;
         // A bound that means nothing is told before the run, not after it.
         written::bounds(&flags.fail_if)?;
         let start = flags.start_at.as_deref().map(|text| start_at(text, &now())).transpose();
@@ -70,7 +71,7 @@ impl Ready {
         flags.fit(what.origins()).map_err(Failed::Mistyped)?;
         connections.addresses.clone_from(&what.addresses);
         let (mut schedule, stop) = match (&what.schedule, typed) {
-            (Some(schedule), _) => (schedule.clone(), flags.stop(schedule).map_err(Failed::Mistyped)?),
+            (Some(schedule), _) => (schedule.clone(), flags.stop(schedule)),
             (None, Some(typed)) => typed,
             // Replaced by each step of the search.
             (None, None) => {
@@ -133,6 +134,21 @@ impl Ready {
         self.what.remarks.iter().for_each(|remark| note(remark));
         connect::reachable(&self.plan).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))
     }
+}
+
+/// The descriptors that a run needs before its first connection: with fewer, something or other fails, and its message names no limit.
+const DESCRIPTORS_MIN: u64 = 32;
+
+/// Raises the limit of descriptors as far as the system allows it, and looks whether a run can begin with that.
+fn has_descriptors() -> Result<(), Failed> {
+    let limit = load::engine::raise_limit();
+    if limit >= DESCRIPTORS_MIN {
+        return Ok(());
+    }
+    Err(Failed::Undone(anyhow::anyhow!(
+        "this system allows seawall bench only {limit} open files, and each connection is one: allow more with `ulimit -n 1024` (as root, or with \
+         LimitNOFILE= of a service)"
+    )))
 }
 
 #[expect(clippy::disallowed_methods, reason = "several machines begin at a time of day")]
@@ -252,6 +268,9 @@ pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
         held
     });
     let filed = held.as_ref().map_or(Ok(()), |held| written::files(flags, held));
+    if held.is_none() {
+        written::nothing_held(flags);
+    }
     let printed = written::found(format, &found, held.as_ref());
     let code = held.as_ref().map_or_else(|| Ok(found_code(&found)), |held| written::code(flags, held));
     filed.and(printed)?;

@@ -10,11 +10,13 @@ use std::{
 use anyhow::{Context as _, bail};
 use load::{
     Results,
-    compare::{differences, merge},
+    compare::{Comparison, FailIf, differences, merge},
     output::{self, Beside, Format},
+    results::Unreadable,
 };
 
 use super::{
+    compare,
     flags::Action,
     go::{Failed, undone},
     written,
@@ -31,7 +33,9 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             let format = written::format(format.as_deref(), &[Format::Text, Format::Json, Format::Markdown])?;
             let bounds = written::bounds(fail_if)?;
             written::can_be_written(&[("--html", html.as_deref())])?;
-            let (old, new) = (read(old)?, read(new)?);
+            let Some(new) = new else { return show(old, format, html.as_deref(), &bounds) };
+            let alone = |path: &Path| format!("Name it alone: seawall bench compare {}", path.display());
+            let (old, new) = (result(old, alone)?, result(new, alone)?);
             let differences = differences(&old, &new);
             let text = match format {
                 Format::Json => format!("{}\n", serde_json::to_string_pretty(&differences).context("no JSON")?),
@@ -53,7 +57,8 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             if let Some(twice) = named_twice(files) {
                 return Err(Failed::Mistyped(format!("{} is named twice\n  Name the result of each machine once.", twice.display())));
             }
-            let results = files.iter().map(PathBuf::as_path).map(read).collect::<Result<Vec<_>, _>>()?;
+            let elsewhere = |path: &Path| format!("Only results of runs are added. To see it: seawall bench compare {}", path.display());
+            let results = files.iter().map(|path| result(path, elsewhere)).collect::<Result<Vec<_>, _>>()?;
             let sum = merge(&results).map_err(undone)?;
             let filed = [
                 output.as_ref().map(|path| written::file(path, &output::json(&sum))),
@@ -73,11 +78,39 @@ fn named_twice(files: &[PathBuf]) -> Option<&Path> {
     files.iter().find(|path| !seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()))).map(PathBuf::as_path)
 }
 
-fn read(path: &Path) -> anyhow::Result<Results> {
+/// Shows again what `--compare` has written.
+fn show(path: &Path, format: Format, html: Option<&Path>, bounds: &[FailIf]) -> Result<ExitCode, Failed> {
+    let text = read(path)?;
+    if Results::read(&text).is_ok() {
+        let path = path.display();
+        return Err(Failed::Mistyped(format!(
+            "{path} is one result\n  Name another one to compare it with: seawall bench compare {path} NEW.json. What --compare has written can stand alone."
+        )));
+    }
+    let comparison = Comparison::read(&text).with_context(|| no_result(path))?;
+    let filed = html.map_or(Ok(()), |path| written::file(path, &compare::beside(&comparison).html()));
+    let printed = say(&written::comparison_text(format, &comparison)?).context("standard output cannot be written");
+    let code = written::kept(bounds, &comparison.b);
+    filed.and(printed)?;
+    Ok(code)
+}
+
+/// Reads a result. `remedy` says what to do with a comparison, which is none.
+fn result(path: &Path, remedy: impl Fn(&Path) -> String) -> Result<Results, Failed> {
+    match Results::read(&read(path)?) {
+        Err(why @ Unreadable::Comparison) => Err(Failed::Mistyped(format!("{} is no result: {why}\n  {}", path.display(), remedy(path)))),
+        read => Ok(read.with_context(|| no_result(path))?),
+    }
+}
+
+fn no_result(path: &Path) -> String {
+    format!("{} is no result of seawall bench (--output, or --format json)", path.display())
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
     let unreadable = || format!("{} cannot be read", path.display());
     if fs::metadata(path).with_context(unreadable)?.len() > BYTES_MAX {
         bail!("{} is larger than any result", path.display());
     }
-    let text = fs::read_to_string(path).with_context(unreadable)?;
-    Results::read(&text).with_context(|| format!("{} is no result of seawall bench (--output, or --format json)", path.display()))
+    fs::read_to_string(path).with_context(unreadable)
 }

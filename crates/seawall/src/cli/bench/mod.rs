@@ -79,6 +79,22 @@ mod tests {
         typed::<Bench>(line.as_ref()).unwrap_or_else(|error| panic!("{}: {error}", line.as_ref())).flags
     }
 
+    /// A time with a sign is no flag: it is told what is wrong with it, and no tip leads elsewhere.
+    #[test]
+    fn a_value_below_zero_is_refused_as_a_value() {
+        for (typed_in, said) in [
+            ("-d -3s", "longer than 0"),
+            ("--timeout -500ms", "longer than 0"),
+            ("--warm-up=-1m", "longer than 0"),
+            ("-c -5", "a whole number"),
+            ("-n -5k", "a whole number"),
+            ("--find-limit --limit-errors -1%", "a share from 0 to 1"),
+        ] {
+            let error = typed::<Bench>(&format!("seawall bench http://127.0.0.1/ {typed_in}")).expect_err(typed_in).to_string();
+            assert!(error.contains(said) && !error.contains("tip:"), "{typed_in}: {error}");
+        }
+    }
+
     #[test]
     fn results_are_compared_and_merged() {
         let bench: Bench = typed("seawall bench compare old.json new.json --fail-if p99>200ms").expect("compare");
@@ -86,6 +102,7 @@ mod tests {
         let bench: Bench = typed("seawall bench merge a.json b.json -o all.json").expect("merge");
         assert!(matches!(bench.action, Some(Action::Merge { files, .. }) if files.len() == 2));
         assert!(typed::<Bench>("seawall bench merge a.json").is_err());
-        assert!(typed::<Bench>("seawall bench compare old.json").is_err());
+        let bench: Bench = typed("seawall bench compare proof.json").expect("what --compare has written");
+        assert!(matches!(bench.action, Some(Action::Compare { new: None, .. })));
     }
 }

@@ -41,7 +41,7 @@ impl Flags {
     /// Says when requests are made, and until when. A log is read elsewhere.
     ///
     /// # Errors
-    /// When a profile is none, or the end is said twice.
+    /// When a profile is none.
     pub(super) fn schedule(&self) -> Result<(Schedule, Stop), String> {
         let spacing = if self.poisson { Spacing::Poisson } else { Spacing::Even };
         let schedule = if let Some(ramp) = &self.ramp {
@@ -55,7 +55,8 @@ impl Flags {
             let default = self.requests.map_or(CLIENTS, |requests| requests.min(CLIENTS));
             Schedule::Closed { clients: Profile::constant(f64::from(self.number_of_clients(default)?), None) }
         };
-        Ok((schedule.clone(), self.stop(&schedule)?))
+        let stop = self.stop(&schedule);
+        Ok((schedule, stop))
     }
 
     fn number_of_clients(&self, default: u64) -> Result<u32, String> {
@@ -64,22 +65,15 @@ impl Flags {
         number.ok_or_else(|| format!("--clients {clients}: at most {CLIENTS_MAX} are possible\n  Use several machines with --start-at, and `seawall bench merge`."))
     }
 
-    /// Says when a run by this schedule ends.
-    ///
-    /// # Errors
-    /// When the end is said twice.
-    pub(super) fn stop(&self, schedule: &Schedule) -> Result<Stop, String> {
+    /// Says when a run by this schedule ends. Clients of a ramp stay when it is over, so a longer time holds for them; a schedule of requests or
+    /// visitors has nothing to do after its end.
+    pub(super) fn stop(&self, schedule: &Schedule) -> Stop {
         let end = schedule.end();
-        if let (Some(end), Some(duration)) = (end, self.duration)
-            && (duration > end && !matches!(schedule, Schedule::Closed { .. }))
-        {
-            let (duration, end) = (duration.as_secs_f64(), end.as_secs_f64());
-            return Err(format!(
-                "--duration {duration}s is longer than what is to be done, which takes {end} s\n  Leave --duration out, or use a shorter one."
-            ));
-        }
+        let warm_up = self.warm_up.unwrap_or_default();
+        let is_over = |duration: &Duration| schedule.is_open() && end.is_some_and(|end| warm_up + *duration >= end);
         let is_open_ended = self.requests.is_none() && end.is_none();
-        Ok(Stop { requests: self.requests, after: self.duration.or_else(|| is_open_ended.then_some(DURATION)) })
+        let after = self.duration.filter(|duration| !is_over(duration));
+        Stop { requests: self.requests, after: after.or_else(|| is_open_ended.then_some(DURATION)) }
     }
 
     /// Says how is asked.
@@ -234,16 +228,30 @@ mod tests {
         let rate = Schedule::Rate { rate: Profile::constant(1_000.0, None), spacing: Spacing::Poisson, clients: 1_000 };
         assert_eq!(schedule("--rate 1000 --poisson"), Ok((rate, Stop { requests: None, after: Some(secs(10)) })));
         assert!(matches!(schedule("--rate 1000 -c 20"), Ok((Schedule::Rate { clients: 20, .. }, _))));
-        for (line, expected) in [
-            ("--rate 1000/10s -d 20", "--duration"),
-            ("--ramp 5..", "--ramp"),
-            ("--arrivals none", "--arrivals"),
-            ("--rate 1000/s", "per second already"),
-            ("-c 2000000", "merge"),
-        ] {
+        for (line, expected) in
+            [("--ramp 5..", "--ramp"), ("--arrivals none", "--arrivals"), ("--rate 1000/s", "per second already"), ("-c 2000000", "merge")]
+        {
             let error = schedule(line).expect_err(line);
             assert!(error.contains(expected), "{line}: {error}");
         }
+    }
+
+    /// Of several ends, the first is the end.
+    #[test]
+    fn a_schedule_ends_with_itself_or_with_the_time_whichever_is_first() {
+        let stop = |line: &str| schedule(line).expect("a schedule").1;
+        for (line, after) in [
+            ("--rate 1000/10s -d 20s", None),
+            ("--rate 1000/10s -d 10s", None),
+            ("--arrivals 0..100/1m -d 2m", None),
+            ("--rate 1000/10s -d 4s", Some(4)),
+            // The time of the warm-up is part of the schedule's.
+            ("--rate 1000/10s --warm-up 3s -d 8s", None),
+            ("--rate 1000/10s --warm-up 3s -d 6s", Some(6)),
+        ] {
+            assert_eq!(stop(line), Stop { requests: None, after: after.map(Duration::from_secs) }, "{line}");
+        }
+        assert_eq!(stop("--rate 1000/10s -d 20s -n 50"), Stop { requests: Some(50), after: None });
     }
 
     #[test]

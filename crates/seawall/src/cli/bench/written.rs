@@ -58,6 +58,16 @@ pub(super) fn found(format: Format, found: &Found, held: Option<&Results>) -> an
     say(&text).context("standard output cannot be written")
 }
 
+/// Says that no files were written, where some were asked for: they hold the result of a rate that was held.
+pub(super) fn nothing_held(flags: &Flags) {
+    let Flags { output, html, svg, hgrm, .. } = flags;
+    let asked = [("--output", output.is_some()), ("--html", html.is_some()), ("--svg", svg.is_some()), ("--hgrm", hgrm.is_some())];
+    let asked: Vec<&str> = asked.iter().filter(|(_, asked)| *asked).map(|(name, _)| *name).collect();
+    if !asked.is_empty() {
+        note(&format!("note: nothing is written for {}, because no rate was held.", asked.join(", ")));
+    }
+}
+
 /// Looks whether the files that a run writes can be written. A run of an hour must not end without its result because of a typo.
 ///
 /// # Errors
@@ -136,13 +146,20 @@ pub(super) fn file(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
 }
 
+/// Writes a comparison in one of its forms.
+pub(super) fn comparison_text(format: Format, comparison: &Comparison) -> anyhow::Result<String> {
+    if format == Format::Json {
+        return Ok(format!("{}\n", serde_json::to_string_pretty(comparison).context("no JSON")?));
+    }
+    Ok(side_by_side(format, &compare::beside(comparison)))
+}
+
 /// Writes a comparison to standard output, and the files that were asked for.
 pub(super) fn comparison(format: Format, flags: &Flags, comparison: &Comparison) -> anyhow::Result<()> {
-    let json = || anyhow::Ok(format!("{}\n", serde_json::to_string_pretty(comparison).context("no JSON")?));
-    let beside = compare::beside(comparison, flags.direct);
-    let text = if format == Format::Json { json()? } else { side_by_side(format, &beside) };
+    let beside = compare::beside(comparison);
+    let text = comparison_text(format, comparison)?;
     let written = [
-        flags.output.as_ref().map(|path| file(path, &json()?)),
+        flags.output.as_ref().map(|path| file(path, &comparison_text(Format::Json, comparison)?)),
         flags.html.as_ref().map(|path| file(path, &beside.html())),
         flags.svg.as_ref().map(|folder| pictures(folder, beside.svg())),
         // The files are there, whether or not anybody reads this.
