@@ -106,17 +106,9 @@ impl Blog {
             (Err(_), Some(name)) => parent.canonicalize().map_err(failed(parent))?.join(name),
             (Err(error), None) => return Err(failed(into)(error)),
         };
-        if real.starts_with(&source) || source.starts_with(&real) {
-            return Err(ExportError::Within(into.to_owned()));
-        }
+        let before = written_into(&real, &source, into)?;
         let files = files(&self.site(), &self.own(REDIRECTS)?, &self.own(HEADERS)?, base)?;
-        let is_empty = match fs::read_dir(&real) {
-            Ok(mut entries) => entries.next().is_none(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            Err(error) => return Err(failed(into)(error)),
-        };
-        if !is_empty {
-            let Some(before) = written_before(&real) else { return Err(ExportError::NotOurs(into.to_owned())) };
+        if let Some(before) = before {
             return bring_up_to_date(&real, &files, before);
         }
         // Nobody takes half of it for the whole.
@@ -145,6 +137,36 @@ impl Blog {
             Err(source) => Err(ExportError::File { path, source }),
         }
     }
+}
+
+/// Returns why the site of the blog in the folder `from` could not be written into `into`, as far as that is known before the blog is read.
+///
+/// # Errors
+/// When the folder is not empty and was not written by [`Blog::export`], or one of the folders lies within the other.
+pub fn check_export(from: &Path, into: &Path) -> Result<(), ExportError> {
+    let real = into.ancestors().find_map(|there| {
+        let folder = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+        Some(folder.canonicalize().ok()?.join(into.strip_prefix(there).ok()?))
+    });
+    // What cannot be told yet is told by the export.
+    let (Ok(source), Some(real)) = (from.canonicalize(), real) else { return Ok(()) };
+    written_into(&real, &source, into).map(drop)
+}
+
+/// Returns what was written into the folder `real` before, if it is not empty. `into` is what it was called.
+fn written_into(real: &Path, source: &Path, into: &Path) -> Result<Option<BTreeSet<String>>, ExportError> {
+    if real.starts_with(source) || source.starts_with(real) {
+        return Err(ExportError::Within(into.to_owned()));
+    }
+    let is_empty = match fs::read_dir(real) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(source) => return Err(ExportError::File { path: into.to_owned(), source }),
+    };
+    if is_empty {
+        return Ok(None);
+    }
+    written_before(real).map(Some).ok_or_else(|| ExportError::NotOurs(into.to_owned()))
 }
 
 /// Returns every file of the site by its path in the folder, with `/` between names.

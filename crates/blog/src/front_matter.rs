@@ -253,6 +253,8 @@ pub(crate) struct Split<'a> {
     pub(crate) body_line: usize,
     /// Problems that do not keep the text from being published, such as keys that nobody knows.
     pub(crate) warnings: Vec<Problem>,
+    /// What keeps the text from being published. Then `front` says nothing.
+    pub(crate) errors: Vec<Problem>,
 }
 
 /// The languages in which front matter can be written.
@@ -289,9 +291,11 @@ fn sets_a_key(line: &str) -> bool {
 }
 
 /// Parts front matter from Markdown. A file whose first line with text opens none is Markdown from its first line.
+///
+/// Returns the problems alone if nobody knows where the front matter ends.
 pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Problem>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let whole = || Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new() });
+    let whole = || Ok(Split { front: FrontMatter::default(), body: text, body_line: 1, warnings: Vec::new(), errors: Vec::new() });
     // Hugo passes over empty lines, and nobody should publish a draft because of one.
     let (before, mut start) =
         lines(text).take_while(|line| line.trim().is_empty()).fold((0, 0), |(n, bytes), line| (n + 1, bytes + line.len()));
@@ -322,18 +326,11 @@ pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Pro
             if before > 0 && !block.lines().any(sets_a_key) {
                 return whole();
             }
-            if block.len() > BYTES_MAX {
-                let message = format!("the front matter is larger than {} KiB; what is long belongs below it", BYTES_MAX / 1024);
-                return Err(vec![Problem::new(file, first_line, message)]);
-            }
-            let block = &*with_line_feeds(block);
-            let values = match language {
-                Language::Toml => values::of_toml(block),
-                Language::Yaml => values::of_yaml(block),
-            };
-            let values = values.map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + first_line), message)])?;
-            let (front, warnings) = Reader { file, first_line, block, values, problems: Vec::new(), warnings: Vec::new() }.read()?;
-            return Ok(Split { front, body, body_line: slug::line_at(text, at + line.len()), warnings });
+            let body_line = slug::line_at(text, at + line.len());
+            return Ok(match read(file, first_line, block, language) {
+                Ok((front, warnings)) => Split { front, body, body_line, warnings, errors: Vec::new() },
+                Err(errors) => Split { front: FrontMatter::default(), body, body_line, warnings: Vec::new(), errors },
+            });
         }
         at += line.len();
     }
@@ -342,6 +339,21 @@ pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Pro
         return whole();
     }
     Err(vec![Problem::new(file, first_line, format!("the front matter is never closed; end it with a line `{close}`"))])
+}
+
+/// Reads the block that the line `first_line` of the file opens. Returns warnings beside it.
+fn read(file: &Path, first_line: usize, block: &str, language: Language) -> Result<(FrontMatter, Vec<Problem>), Vec<Problem>> {
+    if block.len() > BYTES_MAX {
+        let message = format!("the front matter is larger than {} KiB; what is long belongs below it", BYTES_MAX / 1024);
+        return Err(vec![Problem::new(file, first_line, message)]);
+    }
+    let block = &*with_line_feeds(block);
+    let values = match language {
+        Language::Toml => values::of_toml(block),
+        Language::Yaml => values::of_yaml(block),
+    };
+    let values = values.map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + first_line), message)])?;
+    Reader { file, first_line, block, values, problems: Vec::new(), warnings: Vec::new() }.read()
 }
 
 /// Splits a text into lines, with their ends. A carriage return alone ends a line, too, as in Markdown.
@@ -770,7 +782,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Split<'_>, String> {
-        split(Path::new("p.md"), text).map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        let split = split(Path::new("p.md"), text);
+        let split = split.and_then(|split| if split.errors.is_empty() { Ok(split) } else { Err(split.errors) });
+        split.map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 
     #[test]

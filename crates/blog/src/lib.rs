@@ -56,7 +56,7 @@ pub use blog::{Blog, PrivateText, Rebuilt};
 pub use card::Card;
 pub use config::{AuthorOptions, BlogOptions, LookOptions, NavigationLink};
 pub use error::{BuildError, Problem, Severity};
-pub use export::{ExportError, Exported};
+pub use export::{ExportError, Exported, check_export};
 pub use gallery::Wanted;
 pub use large_file::LargeFile;
 pub use pictures::{Shelf, Workshop};

@@ -1,6 +1,6 @@
 //! The links of all texts to addresses of the site, checked when the site is there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     error::Problem,
@@ -11,19 +11,41 @@ use crate::{
 /// The largest number of links that lead to nothing that are told.
 const PROBLEMS_MAX: usize = 100;
 
-/// Returns what is wrong with the links of `texts`. `is_there` tells whether there is something at a path of the site.
+/// The links of a text that readers do not see as it is, because something is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// The path of the file in the folder.
+    pub(crate) name: String,
+    /// The address at which the text would be.
+    pub(crate) path: String,
+    pub(crate) links: Vec<OutLink>,
+}
+
+/// Returns what is wrong with the links of `texts`, and of the `unpublished` ones, to whose addresses links may lead. `is_there` tells whether there is
+/// something at a path of the site.
 ///
 /// Such a link may still be right, as another program may answer at its address in front of the blog: so it is a warning.
-pub(crate) fn check<'p>(texts: impl Iterator<Item = &'p Post> + Clone, is_there: impl Fn(&str) -> bool) -> Vec<Problem> {
+pub(crate) fn check<'p>(
+    texts: impl Iterator<Item = &'p Post> + Clone,
+    unpublished: &'p [Checked],
+    is_there: impl Fn(&str) -> bool,
+) -> Vec<Problem> {
+    // One mistake must not become as many as there are links to its file.
+    let left_out: HashSet<&str> = unpublished.iter().map(|text| text.path.as_str()).collect();
+    let is_there = |path: &str| is_there(path) || left_out.contains(path);
+    // Readers may still see the version before, but its author sees the file.
+    let named: HashSet<&str> = unpublished.iter().map(|text| text.name.as_str()).collect();
     let anchors: HashMap<&str, &[String]> = texts.clone().map(|text| (text.path.as_str(), text.anchors.as_slice())).collect();
     let mut problems = Vec::new();
-    for (text, link) in texts.flat_map(|text| text.links.iter().map(move |link| (text, link))) {
+    let published = texts.filter(|text| !named.contains(text.name.as_str())).map(|text| (&text.name, &text.path, &text.links));
+    let all = published.chain(unpublished.iter().map(|text| (&text.name, &text.path, &text.links)));
+    for (name, base, link) in all.flat_map(|(name, base, links)| links.iter().map(move |link| (name, base, link))) {
         if problems.len() == PROBLEMS_MAX {
             break;
         }
         let OutLink { path: written, fragment, line } = link;
-        let file = std::path::Path::new(&text.name);
-        let Some(path) = absolute(&text.path, written) else {
+        let file = std::path::Path::new(name);
+        let Some(path) = absolute(base, written) else {
             problems.push(Problem::warning(file, *line, format!("link to {written:?}: it leads out of the blog")));
             continue;
         };
@@ -32,12 +54,18 @@ pub(crate) fn check<'p>(texts: impl Iterator<Item = &'p Post> + Clone, is_there:
             fragment.as_ref().filter(|fragment| !fragment.eq_ignore_ascii_case("top") && anchors.binary_search(fragment).is_err())
         };
         if !is_there(&path) && !is_there(&format!("{path}/")) {
-            problems.push(Problem::warning(file, *line, format!("link to {written:?}: there is nothing at {path}")));
+            let hint = if is_mail(written) { format!("; write mailto:{written} if it is a mail address") } else { String::new() };
+            problems.push(Problem::warning(file, *line, format!("link to {written:?}: there is nothing at {path}{hint}")));
         } else if let Some(anchor) = missing_anchor(&path).or_else(|| missing_anchor(&format!("{path}/"))) {
             problems.push(Problem::warning(file, *line, format!("link to {written:?}: no section there has the anchor \"#{anchor}\"")));
         }
     }
     problems
+}
+
+/// Tells whether a link that leads to nothing looks like a mail address.
+fn is_mail(written: &str) -> bool {
+    !written.contains('/') && written.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'))
 }
 
 /// Returns the path to which a link leads from the text at `base`, as a browser does (RFC 3986 §5.2).
@@ -72,7 +100,10 @@ mod tests {
     #[test]
     fn links_that_lead_to_nothing_are_told_and_the_text_is_published() {
         let good = "[x](/b/) [y](/b) [z](b.md#here) [w](../b/#here) [v](/tags/) [u](/feed.xml) [t](/b/#top)";
-        let texts = [("a.md", format!("# A\n\n{good}\n\n[x](/gone/) [y](b.md#part) [z](more)\n")), ("b.md", "# B\n\n## Here\n".to_owned())];
+        let texts = [
+            ("a.md", format!("# A\n\n{good}\n\n[x](/gone/) [y](b.md#part) [z](more) [m](me@b.org)\n")),
+            ("b.md", "# B\n\n## Here\n".to_owned()),
+        ];
         let texts: Vec<_> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let site =
             crate::build_texts(&texts, &crate::BlogOptions::default(), semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
@@ -81,6 +112,7 @@ mod tests {
             "a.md:5: link to \"/gone/\": there is nothing at /gone/",
             "a.md:5: link to \"/b/\": no section there has the anchor \"#part\"",
             "a.md:5: link to \"more\": there is nothing at /a/more",
+            "a.md:5: link to \"me@b.org\": there is nothing at /a/me@b.org; write mailto:me@b.org if it is a mail address",
         ];
         assert_eq!(told, expected);
         assert!(site.contains("/a/"));

@@ -65,6 +65,17 @@ pub(crate) struct Rendered {
     pub(crate) warnings: Vec<Problem>,
 }
 
+/// What is known of a text that cannot be published.
+#[derive(Debug, Default)]
+pub(crate) struct Unpublished {
+    /// What is wrong, and what else its author should know.
+    pub(crate) problems: Vec<Problem>,
+    /// Whether a heading could be its title.
+    pub(crate) has_heading: bool,
+    /// The links to addresses of this site.
+    pub(crate) links: Vec<OutLink>,
+}
+
 /// A heading of a text. Templates see a list of them as `post.toc`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Heading {
@@ -111,7 +122,7 @@ pub(crate) struct Text<'a> {
 }
 
 /// Renders `text`. A link to a file that does not exist is a problem, and so is a text that nobody could read.
-pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec<Problem>> {
+pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Unpublished> {
     // As an editor counts: a carriage return alone is no line to most of them.
     let lines = Lines::new(text.body, text.body_line);
     // The parser does not know carriage returns alone as ends of lines, which CommonMark does.
@@ -119,14 +130,16 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec
     let text = &Text { body: &body, ..*text };
     if let Some(at) = nesting::too_deep(&body) {
         let message = format!("more than {} quotes and lists lie in each other; part them", nesting::NESTING_MAX);
-        return Err(vec![Problem::new(text.file, lines.at(at), message)]);
+        // Nothing else is known, so nothing else is missing.
+        return Err(Unpublished { problems: vec![Problem::new(text.file, lines.at(at), message)], has_heading: true, links: Vec::new() });
     }
     let survey = Survey::new(text);
     let mut writer = Writer::new(text, &survey, targets, lines);
     let (html, feed_html) = writer.write();
-    let Links { out: links, errors, warnings, .. } = writer.links;
-    if !errors.is_empty() {
-        return Err(errors.into_iter().chain(warnings).collect());
+    let Links { out: links, errors: mut problems, warnings, .. } = writer.links;
+    if !problems.is_empty() {
+        problems.extend(warnings);
+        return Err(Unpublished { problems, has_heading: survey.title.is_some(), links });
     }
     let heading =
         |section: &survey::Section| Heading { level: section.level, id: slug::encode_path(&section.id), text: section.text.clone() };

@@ -44,9 +44,18 @@ pub(crate) struct Memory {
 #[derive(Debug)]
 struct Remembered {
     theme: Arc<Theme>,
-    /// The settings and the files of the theme. `None` if it has to be made again in any case.
-    source: Option<(LookSettings, Vec<(String, Stamp)>)>,
+    /// What it was made of. `None` if it has to be made again in any case.
+    source: Option<ThemeSource>,
     problems: Vec<Problem>,
+}
+
+/// What a theme is made of.
+#[derive(Debug, PartialEq, Eq)]
+struct ThemeSource {
+    look: LookSettings,
+    /// Whether pictures are read without their metadata.
+    cleans: bool,
+    stamps: Vec<(String, Stamp)>,
 }
 
 /// What a build had to do.
@@ -121,29 +130,35 @@ impl Memory {
         let targets = files.iter().map(|file| (file.name.clone(), target(file))).collect();
         let read = self.texts.read(&folder, read, now, clock);
         let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
-        let Published { library, problems: more, next_due, rendered } = published;
+        let Published { library, problems: more, unpublished, next_due, rendered } = published;
         problems.extend(more);
         let small = small(&settings, &files, &drawn);
         let mut pictures: Vec<_> = drawn.values().filter_map(Drawn::of_texts).cloned().collect();
         // In the order in which readers come upon them, as far as that is known: what was added last is read first.
         pictures.sort_by(Shown::newest_first);
-        let look = settings.look.clone();
-        let model = self.themed(&folder.theme, clock, &look, |theme| Model::new(settings, theme, library, icon(&files), small));
+        let (look, cleans) = (settings.look.clone(), settings.pictures);
+        let model = self.themed(&folder.theme, clock, (&look, cleans), |theme| Model::new(settings, theme, library, icon(&files), small));
         problems.extend(self.theme.problems.iter().cloned());
-        Ok((Site::new(model, files, pictures, problems, next_due), Work { read, rendered }))
+        Ok((Site::new(model, files, pictures, problems, &unpublished, next_due), Work { read, rendered }))
     }
 
     /// Makes the model with its theme. A theme whose settings and files are the same is not made again; one that was made is tried on the
     /// pages of the model.
-    fn themed(&mut self, listed: &[Listed], clock: SystemTime, look: &LookSettings, model: impl FnOnce(Arc<Theme>) -> Model) -> Model {
+    fn themed(
+        &mut self,
+        listed: &[Listed],
+        clock: SystemTime,
+        (look, cleans): (&LookSettings, bool),
+        model: impl FnOnce(Arc<Theme>) -> Model,
+    ) -> Model {
         let stamps = listed.iter().map(|file| (file.name.clone(), file.stamp)).collect();
         let is_settled = listed.iter().all(|file| !file.stamp.is_fresh(clock));
-        let source = Some((look.clone(), stamps));
+        let source = Some(ThemeSource { look: look.clone(), cleans, stamps });
         if self.theme.source == source {
             return model(Arc::clone(&self.theme.theme));
         }
         let mut problems = Vec::new();
-        let files = theme::read(listed, &mut problems);
+        let files = theme::read(listed, cleans, &mut problems);
         let (theme, wrong) = Theme::new(look, &files, Some(&self.theme.theme));
         problems.extend(wrong);
         let mut model = model(Arc::new(theme));

@@ -12,7 +12,7 @@ use crate::{
     digest::fingerprint,
     error::Problem,
     front_matter::{self, FrontMatter, Moment, Split},
-    markdown::{self, Heading, OutLink, Rendered, Text},
+    markdown::{self, Heading, OutLink, Rendered, Text, Unpublished},
     markup,
     picture::Picture,
     slug,
@@ -182,13 +182,32 @@ pub(crate) struct Head {
     pub(crate) warnings: Vec<Problem>,
 }
 
+/// A head with which no text can be published.
+#[derive(Debug, Default)]
+pub(crate) struct WrongHead {
+    pub(crate) problems: Vec<Problem>,
+    /// What could be read of it, if it is known where the text begins: the text is rendered to tell what else is wrong in it.
+    pub(crate) rest: Option<Arc<Head>>,
+}
+
+impl From<Vec<Problem>> for WrongHead {
+    fn from(problems: Vec<Problem>) -> Self {
+        Self { problems, rest: None }
+    }
+}
+
 impl Head {
     /// Reads the head of the text in the file `name`, which may lie in a folder for drafts.
-    pub(crate) fn read(name: &str, text: &str, is_draft: bool) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn read(name: &str, text: &str, is_draft: bool) -> Result<Self, WrongHead> {
         let file = Path::new(name);
-        let Split { front, body, body_line, mut warnings } = front_matter::split(file, text)?;
+        let Split { mut front, body, body_line, mut warnings, errors: mut problems } = front_matter::split(file, text)?;
+        let is_read = problems.is_empty();
+        if !is_read {
+            // Nobody knows whether it has a title.
+            front.title = Some(String::new());
+        }
         let Name { day, stem, lang, key } = Name::of(file);
-        if day.is_none() && front.date.is_none() && is_like_a_date(&stem) {
+        if is_read && day.is_none() && front.date.is_none() && is_like_a_date(&stem) {
             let message =
                 "the name begins like a date and is none, so the text has the date of its file; begin it with a date such as 2026-03-01-";
             warnings.push(Problem::warning(file, None, message));
@@ -197,18 +216,18 @@ impl Head {
             Some(permalink) => of_permalink(permalink),
             None => {
                 let slug = front.slug.clone().unwrap_or_else(|| slug::slugify(&stem));
-                if slug.is_empty() {
-                    return Err(vec![Problem::new(file, 1, "the file name has no letters to make an address of; set `slug`")]);
+                if slug.is_empty() && is_read {
+                    problems.push(Problem::new(file, 1, "the file name has no letters to make an address of; set `slug`"));
                 }
                 format!("/{slug}/")
             }
         };
         let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-        if first.is_empty() || RESERVED.contains(&first) {
+        if problems.is_empty() && (first.is_empty() || RESERVED.contains(&first)) {
             let key = if front.permalink.is_some() { "permalink" } else { "slug" };
-            return Err(vec![Problem::new(file, 1, format!("the address {path} is taken by the blog itself; set another `{key}`"))]);
+            problems.push(Problem::new(file, 1, format!("the address {path} is taken by the blog itself; set another `{key}`")));
         }
-        Ok(Self {
+        let head = Self {
             path,
             is_page: front.page || name.starts_with("pages/"),
             is_draft: front.draft || is_draft,
@@ -219,7 +238,8 @@ impl Head {
             body_line,
             warnings,
             front,
-        })
+        };
+        if problems.is_empty() { Ok(head) } else { Err(WrongHead { problems, rest: Some(Arc::new(head)) }) }
     }
 
     /// Returns where the text in the file `name` would be if its head could be read. Links to it are not wrong.
@@ -241,7 +261,7 @@ impl Head {
         self.date.unwrap_or_else(|| Moment::of_instant(modified))
     }
 
-    /// Renders the text of the file `name`. Returns warnings beside it.
+    /// Renders the text of the file `name`. Returns warnings beside it, or all that can be said of a text that cannot be published.
     pub(crate) fn render(
         &self,
         name: &str,
@@ -249,7 +269,7 @@ impl Head {
         targets: &Targets,
         standing: Standing,
         date: Moment,
-    ) -> Result<(Post, Vec<Problem>), Vec<Problem>> {
+    ) -> Result<(Post, Vec<Problem>), Unpublished> {
         let file = Path::new(name);
         let FrontMatter { title, updated, tags, summary, .. } = &self.front;
         let language = self.lang.as_ref().unwrap_or(&manner.language);
@@ -265,17 +285,33 @@ impl Head {
             has_toc: self.front.toc,
             has_cover: self.front.cover.is_some(),
         };
-        let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } =
-            markdown::render(&text, targets)?;
+        let rendered = markdown::render(&text, targets);
+        let mut problems = Vec::new();
         let cover = self.front.cover.as_ref().map(|src| {
             let alt = self.front.cover_alt.as_deref().unwrap_or_default();
             let missing = || format!("cover {src:?}: there is no such file to show; paths are relative to this file");
-            Picture::cover(src, alt, text.folder, targets).ok_or_else(|| vec![Problem::new(file, 1, missing())])
+            Picture::cover(src, alt, text.folder, targets).ok_or_else(missing)
         });
-        let cover = cover.transpose()?;
-        let title = title.clone().or(heading).ok_or_else(|| {
-            vec![Problem::new(file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`")]
-        })?;
+        let cover = cover.transpose().unwrap_or_else(|missing| {
+            problems.push(Problem::new(file, 1, missing));
+            None
+        });
+        let has_heading = rendered.as_ref().map_or_else(|unpublished| unpublished.has_heading, |rendered| rendered.heading.is_some());
+        if title.is_none() && !has_heading {
+            problems.push(Problem::new(file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`"));
+        }
+        let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } = match rendered {
+            Ok(rendered) if problems.is_empty() => rendered,
+            Ok(Rendered { warnings, links, .. }) => {
+                problems.extend(warnings);
+                return Err(Unpublished { problems, has_heading, links });
+            }
+            Err(unpublished) => {
+                problems.extend(unpublished.problems);
+                return Err(Unpublished { problems, ..unpublished });
+            }
+        };
+        let title = title.clone().or(heading).unwrap_or_default();
         let post = Post {
             path: self.path.clone(),
             title,

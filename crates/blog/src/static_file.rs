@@ -89,7 +89,7 @@ impl Files {
                     Ok(file) => Remembered { is_settled, file },
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => {
-                        problems.push(Problem::new(Path::new(&name), None, format!("cannot be read ({error}); check its permissions")));
+                        problems.push(unread(&name, &error));
                         continue;
                     }
                 },
@@ -127,8 +127,18 @@ fn read(file: Listed, content_type: &'static str, is_held: bool, is_cleaned: boo
     Ok(StaticFile { name, path, content_type, bytes, modified, etag, body, is_draft, is_cleaned, stamp })
 }
 
+/// Describes why a file is left out.
+pub(crate) fn unread(name: &str, error: &io::Error) -> Problem {
+    // A picture is no mere bytes: what may say where it was taken is told apart from its pixels.
+    let what = match error.get_ref().and_then(|cause| cause.downcast_ref::<pictures::Fault>()) {
+        Some(fault) => format!("{fault}, so it is left out: its metadata cannot be told from its pixels; save it anew"),
+        None => format!("cannot be read ({error}); check its permissions"),
+    };
+    Problem::new(Path::new(name), None, what)
+}
+
 /// Takes out of a picture what is not for readers. One of which that cannot be said is not published.
-fn cleaned(content: Vec<u8>) -> io::Result<Vec<u8>> {
+pub(crate) fn cleaned(content: Vec<u8>) -> io::Result<Vec<u8>> {
     let plan = pictures::clean(Cursor::new(&content)).map_err(io::Error::other)?;
     if plan.is_whole(content.len() as u64) { Ok(content) } else { plan.of(&content).map_err(io::Error::other) }
 }

@@ -19,9 +19,11 @@ use crate::{
     error::{Problem, Severity},
     folder::{Folder, Listed, Stamp, Unread},
     front_matter::Moment,
+    links::Checked,
+    markdown::{OutLink, Unpublished},
     model::Library,
     parallel,
-    post::{Head, Manner, Post, Standing},
+    post::{Head, Manner, Post, Standing, WrongHead},
     targets::{Asked, Known, Target, Targets},
 };
 
@@ -39,7 +41,7 @@ struct Remembered {
     is_settled: bool,
     digest: u128,
     modified: Timestamp,
-    head: Result<Arc<Head>, Vec<Problem>>,
+    head: Result<Arc<Head>, WrongHead>,
     rendering: Option<Rendering>,
     /// The last version that readers saw.
     good: Option<Arc<Post>>,
@@ -52,7 +54,7 @@ struct Rendering {
     is_public: bool,
     asked: Arc<Asked>,
     /// The post with its warnings, or what is wrong.
-    result: Result<(Arc<Post>, Vec<Problem>), Vec<Problem>>,
+    result: Result<(Arc<Post>, Vec<Problem>), Unpublished>,
 }
 
 /// The texts as they are published.
@@ -60,6 +62,8 @@ struct Rendering {
 pub(crate) struct Published {
     pub(crate) library: Library,
     pub(crate) problems: Vec<Problem>,
+    /// The links of those texts that readers do not see as they are, because something is wrong with them.
+    pub(crate) unpublished: Vec<Checked>,
     /// The time at which the next post becomes due.
     pub(crate) next_due: Option<Timestamp>,
     /// The number of texts that were rendered.
@@ -71,7 +75,7 @@ enum Found {
     Gone,
     /// The content is what it was.
     Same,
-    Read(u128, Result<Arc<Head>, Vec<Problem>>),
+    Read(u128, Result<Arc<Head>, WrongHead>),
     Wrong(Problem),
 }
 
@@ -133,7 +137,7 @@ impl Texts {
                 // What it is now is seen at the next look.
                 (Found::Gone, Some(known)) => Remembered { is_settled: false, ..known },
                 (Found::Same, Some(known)) => Remembered { stamp, is_settled, modified, ..known },
-                (Found::Wrong(problem), known) => fresh(known, 0, false, Err(vec![problem])),
+                (Found::Wrong(problem), known) => fresh(known, 0, false, Err(vec![problem].into())),
                 (Found::Read(digest, head), known) => {
                     count += 1;
                     fresh(known, digest, is_settled, head)
@@ -147,10 +151,9 @@ impl Texts {
         // What lies in a folder that cannot be listed is not gone. The folder is told about.
         let is_hidden = |name: &str| folder.unreadable.iter().any(|prefix| name.starts_with(prefix.as_str()));
         let hidden = before.into_iter().filter(|(name, _)| is_hidden(name));
-        self.remembered.extend(
-            hidden
-                .map(|(name, known)| (name, Remembered { is_settled: false, digest: 0, head: Err(Vec::new()), rendering: None, ..known })),
-        );
+        self.remembered.extend(hidden.map(|(name, known)| {
+            (name, Remembered { is_settled: false, digest: 0, head: Err(WrongHead::default()), rendering: None, ..known })
+        }));
         count
     }
 
@@ -172,7 +175,7 @@ impl Texts {
             }
         }
         for plan in plans {
-            if let Some(text) = self.remembered.get_mut(&plan.name).filter(|_| !plan.is_lost) {
+            if let Some(text) = self.remembered.get_mut(&plan.name) {
                 text.publish(&plan, &mut published);
             }
         }
@@ -227,8 +230,9 @@ impl Texts {
 
     /// Returns the job of rendering a text, unless what was rendered before still holds.
     fn job(&self, plan: &Plan, manner: &Manner, known: &Known) -> Option<Job> {
-        let text = self.remembered.get(&plan.name).filter(|_| !plan.is_lost)?;
-        let head = text.head.as_ref().ok()?;
+        let text = self.remembered.get(&plan.name)?;
+        // What cannot be published is rendered, too: its author should hear at once of all that is wrong with it.
+        let head = text.head.as_ref().map_or_else(|wrong| wrong.rest.as_ref(), Some)?;
         let holds = |rendering: &Rendering| {
             rendering.manner == *manner && rendering.is_public == plan.is_public && known.still_answers(&rendering.asked)
         };
@@ -249,11 +253,10 @@ impl Job {
         let asked = Arc::new(targets.into_asked());
         let result = match rendered {
             Ok(result) => result.map(|(post, warnings)| (Arc::new(Post { asked: Arc::clone(&asked), ..post }), warnings)),
-            Err(_) => Err(vec![Problem::new(
-                Path::new(name),
-                None,
-                "a bug in Seawall keeps it from being rendered; please report it with this file",
-            )]),
+            Err(_) => {
+                let message = "a bug in Seawall keeps it from being rendered; please report it with this file";
+                Err(Unpublished { problems: vec![Problem::new(Path::new(name), None, message)], ..Unpublished::default() })
+            }
         };
         Rendering { manner: manner.clone(), is_public: *is_public, asked, result }
     }
@@ -262,24 +265,32 @@ impl Job {
 impl Remembered {
     /// Puts the text where it belongs, and tells what is wrong with it.
     fn publish(&mut self, plan: &Plan, published: &mut Published) {
-        let rendered = match (&self.head, &self.rendering) {
-            (Ok(head), Some(Rendering { result: Ok((post, warnings)), .. })) => {
-                published.problems.extend(head.warnings.iter().chain(warnings).cloned());
-                Ok(post.at(&plan.path, plan.standing, head.date(self.modified)))
-            }
-            (Ok(_), Some(Rendering { result: Err(problems), .. })) | (Err(problems), _) => Err(problems),
-            (Ok(_), None) => unreachable!("a text whose head can be read is rendered before it is published"),
+        let (head, wrong) = match &self.head {
+            Ok(head) => (Some(head), [].as_slice()),
+            Err(wrong) => (wrong.rest.as_ref(), wrong.problems.as_slice()),
         };
+        let (post, problems, links): (_, &[Problem], &[OutLink]) = match self.rendering.as_ref().map(|rendering| &rendering.result) {
+            Some(Ok((post, warnings))) => (Some(post), warnings, &post.links),
+            Some(Err(Unpublished { problems, links, .. })) => (None, problems, links),
+            None => (None, &[], &[]),
+        };
+        let all = || wrong.iter().chain(head.iter().flat_map(|head| &head.warnings)).chain(problems);
+        let post = match (&self.head, post) {
+            (Ok(head), Some(post)) if !plan.is_lost => Some(post.at(&plan.path, plan.standing, head.date(self.modified))),
+            _ => None,
+        };
+        if post.is_none() && plan.is_public {
+            published.unpublished.push(Checked { name: plan.name.clone(), path: plan.path.clone(), links: links.to_vec() });
+        }
+        if plan.is_lost {
+            published.problems.extend(all().map(|problem| told(problem, plan, false)));
+            return;
+        }
         // A text that its author withdrew has no version for readers.
         let good = self.good.take().filter(|_| plan.is_public);
-        let shown = match rendered {
-            Ok(post) => Some(post),
-            Err(problems) => {
-                let is_kept = good.is_some();
-                published.problems.extend(problems.iter().map(|problem| told(problem, plan, is_kept)));
-                good.map(|good| good.at(&plan.path, plan.standing, good.date))
-            }
-        };
+        let is_kept = post.is_none() && good.is_some();
+        published.problems.extend(all().map(|problem| told(problem, plan, is_kept)));
+        let shown = post.or_else(|| good.map(|good| good.at(&plan.path, plan.standing, good.date)));
         self.good = shown.clone().filter(|_| plan.is_public);
         let Library { posts, pages, drafts } = &mut published.library;
         if let Some(post) = shown {
@@ -296,7 +307,9 @@ impl Remembered {
 /// Returns the problem of a text as its author is told.
 fn told(problem: &Problem, plan: &Plan, is_kept: bool) -> Problem {
     let mut problem = problem.clone();
-    if is_kept {
+    if problem.is_warning() {
+        // It keeps nothing back.
+    } else if is_kept {
         problem.message.push_str(". Readers still see the version before");
     } else if plan.standing == Standing::Draft && !plan.is_public {
         // Nobody misses a draft.

@@ -35,7 +35,9 @@ use crate::{
     escape::escape,
     feed::BASE,
     folder::{Listed, content_type},
+    gallery::is_picture,
     slug::{encode_path, tag_slug},
+    static_file::{cleaned, unread},
     view::Drawable,
 };
 
@@ -132,8 +134,9 @@ pub(crate) fn tag_path(tag: &str) -> String {
 /// The files in a blog's folder `theme`, by their paths in it.
 pub(crate) type ThemeFiles = BTreeMap<String, Bytes>;
 
-/// Reads the files of the folder `theme`. One that cannot be read is told, and is as if it were not there.
-pub(crate) fn read(listed: &[Listed], problems: &mut Vec<Problem>) -> ThemeFiles {
+/// Reads the files of the folder `theme`. One that cannot be read is told, and is as if it were not there. If it `cleans`, pictures are read without their
+/// metadata: readers get them whole, but need not learn where they were taken.
+pub(crate) fn read(listed: &[Listed], cleans: bool, problems: &mut Vec<Problem>) -> ThemeFiles {
     let mut files = ThemeFiles::new();
     let mut bytes = 0;
     for file in listed {
@@ -145,15 +148,14 @@ pub(crate) fn read(listed: &[Listed], problems: &mut Vec<Problem>) -> ThemeFiles
             problems.push(Problem::new(Path::new(&file.name), None, message));
             continue;
         }
-        match fs::read(&file.path) {
+        let is_cleaned = cleans && content_type(name).is_some_and(is_picture);
+        match fs::read(&file.path).and_then(|content| if is_cleaned { cleaned(content) } else { Ok(content) }) {
             Ok(content) => {
                 files.insert(name.to_owned(), content.into());
             }
             // Gone between listing and reading: an editor saved by renaming.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                problems.push(Problem::new(Path::new(&file.name), None, format!("cannot be read ({error}); check its permissions")))
-            }
+            Err(error) => problems.push(unread(&file.name, &error)),
         }
     }
     files

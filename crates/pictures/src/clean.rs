@@ -6,6 +6,7 @@
 mod avif;
 mod gif;
 mod jpeg;
+mod jxl;
 mod png;
 mod webp;
 
@@ -14,7 +15,7 @@ use std::{
     ops::Range,
 };
 
-use crate::{Fault, Format};
+use crate::{Fault, Format, facts::START_BYTES};
 
 /// The most pieces of which a copy consists. Files that need more are refused, so that a copy's plan holds a megabyte at most.
 const PIECES_MAX: usize = 32_768;
@@ -43,8 +44,11 @@ pub struct Cleaned {
 /// When the file cannot be read, or consists of too many parts.
 pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
     let mut scan = Scan::new(file)?;
-    let start = scan.peek(12)?;
+    let start = scan.peek(START_BYTES)?;
     match Format::of(&start) {
+        // Of the same boxes as AVIF: HEIC under another name, for example.
+        None if start.get(4..8) == Some(b"ftyp".as_slice()) => avif::clean(&mut scan)?,
+        None if start.starts_with(jxl::SIGNATURE) => jxl::clean(&mut scan)?,
         Some(Format::Jpeg) => drop(jpeg::clean(&mut scan)?),
         Some(Format::Png) => png::clean(&mut scan)?,
         Some(Format::Gif) => gif::clean(&mut scan)?,

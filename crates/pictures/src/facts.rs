@@ -17,6 +17,9 @@ use crate::fault::Fault;
 use head::Head;
 pub(crate) use jpeg::is_frame;
 
+/// The bytes at the beginning of a file that tell its format. Those of an AVIF list the formats that it keeps to; real ones have less than a hundred.
+pub(crate) const START_BYTES: u64 = 256;
+
 /// Kinds of picture files, told by their content and never by their name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
@@ -63,7 +66,7 @@ impl Facts {
         if head.bytes() == 0 {
             return Err(Fault::Empty);
         }
-        let start = head.peek(12)?;
+        let start = head.peek(START_BYTES)?;
         let facts = match Format::of(&start) {
             Some(Format::Jpeg) => jpeg::read(&mut head),
             Some(Format::Png) => png::read(&mut head),
@@ -86,14 +89,14 @@ impl Facts {
 }
 
 impl Format {
-    /// Tells the format by the first twelve bytes of a file. An SVG is told by more than that.
+    /// Tells the format by the first [`START_BYTES`] of a file. An SVG is told by more than that.
     pub(crate) fn of(start: &[u8]) -> Option<Self> {
         match start {
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => Some(Self::WebP),
-            [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's'] => Some(Self::Avif),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
+            [_, _, _, _, b'f', b't', b'y', b'p', ..] if is_avif(start) => Some(Self::Avif),
             [b'B', b'M', ..] => Some(Self::Bmp),
             _ => None,
         }
@@ -126,6 +129,15 @@ impl Format {
             Self::Svg => "svg",
         }
     }
+}
+
+/// Tells whether a file with this `ftyp` box is an AVIF: its first brand may be a general one, such as `mif1`, and AVIF one of the others (ISO/IEC 14496-12
+/// §4.3).
+fn is_avif(start: &[u8]) -> bool {
+    let length = start.first_chunk().and_then(|length| usize::try_from(u32::from_be_bytes(*length)).ok()).unwrap_or(0);
+    let others = start.get(16..length.min(start.len())).unwrap_or_default();
+    let mut brands = start.get(8..12).into_iter().chain(others.chunks_exact(4));
+    brands.any(|brand| matches!(brand, b"avif" | b"avis"))
 }
 
 /// Returns the orientation that a block of Exif data tells: 1 to 8, or nothing.

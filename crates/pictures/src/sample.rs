@@ -132,7 +132,12 @@ pub(crate) fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
 
 /// The boxes of an AVIF around pixels that nobody decodes: item 1 is the picture, item 2 its Exif data.
 pub(crate) fn avif(width: u32, height: u32, turns: u8) -> Vec<u8> {
-    let ftyp = boxed(b"ftyp", b"avif\0\0\0\0avifmif1");
+    avif_of(b"avif\0\0\0\0avifmif1", width, height, turns)
+}
+
+/// An [`avif`] that says that it is of these brands.
+pub(crate) fn avif_of(brands: &[u8], width: u32, height: u32, turns: u8) -> Vec<u8> {
+    let ftyp = boxed(b"ftyp", brands);
     let infe = |item: u8, kind: &[u8; 4]| boxed(b"infe", &[&[2, 0, 0, 0, 0, item, 0, 0], kind.as_slice(), b"\0"].concat());
     let iinf = boxed(b"iinf", &[&[0, 0, 0, 0, 0, 2], infe(1, b"av01").as_slice(), &infe(2, b"Exif")].concat());
     let pitm = boxed(b"pitm", &[0, 0, 0, 0, 0, 1]);

@@ -1,24 +1,64 @@
-//! Addresses that stand in a text without any marks become links, as GitHub Flavored Markdown has it ("Autolinks (extension)").
-//!
-//! Mail addresses do not: who wants theirs to be a link writes `<a@example.org>`.
+//! Addresses of pages and of mailboxes that stand in a text without any marks become links, as GitHub Flavored Markdown has it ("Autolinks
+//! (extension)").
 
 use std::ops::Range;
 
 const PREFIXES: [&str; 3] = ["https://", "http://", "www."];
 
+const MAIL: &str = "mailto:";
+
 /// Returns the place of the first address in `text` at or behind `from`. `before` stands in front of `text`.
 pub(super) fn find(text: &str, from: usize, before: Option<char>) -> Option<Range<usize>> {
     let mut at = from;
-    while let Some(offset) = text[at..].find(['h', 'w', 'H', 'W']) {
+    // All kinds in one pass: looking for each of them from here would read a long text once for every link.
+    while let Some(offset) = text[at..].find(['h', 'w', 'H', 'W', '@']) {
         let start = at + offset;
-        let previous = text[..start].chars().next_back().or(before);
-        let begins = previous.is_none_or(|c| c.is_whitespace() || matches!(c, '*' | '_' | '~' | '('));
-        if begins && let Some(length) = length(&text[start..]) {
+        if text.as_bytes()[start] == b'@' {
+            if let Some(mail) = mail(text, from, start).filter(|mail| may_begin(text, mail.start, before)) {
+                return Some(mail);
+            }
+        } else if may_begin(text, start, before)
+            && let Some(length) = length(&text[start..])
+        {
             return Some(start..start + length);
         }
         at = start + 1;
     }
     None
+}
+
+/// Tells whether an address may begin at `start`: not within a word.
+fn may_begin(text: &str, start: usize, before: Option<char>) -> bool {
+    let previous = text[..start].chars().next_back().or(before);
+    previous.is_none_or(|c| c.is_whitespace() || matches!(c, '*' | '_' | '~' | '('))
+}
+
+/// Returns the place of the mail address around the sign `@` at `at`, which begins at or behind `from`.
+fn mail(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
+    let (before, after) = (&text.as_bytes()[from..at], &text.as_bytes()[at + 1..]);
+    let is_local = |byte: &&u8| byte.is_ascii_alphanumeric() || b".-_+".contains(byte);
+    let local = before.iter().rev().take_while(is_local).count();
+    let domain = after.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(byte)).count();
+    let mut domain = &text[at + 1..at + 1 + domain];
+    // A full stop that no name follows ends the sentence.
+    if let Some(end) = domain.find("..").or_else(|| domain.strip_suffix('.').map(str::len)) {
+        domain = &domain[..end];
+    }
+    let is_domain = domain.contains('.') && !domain.starts_with('.') && !domain.ends_with(['-', '_']);
+    let end = at + 1 + domain.len();
+    // `git@example.org:name.git` and `a@b.org@c` are addresses of something else.
+    let mut following = text[end..].chars();
+    let goes_on = match following.next() {
+        Some('@') => true,
+        Some(':') => following.next().is_some_and(|c| !c.is_whitespace()),
+        _ => false,
+    };
+    if local == 0 || !is_domain || goes_on {
+        return None;
+    }
+    let start = at - local;
+    let is_said = start - from >= MAIL.len() && text.get(start - MAIL.len()..start).is_some_and(|scheme| scheme.eq_ignore_ascii_case(MAIL));
+    Some(if is_said { start - MAIL.len()..end } else { start..end })
 }
 
 /// Returns the length of the address with which `text` begins.
@@ -70,7 +110,14 @@ fn entity(text: &str) -> Option<usize> {
 
 /// Returns the target of an address that was found.
 pub(super) fn target(address: &str) -> String {
-    if address.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www.")) { format!("http://{address}") } else { address.to_owned() }
+    let begins = |with: &str| address.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    if begins("www.") {
+        format!("http://{address}")
+    } else if begins(MAIL) || PREFIXES.iter().any(|prefix| begins(prefix)) {
+        address.to_owned()
+    } else {
+        format!("{MAIL}{address}")
+    }
 }
 
 #[cfg(test)]
@@ -112,5 +159,38 @@ mod tests {
         }
         assert_eq!(find("https://example.org", 0, Some('a')), None);
         assert_eq!(target("www.a.org"), "http://www.a.org");
+    }
+
+    /// GitHub Flavored Markdown 0.29, section 6.9: examples 629 to 631, and what is like them.
+    #[test]
+    fn mail_addresses_are_found() {
+        let cases = [
+            ("sea@wall.example", Some("sea@wall.example")),
+            ("hello@mail+xyz.example isn't valid, but hello+xyz@mail.example is.", Some("hello+xyz@mail.example")),
+            ("a.b-c_d@a.b", Some("a.b-c_d@a.b")),
+            ("a.b-c_d@a.b.", Some("a.b-c_d@a.b")),
+            ("a.b-c_d@a.b-", None),
+            ("a.b-c_d@a.b_", None),
+            ("(write to me@example.org)", Some("me@example.org")),
+            ("me@example.org: thanks", Some("me@example.org")),
+            ("mailto:me@example.org", Some("mailto:me@example.org")),
+            ("me@localhost", None),
+            ("me@.org", None),
+            ("me@a..org", None),
+            ("@me.org", None),
+            // A name in the fediverse is no mail address, and neither is that of a repository.
+            ("@ann@social.example", None),
+            ("git@example.org:ann/blog.git", None),
+            ("a@b.org@c.org", None),
+            ("https://ann@example.org/", None),
+            ("ü@example.org", None),
+            ("x@", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(find(text, 0, None).map(|range| &text[range]), expected, "{text}");
+        }
+        assert_eq!(find("me@example.org", 0, Some('<')), None);
+        assert_eq!(target("me@example.org"), "mailto:me@example.org");
+        assert_eq!(target("mailto:me@example.org"), "mailto:me@example.org");
     }
 }

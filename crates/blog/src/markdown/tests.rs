@@ -66,6 +66,15 @@ fn constructs() {
         ("||b|\n|-|-|\n|1|2|", "<thead><tr><td></td><th>b</th></tr></thead>"),
         ("|a|\n|-:|\n|1|", "<td style=\"text-align:right\">1</td>"),
         ("> [!WARNING]\n> x", "<div class=\"alert warning\" role=\"note\">\n<p class=\"alert-title\">Warning</p>\n<p>x</p>\n</div>"),
+        ("> [!tip] *Own* title\n> x", "<div class=\"alert tip\" role=\"note\">\n<p class=\"alert-title\">Own title</p>\n<p>x</p>"),
+        ("> [!NOTE] Own & title\n> x\n\ny", "<p class=\"alert-title\">Own &amp; title</p>\n<p>x</p>\n</div>\n<p>y</p>"),
+        ("> [!NOTE] Own\n>\n> > x\n", "<p class=\"alert-title\">Own</p>\n<blockquote>\n<p>x</p>\n</blockquote>\n</div>"),
+        ("> [!WARNING]- Own\n> x", "<p class=\"alert-title\">Own</p>\n<p>x</p>\n</div>"),
+        ("> [!NOTE] - Own &lt;b>", "<p class=\"alert-title\">- Own &lt;b&gt;</p>\n</div>"),
+        ("> [!NOTE] Own", "<p class=\"alert-title\">Own</p>\n</div>"),
+        ("> [!NOTE](b.md) x", "<blockquote>\n<p><a href=\"/b-post/\">!NOTE</a> x</p>\n</blockquote>"),
+        ("> [!NOTE] *Own\n> x*", "<blockquote>\n<p>[!NOTE] <em>Own\nx</em></p>\n</blockquote>"),
+        ("> [!OTHER] Own", "<blockquote>\n<p>[!OTHER] Own</p>\n</blockquote>"),
         ("> x", "<blockquote>\n<p>x</p>\n</blockquote>"),
         ("Sea\n: Much water", "<dl>\n<dt>Sea</dt>\n<dd>Much water</dd>\n</dl>"),
         ("3. x", "<ol start=\"3\">\n<li>x</li>\n</ol>"),
@@ -74,6 +83,9 @@ fn constructs() {
         ("\"a\" -- b", "“a” – b"),
         ("<https://x.test/?a=1&b=2>", "<a href=\"https://x.test/?a=1&amp;b=2\">"),
         ("<a@x.test>", "<a href=\"mailto:a@x.test\">"),
+        ("write to a@x.test.", "write to <a href=\"mailto:a@x.test\">a@x.test</a>."),
+        ("a\\@x.test and `b@x.test`", "<p>a@x.test and <code>b@x.test</code></p>"),
+        ("[a@x.test](b.md)", "<a href=\"/b-post/\">a@x.test</a>"),
         ("see https://x.test/a_b_c.", "see <a href=\"https://x.test/a_b_c\">https://x.test/a_b_c</a>."),
         ("[https://x.test](b.md)", "<a href=\"/b-post/\">https://x.test</a>"),
         ("<a href=\"/\">https://x.test</a>", "<a href=\"/\">https://x.test</a>"),
@@ -301,10 +313,18 @@ fn links_to_nothing_are_problems_with_a_line() {
         ("Text\n\n[x](B.md)", "the file is called \"posts/b.md\""),
     ];
     for (body, expected) in cases {
-        let problems = render(&text(body), &targets()).expect_err(body);
+        let problems = render(&text(body), &targets()).expect_err(body).problems;
         assert_eq!((problems.len(), problems[0].line), (1, Some(7)), "{body:?}");
         assert!(problems[0].message.contains(expected), "{}", problems[0]);
     }
+}
+
+/// Mail addresses are no addresses of this site.
+#[test]
+fn mail_addresses_are_no_links_that_lead_to_nothing() {
+    let rendered = rendered("a@x.test <b@x.test> [c](mailto:c@x.test) mailto:d@x.test");
+    assert_eq!(rendered.html.matches("href=\"mailto:").count(), 4, "{}", rendered.html);
+    assert!(rendered.links.is_empty() && rendered.warnings.is_empty(), "{:?} {:?}", rendered.links, rendered.warnings);
 }
 
 #[test]
@@ -383,6 +403,17 @@ fn footnotes_are_numbered_by_first_mention() {
     ];
     let found: Vec<_> = order.iter().map(|part| html.find(part)).collect();
     assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?} {html}");
+}
+
+#[test]
+fn a_footnote_that_is_not_defined_is_told() {
+    let told = rendered("A[^a] `[^code]` \\[^typed] x[^ y]\n\nB[^gone] C[^Gone too] D[^lost]\n\n[^a]: Note").warnings;
+    let told: Vec<_> = told.iter().map(ToString::to_string).collect();
+    let message =
+        |label: &str| format!("footnote \"[^{label}]\": nothing says what it is; write it in a paragraph that begins with [^{label}]:");
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains(&message("gone")) && told[0].contains("posts/a.md:7"), "{told:?}");
+    assert!(told[1].contains(&message("lost")), "{told:?}");
 }
 
 #[test]
@@ -484,7 +515,7 @@ fn nothing_grows_faster_than_the_text() {
     for ((what, small), (_, large)) in hostile(400).into_iter().zip(hostile(1600)) {
         let size = |body: &str| match render(&text(body), &targets()) {
             Ok(rendered) => rendered.html.len() + rendered.feed_html.len() + rendered.links.len() + rendered.warnings.len(),
-            Err(problems) => problems.len(),
+            Err(unpublished) => unpublished.problems.len() + unpublished.links.len(),
         };
         let (small_size, large_size) = (size(&small), size(&large));
         assert!(
@@ -519,10 +550,10 @@ fn elements_are_closed_in_order() {
 #[test]
 fn what_nobody_could_read_is_refused_with_its_line() {
     let deep = "x\n\n".to_owned() + &"> ".repeat(10_000) + "x";
-    let problems = render(&text(&deep), &targets()).expect_err("too deep");
+    let problems = render(&text(&deep), &targets()).expect_err("too deep").problems;
     assert_eq!((problems.len(), problems[0].line), (1, Some(7)));
     // Whichever way lines end; editors count line feeds.
-    let problems = render(&text(&("x\r".to_owned() + &"> ".repeat(10_000) + "x")), &targets()).expect_err("too deep");
+    let problems = render(&text(&("x\r".to_owned() + &"> ".repeat(10_000) + "x")), &targets()).expect_err("too deep").problems;
     assert_eq!((problems.len(), problems[0].line), (1, Some(5)));
 }
 

@@ -66,6 +66,35 @@ impl<'a> Events<'a> {
         inner
     }
 
+    /// Takes off the first line of the quote that was just begun, and returns what stands in it behind `[!NOTE]`. None if the line is no paragraph's, or does
+    /// not stand for itself.
+    fn title(&mut self) -> Option<String> {
+        let begun = self.next()?;
+        if begun.0 != Event::Start(Tag::Paragraph) {
+            self.ahead.push_front(begun);
+            return None;
+        }
+        let range = begun.1;
+        let mut inner = self.inner();
+        let end = inner.iter().position(|(event, _)| matches!(event, Event::SoftBreak | Event::HardBreak)).unwrap_or(inner.len());
+        let line = &inner[..end];
+        let count = |is: fn(&Event<'_>) -> bool| line.iter().filter(|(event, _)| is(event)).count();
+        let is_whole = count(|event| matches!(event, Event::Start(_))) == count(|event| matches!(event, Event::End(_)));
+        let text: String = line.iter().map(|(event, _)| said(event)).collect();
+        // Obsidian folds an alert with such a sign. Here it is open.
+        let behind = |title: &str| title.strip_prefix(['-', '+']).unwrap_or(title).trim().to_owned();
+        let title = text.split_once(']').map(|(_, title)| behind(title)).filter(|title| is_whole && !title.is_empty());
+        if title.is_some() {
+            inner.drain(..(end + 1).min(inner.len()));
+        }
+        if let Some(start) = inner.first().map(|(_, range)| range.start) {
+            self.ahead.push_front((Event::End(TagEnd::Paragraph), range.clone()));
+            inner.into_iter().rev().for_each(|spanned| self.ahead.push_front(spanned));
+            self.ahead.push_front((Event::Start(Tag::Paragraph), start..range.end));
+        }
+        title
+    }
+
     /// Reads up to the end of the element that was just begun, and returns its plain text.
     fn plain(&mut self) -> String {
         let (mut depth, mut text) = (0_usize, String::new());
@@ -122,6 +151,13 @@ struct Columns {
     open: usize,
 }
 
+/// What a block quote was written as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quote {
+    Plain,
+    Alert,
+}
+
 pub(super) struct Writer<'t> {
     text: &'t Text<'t>,
     survey: &'t Survey,
@@ -131,6 +167,8 @@ pub(super) struct Writer<'t> {
     /// What was being written where a footnote began, and the number of the footnote. Without a number, the footnote is left out.
     around: Vec<(Html, Option<usize>)>,
     notes: Vec<Note>,
+    /// The quotes that are open.
+    quotes: Vec<Quote>,
     typesetter: Typesetter,
     /// The number of headings so far.
     headings: usize,
@@ -158,6 +196,7 @@ impl<'t> Writer<'t> {
             out: Html { page: room(), feed: room() },
             around: Vec::new(),
             notes: (0..survey.notes.count()).map(|_| Note::default()).collect(),
+            quotes: Vec::new(),
             typesetter: Typesetter::new(Marks::of(text.language)),
             headings: 0,
             columns: Columns::default(),
@@ -263,9 +302,14 @@ impl<'t> Writer<'t> {
             }
             Tag::BlockQuote(kind) => {
                 self.block();
-                match kind {
+                let alert = match kind {
+                    Some(kind) => Some((kind, None)),
+                    None => alert_kind(&self.text.body[range]).and_then(|kind| Some((kind, Some(events.title()?)))),
+                };
+                self.quotes.push(if alert.is_some() { Quote::Alert } else { Quote::Plain });
+                match alert {
                     None => self.out.both("<blockquote>\n"),
-                    Some(kind) => self.alert(kind),
+                    Some((kind, title)) => self.alert(kind, title.as_deref()),
                 }
             }
             Tag::CodeBlock(kind) => {
@@ -370,13 +414,9 @@ impl<'t> Writer<'t> {
                     self.headings.checked_sub(1).and_then(|index| self.survey.headings.get(index)).map_or(2, |section| section.level);
                 self.out.both(&format!("</h{level}>\n"));
             }
-            TagEnd::BlockQuote(None) => {
+            TagEnd::BlockQuote(_) => {
                 self.block();
-                self.out.both("</blockquote>\n");
-            }
-            TagEnd::BlockQuote(Some(_)) => {
-                self.block();
-                self.out.page.push_str("</div>\n");
+                self.out.page.push_str(if self.quotes.pop() == Some(Quote::Alert) { "</div>\n" } else { "</blockquote>\n" });
                 self.out.feed.push_str("</blockquote>\n");
             }
             TagEnd::List(is_ordered) => {
@@ -556,6 +596,7 @@ impl<'t> Writer<'t> {
         let mut run = String::new();
         // What the author escaped or encoded stays as it is.
         let mut verbatim: Vec<Range<usize>> = Vec::new();
+        let begin = first.1.start;
         let mut end = first.1.end;
         let mut next = Some(first);
         while let Some((Event::Text(text), range)) = next {
@@ -569,10 +610,22 @@ impl<'t> Writer<'t> {
             }
             next = events.next_text();
         }
+        for missing in missing_footnotes(&run).filter(|missing| !is_within(&verbatim, missing.start)) {
+            let label = &run[missing];
+            self.links
+                .warn(begin, format!("footnote \"{label}\": nothing says what it is; write it in a paragraph that begins with {label}:"));
+        }
         let after = body[end..].chars().next();
         let mut at = 0;
-        let may_link = !self.is_in_link && !self.is_in_raw_link && (run.contains("://") || run.contains("www.") || run.contains("WWW."));
+        let may_link = !self.is_in_link && !self.is_in_raw_link && ["://", "www.", "WWW.", "@"].iter().any(|mark| run.contains(mark));
         while may_link && let Some(found) = autolinks::find(&run, at, self.typesetter.before()) {
+            // Whoever writes `me\@example.org` wants no link.
+            let sign = run[found.clone()].find('@').map(|sign| found.start + sign);
+            if sign.is_some_and(|sign| is_within(&verbatim, sign)) {
+                self.set(&run, at..found.end, &verbatim, after);
+                at = found.end;
+                continue;
+            }
             self.set(&run, at..found.start, &verbatim, Some('h'));
             let address = &run[found.clone()];
             let mut html = format!("<a href=\"{}\">", escape(&links::encode(&autolinks::target(address))));
@@ -653,7 +706,7 @@ impl<'t> Writer<'t> {
         self.put(&Html { page, feed: code::feed_html(&fence, code) });
     }
 
-    fn alert(&mut self, kind: BlockQuoteKind) {
+    fn alert(&mut self, kind: BlockQuoteKind, own: Option<&str>) {
         let words = self.words;
         let (class, title) = match kind {
             BlockQuoteKind::Note => ("note", words.note),
@@ -662,7 +715,7 @@ impl<'t> Writer<'t> {
             BlockQuoteKind::Warning => ("warning", words.warning),
             BlockQuoteKind::Caution => ("caution", words.caution),
         };
-        let title = escape(title);
+        let title = escape(own.unwrap_or(title));
         let _ = write!(self.out.page, "<div class=\"alert {class}\" role=\"note\">\n<p class=\"alert-title\">{title}</p>\n");
         let _ = write!(self.out.feed, "<blockquote>\n<p><strong>{title}</strong></p>\n");
     }
@@ -725,6 +778,35 @@ impl<'t> Writer<'t> {
         }
         self.out.both("</ol>\n</section>\n");
     }
+}
+
+/// Returns what kind of alert a quote is that has a title behind its mark (`> [!NOTE] Title`), as GitLab and Obsidian write it. The parser takes it for any
+/// quote.
+fn alert_kind(quote: &str) -> Option<BlockQuoteKind> {
+    let (name, rest) = quote.trim_start().strip_prefix('>')?.trim_start_matches([' ', '\t']).strip_prefix("[!")?.split_once(']')?;
+    let kind = match name {
+        name if name.eq_ignore_ascii_case("note") => BlockQuoteKind::Note,
+        name if name.eq_ignore_ascii_case("tip") => BlockQuoteKind::Tip,
+        name if name.eq_ignore_ascii_case("important") => BlockQuoteKind::Important,
+        name if name.eq_ignore_ascii_case("warning") => BlockQuoteKind::Warning,
+        name if name.eq_ignore_ascii_case("caution") => BlockQuoteKind::Caution,
+        _ => return None,
+    };
+    rest.strip_prefix(['-', '+']).unwrap_or(rest).starts_with([' ', '\t']).then_some(kind)
+}
+
+/// Returns the places in a text where a footnote is mentioned that has no number: the parser leaves it as it is typed.
+fn missing_footnotes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("[^").filter_map(|(at, _)| {
+        let label = text[at + 2..].split([']', '[', ' ']).next()?;
+        let end = at + 2 + label.len();
+        (!label.is_empty() && text[end..].starts_with(']')).then_some(at..end + 1)
+    })
+}
+
+/// Tells whether the byte `at` is in one of `ranges`, which are in order.
+fn is_within(ranges: &[Range<usize>], at: usize) -> bool {
+    ranges.get(ranges.partition_point(|range| range.end <= at)).is_some_and(|range| range.start <= at)
 }
 
 /// Returns the anchor of the mark that mentions the footnote `number` for the `mention`th time.

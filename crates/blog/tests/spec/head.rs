@@ -179,6 +179,28 @@ fn what_search_engines_have_no_use_for_says_so() {
     assert!(!is_hidden(&page(&blog, "/b/")) && !is_hidden(&page(&blog, "/")));
 }
 
+/// Whoever mistyped an address finds the newest posts, all posts, and a search, in the language of the blog and without a script.
+#[test]
+fn an_address_without_a_page_helps_to_find_another_one() {
+    let folder = Folder::of(&[("blog.toml", "language = \"de\""), ("draft.md", "---\ndraft: true\n---\n# Draft")]);
+    for day in 1..=7 {
+        folder.write(&format!("2026-03-0{day}-day-{day}.md"), format!("# Tag {day} & mehr"));
+    }
+    let blog = folder.blog();
+    let html = String::from_utf8(blog.site().not_found("").body.to_vec()).expect("text");
+    let main = html.split_once("<main").and_then(|(_, rest)| rest.split_once("</main>")).expect("a page").0;
+    for part in [
+        "An dieser Adresse gibt es nichts",
+        "<form class=\"find\" role=\"search\" action=\"/search/\" method=\"get\">",
+        "<a href=\"/day-7/\">Tag 7 &amp; mehr</a>",
+        "<a href=\"/day-3/\">",
+        "<a href=\"/archive/\">Alle Beiträge",
+    ] {
+        assert!(main.contains(part), "{part}\n{main}");
+    }
+    assert!(!main.contains("/day-2/") && !main.contains("Draft") && !main.contains("<script"), "{main}");
+}
+
 /// A draft is seen under a private address, which nothing on its page gives away.
 #[test]
 fn a_draft_names_no_address() {

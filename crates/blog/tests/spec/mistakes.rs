@@ -86,6 +86,60 @@ fn links_to_a_text_that_is_left_out_are_not_wrong() {
     }
 }
 
+/// A line, and the beginning of what is told of it.
+type Told<'a> = (usize, &'a str);
+
+/// Whoever mends the first mistake should not find the second one behind it.
+#[test]
+fn all_that_is_wrong_with_a_text_is_told_at_once() {
+    let body = "\n[g](gone.md) [a](/gone/) [b](good.md#part) [c](#here) $\\nosuch$ x[^1]\n\n![p](gone.png)\n";
+    let of_body = |line: usize| {
+        [
+            (line, "link to \"gone.md\": no published post"),
+            (line, "link to \"/gone/\": there is nothing at /gone/"),
+            (line, "link to \"/good/\": no section there has the anchor \"#part\""),
+            (line, "link to \"#here\": no section of this text"),
+            (line, "the formula is shown as it is written"),
+            (line, "footnote \"[^1]\": nothing says what it is"),
+            (line + 2, "link to \"gone.png\": there is no such file"),
+        ]
+    };
+    // Front matter, what is wrong with it, and the line of the links below it.
+    let cases: [(&str, &[Told<'_>], usize); 6] = [
+        ("---\ndate: soon\nfoo: 1\n---\n", &[(2, "`date` is \"soon\""), (3, "`foo` is not known here")], 6),
+        ("---\ndate: [\n---\n", &[(2, "not YAML")], 5),
+        ("+++\nslug = \"tags\"\nfoo = 1\ntitle = \"Bad\"\n+++\n", &[(1, "the address /tags/ is taken"), (3, "`foo` is not known here")], 7),
+        ("+++\ncover = \"gone.jpg\"\n+++\n", &[(1, "cover \"gone.jpg\""), (1, "has no title")], 5),
+        ("", &[(1, "has no title")], 2),
+        ("+++\nslug = \"good\"\ntitle = \"Bad\"\ndate = 2026-02-01\n+++\n", &[(1, "has the same address /good/ as good.md")], 7),
+    ];
+    for (front, wrong, line) in cases {
+        let folder = Folder::of(&[("good.md", GOOD)]);
+        folder.write("bad.md", format!("{front}{body}"));
+        let told = lines(folder.blog().site().problems());
+        for (line, expected) in wrong.iter().copied().chain(of_body(line)) {
+            let expected = format!("bad.md:{line}: {expected}");
+            assert_eq!(told.iter().filter(|told| told.starts_with(&expected)).count(), 1, "{expected}\n{told:#?}");
+        }
+        assert_eq!(told.len(), wrong.len() + of_body(line).len(), "{told:#?}");
+    }
+}
+
+/// What does not keep a text back is no news because something else does.
+#[test]
+fn a_warning_is_not_told_again_when_a_mistake_comes() {
+    let folder = Folder::of(&[("a.md", "# A\n\n[x](/gone/)\n"), ("b.md", "# B\n\n[a](a.md#part)\n")]);
+    let blog = folder.blog();
+    assert_eq!(lines(blog.site().problems()).len(), 2);
+    folder.write("a.md", "# A\n\n[x](/gone/)\n[y](gone.md)\n");
+    let broken = rebuilt(&blog);
+    assert_eq!((broken.problems.len(), broken.mended.len()), (1, 0), "{broken:?}");
+    // Of a text that readers never saw, nobody asks for a section.
+    let told = lines(folder.blog().site().problems());
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("a.md:3: link to \"/gone/\"") && told[1].starts_with("a.md:4: link to \"gone.md\""), "{told:?}");
+}
+
 /// An author who writes above a mistake has not made a new one.
 #[test]
 fn a_mistake_that_moves_down_is_not_told_again() {
@@ -180,7 +234,7 @@ fn nothing_is_called_mended_in_a_file_with_a_new_mistake() {
     let folder = Folder::of(&[("a.md", "# A\n\n[x](javascript:y)")]);
     let blog = folder.blog();
     assert_eq!(blog.site().problems().len(), 1);
-    folder.write("a.md", "---\ndraft: perhaps\n---\n# A\n\n[x](javascript:y)");
+    folder.write("a.md", "---\ndraft: true\n# A\n\n[x](javascript:y)");
     let rebuilding = rebuilt(&blog);
     assert_eq!((rebuilding.problems.len(), rebuilding.mended.len()), (1, 0), "{rebuilding:?}");
     folder.write("a.md", "# A");

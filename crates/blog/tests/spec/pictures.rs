@@ -111,6 +111,68 @@ fn a_photograph_comes_in_every_useful_width_and_takes_its_place_at_once() {
     }
 }
 
+/// The boxes of an AVIF of the general brand `mif1` (ISO/IEC 23008-12): item 1 is the picture, item 2 says where it was taken.
+fn avif() -> Vec<u8> {
+    let boxed = |kind: &[u8; 4], content: &[u8]| {
+        let length = u32::try_from(content.len() + 8).expect("short");
+        [&length.to_be_bytes(), kind.as_slice(), content].concat()
+    };
+    let item = |number: u8, kind: &[u8; 4]| boxed(b"infe", &[&[2, 0, 0, 0, 0, number, 0, 0], kind.as_slice(), b"\0"].concat());
+    let items = boxed(b"iinf", &[&[0, 0, 0, 0, 0, 2], item(1, b"av01").as_slice(), &item(2, b"Exif")].concat());
+    let whole = |pixels: u8| {
+        // Numbers of one byte are not foreseen, so offsets and lengths have four.
+        let place = |number: u8, at: u8, length: u8| [0, number, 0, 0, 0, 1, 0, 0, 0, at, 0, 0, 0, length];
+        let places = boxed(b"iloc", &[&[0, 0, 0, 0, 0x44, 0, 0, 2], place(1, pixels, 6).as_slice(), &place(2, pixels + 6, 12)].concat());
+        let meta = boxed(b"meta", &[&[0; 4], items.as_slice(), &places].concat());
+        [boxed(b"ftyp", b"mif1\0\0\0\0mif1miafavif"), meta, boxed(b"mdat", b"PIXELSSECRET PLACE")].concat()
+    };
+    let pixels = whole(0).len() - 18;
+    whole(u8::try_from(pixels).expect("short"))
+}
+
+#[test]
+fn an_avif_under_a_general_name_does_not_say_where_it_was_taken() {
+    let folder = Folder::of(&[("a.md", "# A\n\n![x](a.avif)")]);
+    folder.write("a.avif", avif());
+    // Too large to be held, and with a box of nobody knows what.
+    let unused = [b"\0\x20\0\x08free".to_vec(), vec![b'S'; 2 << 20]].concat();
+    folder.write("large.avif", [avif(), unused].concat());
+    let blog = folder.blog();
+    for path in ["/a.avif", "/large.avif"] {
+        let sent = ask(&blog, path, &[]).2;
+        assert!(has(&sent, "PIXELS") && !has(&sent, "SECRET") && !has(&sent, "SSSSSSSS"), "{path}");
+    }
+    let kept = folder.blog_with(BlogOptions { pictures: Some(false), ..BlogOptions::default() });
+    assert!(has(&ask(&kept, "/a.avif", &[]).2, "SECRET"), "as the author wishes");
+}
+
+/// Pictures of a theme have no variants, and readers need not learn where they were taken all the same.
+#[test]
+fn a_picture_of_the_theme_does_not_say_where_it_was_taken() {
+    let folder = Folder::of(&[("a.md", "# A"), ("theme/custom.css", "body { background: url(sea.jpg) }")]);
+    folder.write("theme/sea.jpg", photo(300, 200, false));
+    let sent = |blog: &Blog| {
+        let site = blog.site();
+        let (path, _) = site.addresses().find(|(path, _)| path.starts_with("/theme/sea-")).expect("it is served");
+        ask(blog, path, &[]).2
+    };
+    let blog = folder.blog();
+    let picture = image::load_from_memory(&sent(&blog)).expect("decoded");
+    assert!(picture.width() == 300 && !has(&sent(&blog), "SECRET"));
+    folder.write("blog.toml", "pictures = false");
+    rebuilt(&blog);
+    assert!(has(&sent(&blog), "SECRET"), "as the author wishes");
+    // What cannot be told apart from its pixels is left out and told.
+    folder.write("blog.toml", "");
+    folder.write("theme/sea.jpg", "");
+    folder.write("theme/sky.avif", avif().iter().map(|&byte| if byte == b'l' { b'x' } else { byte }).collect::<Vec<_>>());
+    let told = lines(&rebuilt(&blog).problems);
+    assert!(
+        told.len() == 1 && told[0].starts_with("theme/sky.avif: is damaged: its description cannot be read, so it is left out"),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn what_an_author_photographed_does_not_say_where() {
     let folder = Folder::of(&[("a.md", "# A")]);
@@ -249,7 +311,7 @@ fn faces_and_logos_are_sent_in_about_the_size_in_which_they_are_shown() {
     let settings = "author = \"Ann\"\n[theme]\nlogo = \"logo.png\"\n[authors.Ann]\npicture = \"/people/ann%20b.jpg\"\n\
                     [authors.Bob]\npicture = \"bob.png\"\n";
     let folder = Folder::of(&[("blog.toml", settings), ("a.md", "# A\n\nText."), ("b.md", "---\nauthor: Bob\n---\n# B\n\nText.")]);
-    folder.write("people/ann b.jpg", photo(3000, 2000, false));
+    folder.write("people/ann b.jpg", photo(1200, 800, false));
     folder.write("bob.png", png(90, 120));
     folder.write("logo.png", png(2000, 300));
     let blog = folder.blog();

@@ -244,8 +244,8 @@ fn markdown(shortcode: &Shortcode<'_>, content: Option<&str>, names: &dyn Names,
             let kind = shortcode.named("type").or_else(|| shortcode.named("color")).or_else(|| shortcode.get("", 0)).unwrap_or_default();
             let of_kind = BOXES.iter().find(|(known, _)| kind.eq_ignore_ascii_case(known)).map_or(*alert, |(_, alert)| *alert);
             let text = inner(content?).trim().to_owned();
-            let title = shortcode.named("title").map(|title| format!("**{title}**\n\n")).unwrap_or_default();
-            Some(indented(&format!("[!{of_kind}]\n{title}{text}"), "> ", "> "))
+            let title = shortcode.named("title").unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+            Some(indented(&format!("{}\n{text}", format!("[!{of_kind}] {title}").trim_end()), "> ", "> "))
         }
     }
 }

@@ -2,6 +2,21 @@
 
 use crate::markdown::fenced_lines;
 
+/// The classes of boxes in themes that many blogs have (Chirpy's `prompt-tip`, Minimal Mistakes' `notice--warning`), and the alert that each becomes.
+const BOXES: [(&str, &str); 11] = [
+    ("prompt-tip", "TIP"),
+    ("prompt-info", "NOTE"),
+    ("prompt-warning", "WARNING"),
+    ("prompt-danger", "CAUTION"),
+    ("notice", "NOTE"),
+    ("notice--primary", "NOTE"),
+    ("notice--info", "NOTE"),
+    ("notice--success", "TIP"),
+    ("notice--warning", "WARNING"),
+    ("notice--danger", "CAUTION"),
+    ("notice--important", "IMPORTANT"),
+];
+
 /// A text without kramdown's own marks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plain {
@@ -10,7 +25,7 @@ pub(super) struct Plain {
     pub(super) attributes: usize,
 }
 
-/// Removes attributes but for the ids of headings, and what stands in comments. The mark for a table of contents becomes `[TOC]`.
+/// Removes attributes but for the ids of headings and the classes of boxes, and what stands in comments. The mark for a table of contents becomes `[TOC]`.
 pub(super) fn without_marks(text: &str) -> Plain {
     if !text.contains("{:") {
         return Plain { text: text.to_owned(), attributes: 0 };
@@ -42,6 +57,8 @@ pub(super) fn without_marks(text: &str) -> Plain {
             lines.extend(["", "[TOC]", ""].map(str::to_owned));
         } else if let (Some(id), Some(heading)) = (id_of(trimmed), lines.last_mut().filter(|line| line.starts_with('#'))) {
             heading.push_str(&format!(" {{#{id}}}"));
+        } else if let Some(kind) = box_of(trimmed).filter(|_| !is_code[at.saturating_sub(1)]) {
+            attributes += usize::from(!make_alert(&mut lines, kind));
         } else {
             attributes += 1;
         }
@@ -60,6 +77,28 @@ fn is_of_list(line: &str) -> bool {
 /// Splits attributes.
 fn words(attributes: &str) -> impl Iterator<Item = &str> {
     attributes.trim_matches(['{', '}', ':', ' ']).split_whitespace()
+}
+
+/// Returns the alert that stands for the box among attributes.
+fn box_of(attributes: &str) -> Option<&'static str> {
+    let classes = || words(attributes).flat_map(|word| word.split('.'));
+    BOXES.iter().find(|(class, _)| classes().any(|word| word == *class)).map(|(_, kind)| *kind)
+}
+
+/// Makes an alert of the quotation or paragraph with which `lines` end. Returns whether there is one.
+fn make_alert(lines: &mut Vec<String>, kind: &str) -> bool {
+    let begin = lines.iter().rposition(|line| line.trim().is_empty()).map_or(0, |at| at + 1);
+    let is_quote = lines.get(begin).is_some_and(|line| line.starts_with('>'));
+    let is_alert = lines.get(begin).is_some_and(|line| line.starts_with("> [!"));
+    let is_other = |line: &String| line.starts_with(['#', '|', '<', ' ', '\t', '`', '~']) || is_of_list(line);
+    if begin == lines.len() || is_alert || !is_quote && lines[begin..].iter().any(is_other) {
+        return false;
+    }
+    if !is_quote {
+        lines[begin..].iter_mut().for_each(|line| line.insert_str(0, "> "));
+    }
+    lines.insert(begin, format!("> [!{kind}]"));
+    true
 }
 
 /// Returns the id among attributes.
@@ -107,6 +146,10 @@ mod tests {
             ("## A\n{: .no_toc}\n", "## A\n", 1),
             ("## A\n{: #own .x}\n", "## A {#own}\n", 0),
             ("Text\n{: .lead #id}\n![a](b){: .big} and *c*{:.d}\n", "Text\n![a](b) and *c*\n", 3),
+            ("> Mind it\n> well\n{: .prompt-warning }\n", "> [!WARNING]\n> Mind it\n> well\n", 0),
+            ("Text\n\nMind it\nwell\n{: .notice--info}\n", "Text\n\n> [!NOTE]\n> Mind it\n> well\n", 0),
+            ("> Mind it\n{: .big.prompt-tip #id}\n", "> [!TIP]\n> Mind it\n", 0),
+            ("- one\n{: .notice}\n\n{: .notice}\n", "- one\n\n", 2),
             ("`{: .x}` and `a`{: .b} {: not}\n", "`{: .x}` and `a` {: not}\n", 1),
             ("```\n{: .x}\n* TOC\n{:toc}\n```\n\n    {: .y}\n", "```\n{: .x}\n* TOC\n{:toc}\n```\n\n    {: .y}\n", 0),
             ("a\n{::comment}\nnot for readers\n{:/comment}\nb {::comment}nor this{:/} c\n", "a\nb  c\n", 0),

@@ -1,6 +1,10 @@
 //! Liquid in texts: the tags and values that texts use become what they stand for; others stay, and are told with their line.
 
-use crate::html::{card_of, fenced, shortened};
+use crate::html::{card_of, destination, fenced, shortened};
+
+/// What themes call their templates for a picture with words below it, and the names by which they are given the picture.
+const FIGURES: [&str; 6] = ["figure", "figure-image", "fig", "image", "img", "picture"];
+const SOURCES: [&str; 7] = ["src", "image_path", "path", "url", "image", "img", "file"];
 
 /// What the names in a text stand for.
 pub(super) trait Names {
@@ -91,16 +95,7 @@ fn tag(inner: &str, rest: &str, end: usize, names: &dyn Names) -> (Option<String
         }
         None
     };
-    let value = |key: &str| {
-        let found = arguments.find(&format!("{key}="))? + key.len() + 1;
-        let text = &arguments[found..];
-        let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let text = match quote {
-            Some(quote) => text[1..].split(quote).next(),
-            None => text.split_whitespace().next(),
-        };
-        text.map(str::to_owned)
-    };
+    let value = |key: &str| argument(arguments, key, names);
     let plain = arguments.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
     match name {
         "raw" => until("endraw").map_or((None, end), |(inner, length)| (Some(inner.to_owned()), length)),
@@ -121,9 +116,47 @@ fn tag(inner: &str, rest: &str, end: usize, names: &dyn Names) -> (Option<String
             let id = ["id", "video_id", "youtube_id", "video"].iter().find_map(|key| value(key));
             (id.map(|id| card_of(&video(&id))), end)
         }
+        "include" if matches!(included(plain), "video" | "vimeo") => {
+            let is_vimeo = included(plain) == "vimeo" || value("provider").is_some_and(|provider| provider.eq_ignore_ascii_case("vimeo"));
+            let is_known = is_vimeo || value("provider").is_none_or(|provider| provider.eq_ignore_ascii_case("youtube"));
+            let id = value("id").filter(|_| is_known);
+            (id.map(|id| card_of(&if is_vimeo { format!("https://vimeo.com/{id}") } else { video(&id) })), end)
+        }
+        "include" if FIGURES.contains(&included(plain)) => (figure(&value, names), end),
         "include" if plain.contains("toc") => (Some(String::new()), end),
         _ => (None, end),
     }
+}
+
+/// Returns the name of a template that is included, without folders and extension.
+fn included(template: &str) -> &str {
+    let leaf = template.rsplit('/').next().unwrap_or(template);
+    leaf.split_once('.').map_or(leaf, |(stem, _)| stem)
+}
+
+/// Returns the value of an argument that is named `key`: a quoted text, or what a name stands for.
+fn argument(arguments: &str, key: &str, names: &dyn Names) -> Option<String> {
+    let mark = format!("{key}=");
+    let (at, _) = arguments.match_indices(&mark).find(|(at, _)| arguments[..*at].chars().next_back().is_none_or(char::is_whitespace))?;
+    let text = &arguments[at + mark.len()..];
+    match text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        Some(quote) => text[1..].split(quote).next().map(str::to_owned),
+        None => names.value(text.split_whitespace().next()?),
+    }
+}
+
+/// Returns a picture with its caption, as an include is given them.
+fn figure(value: &dyn Fn(&str) -> Option<String>, names: &dyn Names) -> Option<String> {
+    let source = SOURCES.iter().find_map(|key| value(key)).filter(|source| !source.contains(['{', '\n']))?;
+    let source = names.of_path(&source).unwrap_or(source);
+    let caption = value("caption").or_else(|| value("title")).unwrap_or_default();
+    let alt = value("alt").unwrap_or_else(|| caption.clone()).replace(['[', ']'], "");
+    let caption = caption.replace('\\', "\\\\").replace('"', "\\\"");
+    Some(if caption.is_empty() {
+        format!("![{alt}]({})", destination(&source))
+    } else {
+        format!("![{alt}]({} \"{caption}\")", destination(&source))
+    })
 }
 
 /// Returns what a tag `highlight` says beside the language as the blog has it: numbers of lines, and marked lines.
@@ -154,11 +187,37 @@ mod tests {
         fn of_post(&self, _: &str) -> Option<String> {
             None
         }
-        fn of_path(&self, _: &str) -> Option<String> {
-            None
+        fn of_path(&self, path: &str) -> Option<String> {
+            (path == "assets/a.png").then(|| "/n/assets/a.png".to_owned())
         }
-        fn value(&self, _: &str) -> Option<String> {
-            None
+        fn value(&self, name: &str) -> Option<String> {
+            (name == "page.film").then(|| "xyz".to_owned())
+        }
+    }
+
+    /// The manuals of Minimal Mistakes ("Helpers"), al-folio ("Images") and Chirpy ("Media").
+    #[test]
+    fn pictures_and_films_of_themes_become_those_of_the_blog() {
+        let cases = [
+            (
+                "figure image_path=\"/b.jpg\" alt=\"A wall\" caption=\"The \u{201c}wall\u{201d}.\"",
+                "![A wall](/b.jpg \"The \u{201c}wall\u{201d}.\")",
+            ),
+            ("figure.liquid loading=\"eager\" path=\"assets/a.png\" class=\"img-fluid\"", "![](/n/assets/a.png)"),
+            ("image.html url='/a b.jpg' caption='say \"no\"'", "![say \"no\"](/a%20b.jpg \"say \\\"no\\\"\")"),
+            ("video id=\"abc\" provider=\"youtube\"", "https://www.youtube.com/watch?v=abc"),
+            ("video id=\"123\" provider=\"vimeo\"", "https://vimeo.com/123"),
+            ("embed/youtube.html id='abc'", "https://www.youtube.com/watch?v=abc"),
+            ("youtube.html id=page.film", "https://www.youtube.com/watch?v=xyz"),
+        ];
+        for (arguments, expected) in cases {
+            let replaced = replace(&format!("{{% include {arguments} %}}"), "a.md", 1, &Nothing);
+            assert_eq!((replaced.text.trim(), replaced.notes.len()), (expected, 0), "{arguments}");
+        }
+        for arguments in ["figure image_path=page.unknown", "video id=\"1\" provider=\"bilibili\"", "gallery", "form.html src-set=\"x\""] {
+            let text = format!("{{% include {arguments} %}}");
+            let replaced = replace(&text, "a.md", 1, &Nothing);
+            assert_eq!((replaced.text, replaced.notes.len()), (text, 1), "{arguments}");
         }
     }
 

@@ -94,6 +94,54 @@ fn no_format_carries_metadata_out() {
     assert_eq!(Facts::read(Cursor::new(&copy)), Facts::read(Cursor::new(&avif)));
 }
 
+/// Cameras and converters call the same file by a general name, and put what they know into boxes of their own.
+#[test]
+fn an_avif_of_any_brand_does_not_say_where_it_was_taken() {
+    for brands in [b"mif1\0\0\0\0mif1miafavif".as_slice(), b"msf1\0\0\0\0avis", b"avif\0\0\0\0", b"heic\0\0\0\0mif1heic"] {
+        let words = [sample::boxed(b"hdlr", b"KIND OF WORDS"), sample::boxed(b"ilst", b"SECRET WORDS")].concat();
+        let words = sample::boxed(b"meta", &[[0; 4].as_slice(), &words].concat());
+        let avif = [
+            sample::avif_of(brands, 20, 10, 0),
+            sample::boxed(b"uuid", b"0123456789abcdefSECRET HISTORY"),
+            sample::boxed(b"free", b"SECRET REST"),
+            sample::boxed(b"moov", &sample::boxed(b"trak", &[sample::boxed(b"udta", b"SECRET PLACE OF A FILM"), words].concat())),
+        ]
+        .concat();
+        let copy = cleaned(&avif);
+        assert!(has(&avif, "SECRET PLACE") && !has(&copy, "SECRET") && has(&copy, "PIXELS"));
+        assert_eq!(copy.len(), avif.len(), "positions in the file still hold");
+        assert!(has(&copy, "KIND OF WORDS"), "a film stays one");
+        // ISO/IEC 23008-12 §A.2.1: where TIFF data begins, and then TIFF data. libavif shows no picture without it.
+        assert!(has(&copy, "PIXELS\0\0\0\0II\x2a\0\x08\0\0\0"));
+        assert_eq!(Facts::read(Cursor::new(&copy)), Facts::read(Cursor::new(&avif)));
+    }
+}
+
+/// Where a description cannot be read, nobody knows which bytes are pixels.
+#[test]
+fn an_avif_whose_parts_cannot_be_told_apart_is_not_published() {
+    let avif = sample::avif(20, 10, 0);
+    let of = |kind: &[u8; 4]| avif.windows(4).position(|window| window == kind).expect("a box");
+    for kind in [b"iinf", b"iloc"] {
+        let mut unreadable = avif.clone();
+        unreadable[of(kind)] = b'x';
+        assert!(matches!(clean(Cursor::new(&unreadable)), Err(Fault::Damaged(_))));
+    }
+    let pixels_first = [&avif[..of(b"meta") - 4], &avif[of(b"mdat") - 4..], b"\0\0\0\x40meta\0\0"].concat();
+    assert!(clean(Cursor::new(&pixels_first)).is_err());
+}
+
+#[test]
+fn a_jpeg_xl_keeps_its_picture_alone() {
+    let boxes = |metadata: &[Vec<u8>]| {
+        let start = [sample::boxed(b"JXL ", b"\r\n\x87\n"), sample::boxed(b"ftyp", b"jxl \0\0\0\0jxl ")].concat();
+        [start, metadata.concat(), sample::boxed(b"jxlc", b"PIXELS")].concat()
+    };
+    let metadata: Vec<_> =
+        [b"Exif", b"xml ", b"jumb", b"brob", b"jbrd", b"uuid"].iter().map(|kind| sample::boxed(kind, b"SECRET")).collect();
+    assert!(cleaned(&boxes(&metadata)) == boxes(&[]));
+}
+
 #[test]
 fn a_progressive_photograph_keeps_all_its_scans() {
     // Two scans with tables and a restart between them, and stuffed bytes: what a decoder needs, though none is asked here.

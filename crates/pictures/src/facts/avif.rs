@@ -23,7 +23,7 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
             return Err(Fault::damaged("a box is shorter than its own head"));
         }
         match &kind {
-            b"ftyp" => animated = head.array::<4>()? == *b"avis",
+            b"ftyp" => animated = matches!(&head.array::<4>()?, b"avis" | b"msf1"),
             b"meta" if end - head.at() <= META_BYTES_MAX => {
                 let meta = head.block(end - head.at())?;
                 let meta = meta.get(4..).ok_or(Fault::Truncated)?;

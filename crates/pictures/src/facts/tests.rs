@@ -29,9 +29,14 @@ fn every_format_tells_its_size() {
         (bmp, Facts { alpha: true, ..plain(Format::Bmp, 31, 17) }),
         (sample::avif(31, 17, 0), Facts { alpha: true, ..plain(Format::Avif, 31, 17) }),
         (sample::avif(17, 31, 1), Facts { alpha: true, ..plain(Format::Avif, 31, 17) }),
+        (sample::avif_of(b"mif1\0\0\0\0mif1miafavif", 31, 17, 0), Facts { alpha: true, ..plain(Format::Avif, 31, 17) }),
     ];
     for (content, expected) in cases {
         assert_eq!(of(&content), Ok(expected));
+    }
+    // HEIC is no format of the web.
+    for brands in [b"mif1\0\0\0\0mif1heic".as_slice(), b"heic\0\0\0\0", b"mif1"] {
+        assert_eq!(of(&sample::avif_of(brands, 31, 17, 0)), Err(Fault::Unknown));
     }
     let still = of(&sample::gif(31, 17, 1)).expect("a picture");
     assert_eq!((still.format, still.width, still.height, still.animated), (Format::Gif, 31, 17, false));

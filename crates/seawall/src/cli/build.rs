@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use blog::{Blog, BlogOptions, ExportError, Problem, Severity};
 use clap::Args;
 use tracing::Level;
@@ -55,9 +55,12 @@ impl Run for Build {
         if !source.is_dir() {
             bail!("{} is not a folder\n  Name the folder of a blog; `seawall new DIR` writes one.", source.display());
         }
+        // Before the pictures are made, which may take minutes.
+        blog::check_export(source, &self.folder).map_err(not_written)?;
         let now = std::time::SystemTime::now().into();
         let problems = match Blog::open_in(source, options, &workshop_of_command(cache_dir(env)), now) {
             Ok(blog) => {
+                let base = self.base_of(&blog)?;
                 if blog.make_pictures() > 0 {
                     // Pages show what the pictures look like before they are there.
                     blog.rebuild(now)?;
@@ -65,7 +68,7 @@ impl Run for Build {
                 let problems = blog.problems();
                 if problems.iter().all(|problem| problem.severity == Severity::Warning) {
                     self.tell(&problems);
-                    return self.write(&blog).map(|()| ExitCode::SUCCESS);
+                    return self.write(&blog, &base).map(|()| ExitCode::SUCCESS);
                 }
                 problems
             }
@@ -85,19 +88,20 @@ impl Build {
         }
     }
 
-    fn write(&self, blog: &Blog) -> anyhow::Result<()> {
+    /// Returns the public address of the site.
+    fn base_of(&self, blog: &Blog) -> anyhow::Result<String> {
         let Some(base) = blog.site().base_url().map(str::to_owned) else {
             bail!(
                 "feeds and the sitemap need the public address of the site\n  Add --base-url https://blog.example.org, or base_url to {}.",
                 self.source.join("blog.toml").display()
             );
         };
+        Ok(base)
+    }
+
+    fn write(&self, blog: &Blog, base: &str) -> anyhow::Result<()> {
         let folder = self.folder.display();
-        let exported = blog.export(&self.folder, &base).map_err(|error| match error {
-            ExportError::File { path, source } => anyhow::Error::new(source).context(format!("cannot write {}", path.display())),
-            other => other.into(),
-        });
-        let blog::Exported { files, written, removed } = exported.context("the site was not written")?;
+        let blog::Exported { files, written, removed } = blog.export(&self.folder, base).map_err(not_written)?;
         let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
         confirm(&format!("Wrote {base} to {folder}: {files} files, {written} new or changed{removed}.\n"));
         Ok(())
@@ -112,4 +116,12 @@ impl Build {
             told::tell(level, &format!("{word}: {}/{problem}\n", self.source.display()));
         }
     }
+}
+
+fn not_written(error: ExportError) -> anyhow::Error {
+    let error = match error {
+        ExportError::File { path, source } => anyhow::Error::new(source).context(format!("cannot write {}", path.display())),
+        other => other.into(),
+    };
+    error.context("the site was not written")
 }

@@ -79,6 +79,8 @@ fn of_the_requests_of_two_thousand_visits_less_than_one_in_a_hundred_reaches_gho
 #[test]
 fn a_publish_on_a_busy_blog_raises_no_storm_at_ghost() {
     let blog = Setup::default().seawall("[origin]\nconcurrency = 3").start();
+    // From now on each turn is counted to its end: what was asked for at the start is not still counted later.
+    blog.tap.most_at_once();
     let pages: Vec<_> =
         (1..=20).flat_map(|n| [format!("/post-{n:02}/"), format!("/post-{n:02}.md")]).chain(["/".to_owned(), "/rss/".to_owned()]).collect();
     for path in &pages {

@@ -327,4 +327,9 @@ fn a_build_is_repeated_and_touches_nothing_else() {
     let bad = build("new");
     assert!(bad.status.code() == Some(1) && text(&bad).1.contains("blog/bad.md:2:"), "{bad:?}");
     assert!(!place.path().join("new").exists(), "nothing was written");
+    // What refuses the folder is told before anything is read or made.
+    for (folder, expected) in [("other", "is not empty"), ("blog/inner/site", "within each other")] {
+        let refused = text(&build(folder)).1;
+        assert!(refused.contains(expected) && !refused.contains("bad.md"), "{refused}");
+    }
 }
