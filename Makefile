@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test installed compiled tidy check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing spec-cluster bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php cluster seeing deny
+.PHONY: help run test installed compiled tidy check check-bench spec spec-ghost spec-php spec-wordpress spec-blog spec-bench spec-seeing spec-cluster bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs optimised release deb wordpress-plugin tools hugo pebble ghost wordpress php cluster seeing deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -14,9 +14,11 @@ export NGINX_NEW GHOST CADDY_BIN
 # Seconds that `make fuzz` gives each target.
 SECONDS_EACH ?= 60
 
-# `make run` compiles for half as long as a release does; what is measured or packed is the release.
+# `make run` compiles for half as long as a release does.
 TRY_BINARY = $(or $(CARGO_TARGET_DIR),target)/try/seawall
 BINARY = $(or $(CARGO_TARGET_DIR),target)/release/seawall
+# What is packed, and measured beside others.
+OPTIMISED = $(or $(CARGO_TARGET_DIR),target)/optimised/seawall
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 PACKAGE = seawall-$(VERSION)-$(shell uname -m)-linux
 
@@ -99,12 +101,12 @@ fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightl
 	fuzz/run $(SECONDS_EACH)
 
 bench: tools ## measure beside nginx, h2o, HAProxy and Varnish, and write BENCHMARKING.md: 40 quiet minutes; NGINX_NEW=FILE, GHOST=URL
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/all --sections '$(SECTIONS)'
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/all --sections '$(SECTIONS)'
 
 seeds: tools ghost wordpress ## what bloggers published, measured again: Ghost, WordPress, a static site, a blog; writes doc/proof.md: 30 quiet minutes
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/seeds
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/seeds
 
 bench-attacks: tools ## known attacks on a server of its own, while an honest client reads on
 	$(CARGO) build --release --locked --package seawall
@@ -115,32 +117,32 @@ bench-bytes: tools ## bytes on the wire beside nginx; with a Ghost's front page:
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/bytes
 
 bench-crowd: tools ## 1,000 clients at once on one cold page
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/crowd
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/crowd
 
 bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs its address: see bench/ghost --help
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/ghost
 
 bench-ghost-figures: tools ghost ## ab and wrk on a Ghost alone and behind Seawall, and 2,000 visits in a minute; starts its own Ghost
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost-figures
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/ghost-figures
 
 bench-wordpress: tools wordpress ## a WordPress behind php-fpm, beside nginx with fastcgi_cache; starts its own WordPress
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/wordpress
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/wordpress
 
 bench-paas: tools ## a folder behind a platform's router, beside nginx: ab -c 100 -n 5000
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/paas
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/paas
 
 bench-http3: tools ## hits over HTTP/3 beside Caddy, which it builds; needs Go
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/http3
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/http3
 
 bench-load: tools ## the load tester beside wrk, ab and h2load: what a request costs it, and whether what it says is true
-	$(CARGO) build --release --locked --package seawall
-	SEAWALL_BIN='$(abspath $(BINARY))' bench/load
+	deploy/optimised
+	SEAWALL_BIN='$(abspath $(OPTIMISED))' bench/load
 
 bench-restart: tools ## 100,000 stored pages, kill -9, and a start without the origin
 	$(CARGO) build --release --locked --package seawall
@@ -168,19 +170,22 @@ docs: tools wordpress ## take the pictures and transcripts in doc anew, and the 
 	SEAWALL_BIN='$(abspath $(BINARY))' doc/transcripts
 	SEAWALL_BIN='$(abspath $(BINARY))' doc/walk
 
+optimised: tools ## the binary that is packed and measured, target/optimised/seawall: built, exercised, and built again by what was counted: half an hour
+	deploy/optimised
+
 release: test ## test, then pack the binary into target/dist
-	$(CARGO) build --release --locked --package seawall
+	deploy/optimised
 	rm -rf 'target/dist/$(PACKAGE)'
 	mkdir -p 'target/dist/$(PACKAGE)'
-	cp '$(BINARY)' 'target/dist/$(PACKAGE)/'
+	cp '$(OPTIMISED)' 'target/dist/$(PACKAGE)/'
 	deploy/documentation 'target/dist/$(PACKAGE)' '$(VERSION)'
-	'$(BINARY)' manual >'target/dist/$(PACKAGE)/seawall.1'
+	'$(OPTIMISED)' manual >'target/dist/$(PACKAGE)/seawall.1'
 	tar -C target/dist -czf 'target/dist/$(PACKAGE).tar.gz' '$(PACKAGE)'
 	cd target/dist && sha256sum '$(PACKAGE).tar.gz' | tee '$(PACKAGE).tar.gz.sha256'
 
 deb: tools ## a package for Debian and its kin, into target/dist; needs dpkg-dev
-	$(CARGO) build --release --locked --package seawall
-	deploy/debian/build '$(BINARY)' '$(VERSION)' target/dist
+	deploy/optimised
+	deploy/debian/build '$(OPTIMISED)' '$(VERSION)' target/dist
 
 wordpress-plugin: ## the plugin for WordPress, as a zip file to upload, into target/dist; needs zip
 	integrations/wordpress/package target/dist
