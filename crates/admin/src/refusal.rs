@@ -217,7 +217,7 @@ impl From<WarmRefused> for Refusal {
 impl From<QueryRejection> for Refusal {
     fn from(error: QueryRejection) -> Self {
         let text = error.body_text();
-        // What is wrong follows words about Rust.
+        // The parser's text begins with words about Rust; the fault stands behind the colon.
         let what = text.split_once(": ").map_or(&*text, |(_, what)| what);
         Self::new(StatusCode::BAD_REQUEST, format!("the query is not valid: {what}"), "GET / lists the parameters of each path")
     }

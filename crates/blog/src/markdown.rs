@@ -65,10 +65,10 @@ pub(crate) struct Rendered {
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// What is known of a text that cannot be published.
+/// A text that cannot be published, as far as it was understood.
 #[derive(Debug, Default)]
 pub(crate) struct Unpublished {
-    /// What is wrong, and what else its author should know.
+    /// The problems that keep it back, and the warnings beside them.
     pub(crate) problems: Vec<Problem>,
     /// Whether a heading could be its title.
     pub(crate) has_heading: bool,

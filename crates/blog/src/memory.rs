@@ -44,7 +44,7 @@ pub(crate) struct Memory {
 #[derive(Debug)]
 struct Remembered {
     theme: Arc<Theme>,
-    /// What it was made of. `None` if it has to be made again in any case.
+    /// The files that it was made of. `None` if it has to be made again in any case.
     source: Option<ThemeSource>,
     problems: Vec<Problem>,
 }

@@ -136,7 +136,7 @@ const OPERATORS: [&str; 8] = ["==", "!=", "<=", ">=", "=", "<", ">", "~"];
 /// The characters of comparisons, and of what is taken for one elsewhere: `=~`, `=>`, `<>`.
 const OPERATOR_CHARACTERS: [char; 5] = ['=', '!', '<', '>', '~'];
 
-/// What is said to whoever joins comparisons with something else.
+/// The remedy where comparisons are joined with something else.
 const WORDS: &str = "The words are \"and\", \"or\" and \"not\".";
 
 impl Filter {

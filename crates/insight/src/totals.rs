@@ -225,7 +225,7 @@ pub(crate) fn percentile(buckets: &[u64; BUCKETS], hundredths: u64, slowest: u64
                 // Beyond the last bound only the slowest is known.
                 (None, slowest) => slowest,
             };
-            // What is slowest may be of a time after that of the buckets, which forget more slowly.
+            // The buckets forget more slowly than the slowest response, which may then lie below them.
             let until = until.max(from);
             let share = u128::from(until - from) * (wanted - below) / within;
             return from + u64::try_from(share).unwrap_or(u64::MAX);

@@ -46,7 +46,7 @@ pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
     let mut scan = Scan::new(file)?;
     let start = scan.peek(START_BYTES)?;
     match Format::of(&start) {
-        // Of the same boxes as AVIF: HEIC under another name, for example.
+        // HEIC under another name, for example, has the same boxes as AVIF.
         None if start.get(4..8) == Some(b"ftyp".as_slice()) => avif::clean(&mut scan)?,
         None if start.starts_with(jxl::SIGNATURE) => jxl::clean(&mut scan)?,
         Some(Format::Jpeg) => drop(jpeg::clean(&mut scan)?),

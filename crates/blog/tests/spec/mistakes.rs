@@ -134,7 +134,7 @@ fn a_warning_is_not_told_again_when_a_mistake_comes() {
     folder.write("a.md", "# A\n\n[x](/gone/)\n[y](gone.md)\n");
     let broken = rebuilt(&blog);
     assert_eq!((broken.problems.len(), broken.mended.len()), (1, 0), "{broken:?}");
-    // Of a text that readers never saw, nobody asks for a section.
+    // The text is left out, so a link to one of its sections is not called wrong.
     let told = lines(folder.blog().site().problems());
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].starts_with("a.md:3: link to \"/gone/\"") && told[1].starts_with("a.md:4: link to \"gone.md\""), "{told:?}");

@@ -127,7 +127,7 @@ fn resets_handshakes() -> SocketAddr {
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            // What is left unread makes a reset of the end.
+            // The kernel sends a reset where bytes are left unread.
             let _ = stream.read(&mut [0; 1]);
         }
     });

@@ -87,7 +87,7 @@ impl Judged {
         Self { what, expected, least: [f64::INFINITY; 7] }
     }
 
-    /// What is wrong with each percentile: it was too small in this round, or too large in all of them, by more than 1 % or 1 ms and by more than `late` ms.
+    /// Returns the faults of each percentile: it was too small in a round, or too large in all of them, by more than 1 % or 1 ms and by more than `late` ms.
     fn wrong(&mut self, found: &Times, late: f64) -> Vec<String> {
         let faults = quantiles(found).into_iter().zip(&mut self.least).filter_map(|((name, quantile, found), least)| {
             *least = least.min(found);
