@@ -62,6 +62,8 @@ pub struct Truth {
 #[derive(Debug)]
 struct Kept {
     delay: Delay,
+    /// The first so many requests are answered at once, and the delay does not count them.
+    unjudged: u64,
     content: Bytes,
     record: Mutex<Record>,
 }
@@ -78,9 +80,9 @@ impl Kept {
     fn arrives(&self) -> Instant {
         let now = Instant::now();
         let mut record = self.record.lock().expect("nobody panics with it");
-        let first = *record.first.get_or_insert(now);
-        let number = record.requests;
         record.requests += 1;
+        let Some(number) = (record.requests - 1).checked_sub(self.unjudged) else { return now };
+        let first = *record.first.get_or_insert(now);
         now + self.delay.of(number, now - first)
     }
 
@@ -96,10 +98,20 @@ impl Truth {
         Self::start_on(0, speaks, delay, 1024)
     }
 
+    /// Starts a server that answers the first `unjudged` requests at once: they open the connections, and the delay begins with the next one.
+    #[must_use]
+    pub fn start_warmed(speaks: Speaks, delay: Delay, unjudged: u64) -> Self {
+        Self::start_as(0, speaks, delay, 1024, unjudged)
+    }
+
     /// Starts a server on this port, 0 for any, that answers with so many bytes.
     #[must_use]
     pub fn start_on(port: u16, speaks: Speaks, delay: Delay, bytes: usize) -> Self {
-        let kept = Arc::new(Kept { delay, content: vec![b'.'; bytes].into(), record: Mutex::default() });
+        Self::start_as(port, speaks, delay, bytes, 0)
+    }
+
+    fn start_as(port: u16, speaks: Speaks, delay: Delay, bytes: usize, unjudged: u64) -> Self {
+        let kept = Arc::new(Kept { delay, unjudged, content: vec![b'.'; bytes].into(), record: Mutex::default() });
         let (address, serving) = match speaks {
             Speaks::Http3 => over_quic(port, Arc::clone(&kept)),
             _ => over_tcp(port, speaks, Arc::clone(&kept)),
@@ -119,7 +131,7 @@ impl Truth {
         format!("{}://{}/", if self.speaks.tls() { "https" } else { "http" }, self.address)
     }
 
-    /// How many requests have come.
+    /// How many requests have come, with those that the delay does not count.
     ///
     /// # Panics
     /// When the server has panicked.
