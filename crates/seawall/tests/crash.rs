@@ -224,23 +224,37 @@ fn ask(address: SocketAddr, method: &str, page: usize) -> Option<Answer> {
     (length.is_none_or(|length| length == content.len())).then_some(Answer { status, content })
 }
 
-/// The pages whose files had been put in place: they carry their own address.
+/// The pages that had been written to their end: they carry their own address. One that was being written in a pack has a label and no footer.
 fn pages_on_disk(folder: &Path) -> BTreeSet<usize> {
     let mut pages = BTreeSet::new();
     let mut folders = vec![folder.join("objects")];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.path().is_dir() {
                 folders.push(entry.path());
                 continue;
             }
             let bytes = fs::read(entry.path()).unwrap_or_default();
-            let Some(at) = bytes.windows(3).position(|window| window == b"/p/") else { continue };
-            let digits: String = bytes[at + 3..].iter().map(|&b| char::from(b)).take_while(char::is_ascii_digit).collect();
-            pages.extend(digits.parse::<usize>().ok());
+            let labels = (0..bytes.len()).step_by(4096).filter(|at| bytes[*at..].starts_with(b"seapack\x1a"));
+            let entries: Vec<&[u8]> = labels.filter_map(|at| whole_entry(&bytes[at..])).collect();
+            let is_pack = folder.ends_with("packs");
+            pages.extend(if is_pack { entries } else { vec![&bytes[..]] }.into_iter().filter_map(page_of));
         }
     }
     pages
+}
+
+/// Returns what stands behind a label of a pack, if it is there to its footer of 64 bytes.
+fn whole_entry(bytes: &[u8]) -> Option<&[u8]> {
+    let length = u32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?) as usize;
+    let entry = bytes.get(48..48 + length)?;
+    entry.get(length.checked_sub(64)?..)?.starts_with(b"seawall\x1a").then_some(entry)
+}
+
+fn page_of(bytes: &[u8]) -> Option<usize> {
+    let at = bytes.windows(3).position(|window| window == b"/p/")?;
+    let digits: String = bytes[at + 3..].iter().map(|&b| char::from(b)).take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
 }
 
 /// A sequence that is the same every time (xorshift64).

@@ -31,7 +31,7 @@
 //! | invalidated URLs while older fetches are open | [`INVALIDATIONS_MAX`] | 96 each: 400 KiB |
 //! | purge prefixes | [`PREFIXES_MAX`], [`PREFIX_BYTES_MAX`] | 4 MiB |
 //! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 128 each: 8 MiB for 65,536 |
-//! | the list of files, with a disk tier | [`DiskOptions::objects_max`] | 110 each: 27 MB for 250,000 |
+//! | the list of files, with a disk tier | [`DiskOptions::objects_max`] | 150 each: 38 MB for 250,000 |
 //! | responses waiting to be written | 64 MiB | 64 MiB, or one response; most are in memory anyway |
 //! | responses just read | 1,024 readings, two at a time | half a shard of `memory` each until its first waiter is polled |
 

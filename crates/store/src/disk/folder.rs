@@ -18,6 +18,7 @@ const LOCK: &str = "lock";
 const SECRET: &str = "secret";
 const OBJECTS: &str = "objects";
 const TEMPORARY: &str = "tmp";
+const PACKS: &str = "packs";
 /// The names that may be in a folder of ours; `lost+found` is one because the folder may be the top of a disk, the others because the process keeps
 /// there what is to outlive it, also where it stores no response: pictures of blogs, what was seen of the traffic, alerts, software, machines.
 const OURS: [&str; 18] = [
@@ -126,6 +127,11 @@ impl Folder {
         Ok(gone)
     }
 
+    /// Returns the path of the folder of packs.
+    pub(crate) fn packs(&self) -> PathBuf {
+        self.path.join(OBJECTS).join(PACKS)
+    }
+
     /// Returns the path of one of the 256 folders of stored responses.
     pub(crate) fn bucket(&self, bucket: u8) -> PathBuf {
         bucket_path(&self.path.join(OBJECTS), bucket)
@@ -182,6 +188,7 @@ pub(crate) fn unseal(line: &str) -> Option<&str> {
 
 fn make_buckets(objects: &Path) -> io::Result<()> {
     create_dir(objects, false)?;
+    create_dir(&objects.join(PACKS), false)?;
     (0..=u8::MAX).try_for_each(|bucket| create_dir(&bucket_path(objects, bucket), false))
 }
 

@@ -94,13 +94,25 @@ impl Head {
         Ok(footer.head(&head))
     }
 
+    /// Parses and verifies what a file holds, from all of its bytes. Returns the body, too. `None`: this is none of ours, or it is damaged.
+    pub(crate) fn of_whole(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (rest, footer) = bytes.split_last_chunk()?;
+        let footer = Footer::parse(footer, bytes.len() as u64)?;
+        let (body, head) = rest.split_at_checked(usize::try_from(footer.body_len).ok()?)?;
+        let head = footer.head(head)?;
+        head.is_sound(body).then_some((head, body))
+    }
+
+    fn is_sound(&self, body: &[u8]) -> bool {
+        body.chunks(PIECE).zip(&self.pieces).all(|(piece, sum)| crc32fast::hash(piece) == *sum)
+    }
+
     /// Reads and verifies the whole body of an open file. `Ok(None)`: it is damaged.
     pub(crate) fn read_body(&self, file: &File) -> io::Result<Option<Vec<u8>>> {
         let Ok(length) = usize::try_from(self.body_len) else { return Ok(None) };
         let mut body = vec![0; length];
         file.read_exact_at(&mut body, 0)?;
-        let sound = body.chunks(PIECE).zip(&self.pieces).all(|(piece, sum)| crc32fast::hash(piece) == *sum);
-        Ok(sound.then_some(body))
+        Ok(self.is_sound(&body).then_some(body))
     }
 }
 

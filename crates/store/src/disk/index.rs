@@ -1,6 +1,6 @@
 //! Which files there are, in memory: under which hash, how large, and which of them goes next.
 //!
-//! An entry is a key's files (nearly always one): 40 bytes, some 60 with its place in the table, and not above 110 while the table is half
+//! An entry is a key's files (nearly always one): 56 bytes, some 80 with its place in the table, and not above 150 while the table is half
 //! empty. Their number is bounded: each counts with at least `size_max / objects_max` bytes, so the size bounds it.
 //!
 //! What to evict is decided by the same kind of table as in memory, which a scan does not empty: what was never asked for goes first. But
@@ -21,25 +21,28 @@ use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use smallvec::SmallVec;
 
 use super::folder::Folder;
+use super::packs::Place;
 use crate::hash::{AsIs, KeyHash};
 
 /// The unit of space on a disk: sizes are counted in whole blocks.
-const BLOCK: u64 = 4 << 10;
+pub(crate) const BLOCK: u64 = 4 << 10;
 /// The share of the table for keys that were asked for again, by the table's own default: see [`Index::settle`].
 const HOT: f64 = 0.97;
 /// How many times in a row one write may give another key its second chance.
 const CHANCES: usize = 8;
 
-/// One file of a key.
+/// One file of a key, or its entry in a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) sequence: u64,
     blocks: u32,
+    /// Where in a pack it lies, if it is no file of its own.
+    pub(crate) place: Option<Place>,
 }
 
 impl File {
-    pub(crate) fn new(sequence: u64, bytes: u64) -> Self {
-        Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX) }
+    pub(crate) fn new(sequence: u64, bytes: u64, place: Option<Place>) -> Self {
+        Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX), place }
     }
 
     /// Returns the bytes that the file takes on the disk.
@@ -77,6 +80,19 @@ impl FileId {
             digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()
         };
         Some(Self { hash: KeyHash::from_words(word(first)?, word(second)?), sequence: word(sequence)? })
+    }
+}
+
+/// A file, and whose it is: all that is needed to unlink it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) hash: KeyHash,
+    pub(crate) file: File,
+}
+
+impl Located {
+    pub(crate) const fn id(self) -> FileId {
+        FileId { hash: self.hash, sequence: self.file.sequence }
     }
 }
 
@@ -151,35 +167,36 @@ impl Index {
     }
 
     /// Adds a file that has just been written, if `alive` still says so. Returns the files to unlink: evicted ones, or this one.
-    pub(crate) fn add(&self, id: FileId, bytes: u64, alive: impl FnOnce() -> bool, in_memory: impl Fn(KeyHash) -> bool) -> Vec<FileId> {
+    pub(crate) fn add(&self, added: Located, alive: impl FnOnce() -> bool, in_memory: impl Fn(KeyHash) -> bool) -> Vec<Located> {
         let mut edit = self.edit.lock();
         if !alive() {
-            return vec![id];
+            return vec![added];
         }
+        let Located { hash, file } = added;
         let mut gone = Vec::new();
-        let mut files = self.peek(&edit, id.hash);
-        edit.found.remove(&id.hash);
+        let mut files = self.peek(&edit, hash);
+        edit.found.remove(&hash);
         edit.held.add(&files, false);
-        files.retain(|file| file.sequence != id.sequence);
-        files.insert(0, File::new(id.sequence, bytes));
+        files.retain(|held| held.sequence != file.sequence);
+        files.insert(0, file);
         files.sort_unstable_by_key(|file| std::cmp::Reverse(file.sequence));
-        gone.extend(files.drain(self.variants_max.min(files.len())..).map(|file| FileId { hash: id.hash, sequence: file.sequence }));
+        gone.extend(files.drain(self.variants_max.min(files.len())..).map(|file| Located { hash, file }));
         edit.held.add(&files, true);
-        self.replace(id.hash, files);
+        self.replace(hash, files);
         self.collect(&mut edit, &mut gone, in_memory);
         gone
     }
 
     /// Forgets one file. Returns it if it was there, to be unlinked. `kill` says which, and is called between changes: a writer cannot add
     /// a file that `kill` has just forbidden.
-    pub(crate) fn take(&self, hash: KeyHash, kill: impl FnOnce() -> Option<u64>) -> Vec<FileId> {
+    pub(crate) fn take(&self, hash: KeyHash, kill: impl FnOnce() -> Option<u64>) -> Vec<Located> {
         let mut edit = self.edit.lock();
         let Some(sequence) = kill() else { return Vec::new() };
         self.take_some(&mut edit, hash, |file| file.sequence == sequence)
     }
 
     /// Forgets all files of a key up to a number, including those that no listing has found yet. Returns those that were there.
-    pub(crate) fn take_all(&self, hash: KeyHash, until: u64, unlisted: bool) -> Vec<FileId> {
+    pub(crate) fn take_all(&self, hash: KeyHash, until: u64, unlisted: bool) -> Vec<Located> {
         let mut edit = self.edit.lock();
         if unlisted {
             edit.forgotten.insert(hash, until);
@@ -187,7 +204,7 @@ impl Index {
         self.take_some(&mut edit, hash, |file| file.sequence <= until)
     }
 
-    fn take_some(&self, edit: &mut Edit, hash: KeyHash, which: impl Fn(&File) -> bool) -> Vec<FileId> {
+    fn take_some(&self, edit: &mut Edit, hash: KeyHash, which: impl Fn(&File) -> bool) -> Vec<Located> {
         let files = self.peek(edit, hash);
         let (gone, kept): (Files, Files) = files.into_iter().partition(which);
         if gone.is_empty() {
@@ -203,32 +220,32 @@ impl Index {
             // The new list is shorter, so nothing is pushed out.
             self.replace(hash, kept);
         }
-        gone.iter().map(|file| FileId { hash, sequence: file.sequence }).collect()
+        gone.into_iter().map(|file| Located { hash, file }).collect()
     }
 
     /// Adds the files that a listing found. Returns those that exceed the limit.
-    pub(crate) fn note(&self, listed: Vec<(FileId, u64)>) -> Vec<FileId> {
+    pub(crate) fn note(&self, listed: Vec<Located>) -> Vec<Located> {
         let mut edit = self.edit.lock();
         self.found_any.store(true, Ordering::Release);
         let mut excess = Vec::new();
-        for (id, bytes) in listed {
-            let file = File::new(id.sequence, bytes);
-            let mut files = self.peek(&edit, id.hash);
-            if files.iter().any(|held| held.sequence == id.sequence) {
+        for listed in listed {
+            let Located { hash, file } = listed;
+            let mut files = self.peek(&edit, hash);
+            if files.iter().any(|held| held.sequence == file.sequence) {
                 continue;
             }
-            let forgotten = edit.forgotten.get(&id.hash).is_some_and(|until| id.sequence <= *until);
+            let forgotten = edit.forgotten.get(&hash).is_some_and(|until| file.sequence <= *until);
             if forgotten || edit.found.len() >= self.objects_max || files.len() >= self.variants_max {
-                excess.push(id);
+                excess.push(listed);
                 continue;
             }
             edit.held.add(&Files::from_elem(file, 1), true);
             files.push(file);
             files.sort_unstable_by_key(|file| std::cmp::Reverse(file.sequence));
-            if edit.found.contains_key(&id.hash) || self.table.peek(&id.hash).is_none() {
-                edit.found.insert(id.hash, files);
+            if edit.found.contains_key(&hash) || self.table.peek(&hash).is_none() {
+                edit.found.insert(hash, files);
             } else {
-                self.replace(id.hash, files);
+                self.replace(hash, files);
                 self.collect(&mut edit, &mut excess, |_| false);
             }
         }
@@ -239,7 +256,7 @@ impl Index {
     ///
     /// The table takes the first entries as hot. So the newest that fill its hot part come first, then the rest, both from old to new: the
     /// rest is evicted first, and in the order in which it came.
-    pub(crate) fn settle(&self) -> Vec<FileId> {
+    pub(crate) fn settle(&self) -> Vec<Located> {
         let mut order: Vec<(u64, KeyHash, u64)> = {
             let edit = self.edit.lock();
             let weigh = |files: &Files| files.iter().map(|file| file.bytes().max(self.file_min())).sum::<u64>();
@@ -272,7 +289,7 @@ impl Index {
     }
 
     /// Lowers the limit to a sixteenth less than there is now, because the disk has less room than expected. Returns the files to unlink.
-    pub(crate) fn shrink(&self) -> Vec<FileId> {
+    pub(crate) fn shrink(&self) -> Vec<Located> {
         let mut edit = self.edit.lock();
         let mut gone = Vec::new();
         let weight = self.table.weight();
@@ -303,7 +320,7 @@ impl Index {
     }
 
     /// Accounts for the files that the table pushed out, and puts back those that are in memory.
-    fn collect(&self, edit: &mut Edit, gone: &mut Vec<FileId>, in_memory: impl Fn(KeyHash) -> bool) {
+    fn collect(&self, edit: &mut Edit, gone: &mut Vec<Located>, in_memory: impl Fn(KeyHash) -> bool) {
         let mut chances = CHANCES;
         loop {
             let pushed = std::mem::take(&mut *self.pushed.lock());
@@ -317,7 +334,7 @@ impl Index {
                     continue;
                 }
                 edit.held.add(&files, false);
-                gone.extend(files.iter().map(|file| FileId { hash, sequence: file.sequence }));
+                gone.extend(files.into_iter().map(|file| Located { hash, file }));
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! seawall-cache  lock  secret  sites  purges     what the folder is, whose, and what was purged (folder.rs, sites.rs, purge_log.rs)
-//! objects/<xx>/<key hash>-<sequence>             one file per stored response (format.rs), listed in memory (index.rs)
+//! objects/packs/<number>                         many small stored responses (packs.rs)
+//! objects/<xx>/<key hash>-<sequence>             one file per larger one (format.rs); all of them are listed in memory (index.rs)
 //! tmp/                                           what is being written
 //! ```
 //!
@@ -10,7 +11,7 @@
 //! what memory has lost is read back. All of it on threads of its own (`io.rs`); between them and a worker stands a [mark] on each
 //! response.
 //!
-//! **Nothing stored is synced.** `kill -9` cannot hurt what the system has in its memory, and a file gets its name only when it is whole.
+//! **Nothing stored is synced.** `kill -9` cannot hurt what the system has in its memory, and what is not whole has no end that fits it.
 //! What a power cut tears, the checksums find. An fsync per response would cost more than fetching it again.
 //!
 //! **Errors of the disk are nobody's errors.** A file that cannot be read is a miss; a disk that takes nothing leaves the memory tier
@@ -22,6 +23,7 @@ pub(crate) mod index;
 pub(crate) mod io;
 pub(crate) mod load;
 pub(crate) mod mark;
+pub(crate) mod packs;
 pub(crate) mod purge_log;
 pub(crate) mod sites;
 pub(crate) mod tier;
@@ -44,18 +46,20 @@ pub struct DiskOptions {
     pub dir: PathBuf,
     /// The most bytes of files, in whole blocks of 4 KiB.
     pub size_max: u64,
-    /// The most files, at some 110 bytes of memory each. To keep to that, a file counts with at least `size_max / objects_max` bytes.
+    /// The most stored responses, at some 150 bytes of memory each. To keep to that, a file counts with at least `size_max / objects_max` bytes.
     pub objects_max: usize,
+    /// Whether small responses share files, where the file system can cut a part out of one.
+    pub packs: bool,
     /// A function that is told what an operator should know: once per event, from any thread, never for each response.
     pub report: Arc<dyn Fn(&Trouble) + Send + Sync>,
 }
 
 impl DiskOptions {
-    /// Creates options for a folder of so many bytes, with room for 250,000 files (27 MB of memory if there are that many), that report to
+    /// Creates options for a folder of so many bytes, with room for 250,000 responses (38 MB of memory if there are that many), that report to
     /// nobody.
     #[must_use]
     pub fn new(dir: PathBuf, size_max: u64) -> Self {
-        Self { dir, size_max, objects_max: 250_000, report: Arc::new(|_| {}) }
+        Self { dir, size_max, objects_max: 250_000, packs: true, report: Arc::new(|_| {}) }
     }
 }
 

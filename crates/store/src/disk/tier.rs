@@ -12,9 +12,10 @@ use parking_lot::Mutex;
 
 use super::folder::{Folder, private};
 use super::format::{Head, Pieces};
-use super::index::{FileId, Held, Index};
+use super::index::{File, FileId, Held, Index, Located};
 use super::io::Io;
 use super::mark::Mark;
+use super::packs::{LABEL, Packs};
 use super::purge_log::History;
 use super::sites::SiteNumbers;
 use super::{DiskOptions, DiskState, Trouble};
@@ -35,6 +36,9 @@ const SEQUENCES: u32 = 40;
 pub(crate) struct Disk {
     folder: Folder,
     io: Arc<Io>,
+    packs: Packs,
+    /// Whether the packs are in the index.
+    packs_are_listed: Mutex<bool>,
     index: Index,
     sequence: AtomicU64,
     /// The locks of the buckets, so that each is listed once.
@@ -44,7 +48,7 @@ pub(crate) struct Disk {
     loading: AtomicBool,
     closing: AtomicBool,
     /// Files that the index has forgotten, to be unlinked.
-    doomed: Mutex<Vec<FileId>>,
+    doomed: Mutex<Vec<Located>>,
     sweep_is_queued: AtomicBool,
     health: Mutex<Health>,
     sites: Mutex<Option<SiteNumbers>>,
@@ -104,6 +108,8 @@ impl Disk {
         }
         let disk = Arc::new(Self {
             io: Arc::new(Io::start().map_err(failed)?),
+            packs: Packs::open(folder.packs(), folder.secret, options.packs).map_err(failed)?,
+            packs_are_listed: Mutex::default(),
             index: Index::new(options.size_max, options.objects_max, store.variants_max.max(1)),
             sequence: AtomicU64::new(folder.starts << SEQUENCES),
             buckets: (0..256).map(|_| Mutex::default()).collect(),
@@ -181,7 +187,7 @@ impl Disk {
         id: FileId,
         key: Arc<[u8]>,
         stored: Arc<Stored<R>>,
-        replaced: Vec<FileId>,
+        replaced: Vec<Located>,
         in_memory: impl Fn(KeyHash) -> bool + Send + 'static,
     ) {
         // These are doomed first, so that a job that is never run loses none of them: the job unlinks them when its own file is complete.
@@ -208,10 +214,10 @@ impl Disk {
         let mark = stored.mark();
         if !mark.is_dead() {
             match self.write_file(id, key, stored) {
-                Ok(bytes) => {
+                Ok(file) => {
                     count(&self.counts.writes);
                     self.recovered();
-                    let gone = self.index.add(id, bytes, || mark.write(), in_memory);
+                    let gone = self.index.add(Located { hash: id.hash, file }, || mark.write(), in_memory);
                     self.doomed.lock().extend(gone);
                 }
                 Err(error) => {
@@ -224,8 +230,8 @@ impl Disk {
         self.sweep();
     }
 
-    /// Writes a file under a temporary name and renames it. Returns its length.
-    fn write_file<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>) -> io::Result<u64> {
+    /// Writes a small response into a pack, and a larger one into a file under a temporary name, which is then renamed.
+    fn write_file<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>) -> io::Result<File> {
         let mut record = Vec::new();
         stored.record.encode(&mut record);
         let pieces = match &stored.body {
@@ -247,25 +253,30 @@ impl Disk {
         match &stored.body {
             Content::Memory(body) => {
                 let tail = head.tail().ok_or(io::ErrorKind::FileTooLarge)?;
+                let length = body.len() + tail.len();
+                if self.packs.take(length) {
+                    let place = self.packs.append(id.hash, id.sequence, body, &tail)?;
+                    return Ok(File::new(id.sequence, (LABEL + length) as u64, Some(place)));
+                }
                 let temporary = self.folder.temporary(id.sequence);
                 let mut file = private().create(true).truncate(true).open(&temporary)?;
                 write_both(&mut file, body, &tail)?;
                 drop(file);
                 fs::rename(&temporary, path)?;
-                Ok(head.body_len + tail.len() as u64)
+                Ok(File::new(id.sequence, length as u64, None))
             }
-            Content::Disk(body) => body.finish(&head, &path),
+            Content::Disk(body) => Ok(File::new(id.sequence, body.finish(&head, &path)?, None)),
             Content::Packed { .. } => Err(io::ErrorKind::FileTooLarge.into()),
         }
     }
 
     /// Forgets the file of a response that was taken out of the store. It is unlinked later; if it is being written, it will be removed.
-    pub(crate) fn kill(&self, hash: KeyHash, mark: &Mark) -> Vec<FileId> {
+    pub(crate) fn kill(&self, hash: KeyHash, mark: &Mark) -> Vec<Located> {
         self.index.take(hash, || mark.kill())
     }
 
     /// Forgets all files of a key, including those that are not listed yet.
-    pub(crate) fn forget(self: &Arc<Self>, hash: KeyHash) -> Vec<FileId> {
+    pub(crate) fn forget(self: &Arc<Self>, hash: KeyHash) -> Vec<Located> {
         let unlisted = self.is_unlisted(hash);
         let gone = self.index.take_all(hash, self.sequence.load(Ordering::Relaxed), unlisted);
         if unlisted {
@@ -280,7 +291,7 @@ impl Disk {
     }
 
     /// Unlinks files when there is time.
-    pub(crate) fn doom(self: &Arc<Self>, files: Vec<FileId>) {
+    pub(crate) fn doom(self: &Arc<Self>, files: Vec<Located>) {
         if !files.is_empty() {
             self.doomed.lock().extend(files);
             self.sweep_later();
@@ -300,8 +311,13 @@ impl Disk {
     fn sweep(&self) {
         self.sweep_is_queued.store(false, Ordering::Release);
         let doomed = std::mem::take(&mut *self.doomed.lock());
-        for id in doomed {
-            let _ = fs::remove_file(id.path(&self.folder));
+        doomed.into_iter().for_each(|file| self.remove(file));
+    }
+
+    fn remove(&self, gone: Located) {
+        match gone.file.place {
+            Some(place) => self.packs.remove(place, gone.file.bytes()),
+            None => drop(fs::remove_file(gone.id().path(&self.folder))),
         }
     }
 
@@ -342,57 +358,65 @@ impl Disk {
         let mut read = Vec::new();
         let mut room = bytes_max;
         for file in self.index.files(hash) {
-            let id = FileId { hash, sequence: file.sequence };
-            match self.read_file(id, key, &mut room, now) {
+            let located = Located { hash, file };
+            match self.read_file(located, key, &mut room, now) {
                 Ok(Some(stored)) => {
                     count(&self.counts.loads);
                     read.push(stored);
                 }
                 Ok(None) => {}
+                // A part of a pack can be cut out while it is read.
+                Err(Unusable::Damaged) if file.place.is_some() && !self.index.contains(located.id()) => {}
                 Err(Unusable::Damaged) => {
                     count(&self.counts.damaged);
-                    self.drop_file(id);
-                }
-                Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    count(&self.counts.damaged);
-                    self.drop_file(id);
+                    self.drop_file(located);
                 }
                 // The file was unlinked since it was looked up, by us or by somebody else; or the disk does not answer, which may do so
                 // later.
-                Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => self.drop_file(id),
+                Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => self.drop_file(located),
                 Err(Unusable::Io(_)) => count(&self.counts.damaged),
             }
         }
         read
     }
 
-    fn read_file<R: Record>(&self, id: FileId, key: &[u8], room: &mut u64, now: Generation) -> Result<Option<Stored<R>>, Unusable> {
-        let path = id.path(&self.folder);
-        let file = fs::File::open(&path)?;
-        let head = Head::read(&file)?.filter(|head| head.sequence == id.sequence).ok_or(Unusable::Damaged)?;
+    fn read_file<R: Record>(&self, located: Located, key: &[u8], room: &mut u64, now: Generation) -> Result<Option<Stored<R>>, Unusable> {
+        let id = located.id();
+        let read = match located.file.place {
+            Some(place) => {
+                let bytes = self.packs.read(place, id.hash, id.sequence, located.file.bytes())?;
+                let (head, body) = Head::of_whole(&bytes).ok_or(Unusable::Damaged)?;
+                Read { head, body: Found::Memory(body.into()) }
+            }
+            None => {
+                let path = id.path(&self.folder);
+                let file = fs::File::open(&path)?;
+                Read { head: Head::read(&file)?.ok_or(Unusable::Damaged)?, body: Found::File(path, file) }
+            }
+        };
+        let Read { head, body } = read;
         // Its fetch began in a future that no purge log knows: it cannot be judged.
-        if head.begun > now {
+        if head.sequence != id.sequence || head.begun > now {
             return Err(Unusable::Damaged);
         }
         if *head.key != *key {
             return Ok(None);
         }
         let record = R::decode(&head.record).ok_or(Unusable::Damaged)?;
-        let body = if head.body_len > self.object_max {
-            Content::Disk(DiskBody::stored(&self.io, path, &head))
-        } else if head.body_len > *room {
-            return Ok(None);
-        } else {
-            *room -= head.body_len;
-            let body = head.read_body(&file)?.ok_or(Unusable::Damaged)?;
-            Content::Memory(body.into_boxed_slice().into())
+        let body = match body {
+            Found::File(path, _) if head.body_len > self.object_max => Content::Disk(DiskBody::stored(&self.io, path, &head)),
+            _ if head.body_len > *room => return Ok(None),
+            Found::File(_, file) => Content::Memory(head.read_body(&file)?.ok_or(Unusable::Damaged)?.into_boxed_slice().into()),
+            Found::Memory(body) => Content::Memory(body.into()),
         };
+        if matches!(body, Content::Memory(_)) {
+            *room -= head.body_len;
+        }
         Ok(Some(Stored::restored(record, body, head.begun, head.scope, id.sequence)))
     }
 
-    fn drop_file(&self, id: FileId) {
-        let _ = self.index.take(id.hash, || Some(id.sequence));
-        let _ = fs::remove_file(id.path(&self.folder));
+    fn drop_file(&self, located: Located) {
+        self.index.take(located.hash, || Some(located.file.sequence)).into_iter().for_each(|gone| self.remove(gone));
     }
 
     /// Lists the buckets one after another, with one job each, so that responses are written in between.
@@ -420,6 +444,7 @@ impl Disk {
         if !self.is_loading() {
             return;
         }
+        self.list_packs();
         let mut done = self.buckets[usize::from(bucket)].lock();
         if *done {
             return;
@@ -430,7 +455,9 @@ impl Disk {
         for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
             let id = entry.file_name().to_str().and_then(FileId::parse).filter(|id| id.bucket() == bucket);
             match (id, entry.metadata()) {
-                (Some(id), Ok(metadata)) if metadata.is_file() => files.push((id, metadata.len())),
+                (Some(FileId { hash, sequence }), Ok(metadata)) if metadata.is_file() => {
+                    files.push(Located { hash, file: File::new(sequence, metadata.len(), None) });
+                }
                 (Some(_), Err(_)) => {}
                 _ => foreign.push(entry.path()),
             }
@@ -443,6 +470,16 @@ impl Disk {
         self.doomed.lock().extend(excess);
         *done = true;
         self.listed[usize::from(bucket)].store(true, Ordering::Release);
+    }
+
+    /// Lists the packs, unless they are listed already.
+    fn list_packs(&self) {
+        let mut done = self.packs_are_listed.lock();
+        if !*done {
+            let excess = self.index.note(self.packs.list());
+            self.doomed.lock().extend(excess);
+            *done = true;
+        }
     }
 
     /// Waits on this thread until all that was queued before is done: for tests, and for callers that may block.
@@ -464,6 +501,19 @@ impl Disk {
     }
 }
 
+/// What was read of a stored response.
+struct Read {
+    head: Head,
+    body: Found,
+}
+
+/// Where its body is.
+enum Found {
+    /// It was in a pack, and is verified.
+    Memory(Box<[u8]>),
+    File(PathBuf, fs::File),
+}
+
 /// The reason why a file cannot be used.
 enum Unusable {
     Damaged,
@@ -472,6 +522,9 @@ enum Unusable {
 
 impl From<io::Error> for Unusable {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Self::Damaged,
+            _ => Self::Io(error),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Evicted, Store, Usage};
 use crate::content::Content;
-use crate::disk::index::FileId;
+use crate::disk::index::{FileId, Located};
 use crate::disk::tier::Disk;
 use crate::disk::{DiskOptions, DiskState, SiteNumbers, Tiers};
 use crate::flight::Failure;
@@ -147,7 +147,7 @@ impl<R: Record, E: Failure> Store<R, E> {
 
     /// Returns the number under which a response is to be written, and the files to be unlinked after that. Call it with the key's writer
     /// lock held.
-    pub(super) fn number(&self, hash: KeyHash, stored: &Stored<R>, fits: bool, replaced: Vec<FileId>) -> (Option<FileId>, Vec<FileId>) {
+    pub(super) fn number(&self, hash: KeyHash, stored: &Stored<R>, fits: bool, replaced: Vec<Located>) -> (Option<FileId>, Vec<Located>) {
         // What is here in its forms alone is not the body that a file has.
         let is_whole = !matches!(stored.body, Content::Packed { .. });
         let id = self.disk.as_ref().filter(|_| fits && is_whole).and_then(|disk| {
@@ -158,7 +158,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     }
 
     /// Queues the write and the unlinking that [`number`](Self::number) returned. Call it without any lock.
-    pub(super) fn write_to_disk(&self, (id, replaced): (Option<FileId>, Vec<FileId>), key: Arc<[u8]>, stored: &Arc<Stored<R>>) {
+    pub(super) fn write_to_disk(&self, (id, replaced): (Option<FileId>, Vec<Located>), key: Arc<[u8]>, stored: &Arc<Stored<R>>) {
         let Some(disk) = &self.disk else { return };
         match id {
             None => disk.doom(replaced),
@@ -175,7 +175,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         hash: KeyHash,
         gone: impl Iterator<Item = &'a Arc<Stored<R>>>,
         new: Option<&Stored<R>>,
-    ) -> Vec<FileId> {
+    ) -> Vec<Located> {
         let Some(disk) = &self.disk else { return Vec::new() };
         let shared = |old: &Stored<R>| match (&old.body, new.map(|new| &new.body)) {
             (Content::Disk(old), Some(Content::Disk(new))) => new.same_file(old),
@@ -185,11 +185,11 @@ impl<R: Record, E: Failure> Store<R, E> {
     }
 
     /// Forgets all files of a key of which memory holds nothing.
-    pub(super) fn forget_unread(&self, hash: KeyHash) -> Vec<FileId> {
+    pub(super) fn forget_unread(&self, hash: KeyHash) -> Vec<Located> {
         self.disk.as_ref().map(|disk| disk.forget(hash)).unwrap_or_default()
     }
 
-    pub(super) fn unlink(&self, files: Vec<FileId>) {
+    pub(super) fn unlink(&self, files: Vec<Located>) {
         if let Some(disk) = &self.disk {
             disk.doom(files);
         }

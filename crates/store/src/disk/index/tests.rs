@@ -14,12 +14,17 @@ fn id(hash: KeyHash, sequence: u64) -> FileId {
     FileId { hash, sequence }
 }
 
+/// A file of one block.
+fn file(hash: KeyHash, sequence: u64) -> Located {
+    Located { hash, file: File::new(sequence, 1, None) }
+}
+
 fn nobody(_: KeyHash) -> bool {
     false
 }
 
-fn add(index: &Index, id: FileId) -> Vec<FileId> {
-    index.add(id, 1, || true, nobody)
+fn add(index: &Index, file: Located) -> Vec<Located> {
+    index.add(file, || true, nobody)
 }
 
 fn sequences(index: &Index, hash: KeyHash) -> Vec<u64> {
@@ -41,10 +46,10 @@ fn a_name_says_what_it_names() {
 #[test]
 fn files_come_and_go() {
     let (index, hash) = (index(100), hashes(1)[0]);
-    assert!(add(&index, id(hash, 1)).is_empty() && add(&index, id(hash, 3)).is_empty() && add(&index, id(hash, 2)).is_empty());
+    assert!(add(&index, file(hash, 1)).is_empty() && add(&index, file(hash, 3)).is_empty() && add(&index, file(hash, 2)).is_empty());
     assert_eq!(sequences(&index, hash), [3, 2, 1], "newest first");
     assert_eq!(index.held(), Held { files: 3, bytes: 3 * BLOCK });
-    assert_eq!(index.take(hash, || Some(2)), [id(hash, 2)]);
+    assert_eq!(index.take(hash, || Some(2)), [file(hash, 2)]);
     assert_eq!(index.take(hash, || Some(2)), []);
     assert_eq!(index.take(hash, || None), []);
     assert!(index.contains(id(hash, 3)) && !index.contains(id(hash, 2)));
@@ -55,15 +60,15 @@ fn files_come_and_go() {
 #[test]
 fn what_died_while_it_was_written_is_not_added() {
     let (index, hash) = (index(100), hashes(1)[0]);
-    assert_eq!(index.add(id(hash, 1), 1, || false, nobody), [id(hash, 1)]);
+    assert_eq!(index.add(file(hash, 1), || false, nobody), [file(hash, 1)]);
     assert_eq!(index.held(), Held::default());
 }
 
 #[test]
 fn the_oldest_variants_go() {
     let (index, hash) = (index(100), hashes(1)[0]);
-    let gone: Vec<FileId> = (1..=10).flat_map(|sequence| add(&index, id(hash, sequence))).collect();
-    assert_eq!(gone, [id(hash, 1), id(hash, 2)]);
+    let gone: Vec<Located> = (1..=10).flat_map(|sequence| add(&index, file(hash, sequence))).collect();
+    assert_eq!(gone, [file(hash, 1), file(hash, 2)]);
     assert_eq!(index.held().files, 8);
 }
 
@@ -73,13 +78,13 @@ fn every_file_is_held_or_gone() {
     let (index, hashes) = (index(50), hashes(300));
     let mut gone = Vec::new();
     for (sequence, hash) in (1..).zip(hashes.iter().chain(&hashes[..100])) {
-        gone.extend(index.add(id(*hash, sequence), 1, || true, |hash| hash == hashes[7] || hash == hashes[120]));
+        gone.extend(index.add(file(*hash, sequence), || true, |hash| hash == hashes[7] || hash == hashes[120]));
         assert!(index.held().bytes <= 50 * BLOCK && index.held().files <= 50);
     }
     let held: usize = hashes.iter().map(|hash| sequences(&index, *hash).len()).sum();
     assert_eq!(held as u64, index.held().files);
     assert_eq!(held + gone.len(), 400);
-    gone.sort_unstable_by_key(|id| id.sequence);
+    gone.sort_unstable_by_key(|gone| gone.file.sequence);
     gone.dedup();
     assert_eq!(held + gone.len(), 400, "none is unlinked twice");
 }
@@ -92,7 +97,7 @@ fn a_scan_does_not_push_out_what_memory_holds_or_what_is_asked_for() {
     let mut sequence = 0;
     for hash in popular.iter().chain(scanned) {
         sequence += 1;
-        index.add(id(*hash, sequence), 1, || true, |hash| in_memory.contains(&hash));
+        index.add(file(*hash, sequence), || true, |hash| in_memory.contains(&hash));
         for hash in asked {
             index.files(*hash);
         }
@@ -105,7 +110,7 @@ fn a_scan_does_not_push_out_what_memory_holds_or_what_is_asked_for() {
 fn a_file_counts_enough_for_their_number_to_be_bounded() {
     let index = Index::new(1_000 * BLOCK, 10, 8);
     for (sequence, hash) in (1..).zip(hashes(100)) {
-        add(&index, id(hash, sequence));
+        add(&index, file(hash, sequence));
     }
     assert!(index.held().files <= 10, "{:?}", index.held());
 }
@@ -114,13 +119,13 @@ fn a_file_counts_enough_for_their_number_to_be_bounded() {
 fn what_is_listed_is_found_at_once_and_settles_by_age() {
     let (index, hashes) = (index(100), hashes(300));
     // A directory has no defined order.
-    let listed = |from: usize, to: usize| (from..to).rev().map(|at| (id(hashes[at], at as u64 + 1), 1)).collect::<Vec<_>>();
+    let listed = |from: usize, to: usize| (from..to).rev().map(|at| file(hashes[at], at as u64 + 1)).collect::<Vec<_>>();
     assert!(index.note(listed(0, 90)).is_empty());
-    add(&index, id(hashes[5], 1_000));
+    add(&index, file(hashes[5], 1_000));
     assert_eq!(sequences(&index, hashes[5]), [1_000, 6]);
-    assert_eq!(index.take(hashes[6], || Some(7)), [id(hashes[6], 7)]);
+    assert_eq!(index.take(hashes[6], || Some(7)), [file(hashes[6], 7)]);
     assert_eq!(index.take_all(hashes[150], 500, true), []);
-    assert_eq!(index.note(listed(90, 300)), [id(hashes[150], 151)], "forgotten before it was found");
+    assert_eq!(index.note(listed(90, 300)), [file(hashes[150], 151)], "forgotten before it was found");
     assert_eq!(index.note(listed(90, 95)), [], "what is there is not noted twice");
     assert_eq!(sequences(&index, hashes[299]), [300]);
     assert_eq!(index.held().files, 299);
@@ -138,12 +143,12 @@ fn what_is_listed_is_found_at_once_and_settles_by_age() {
 fn a_full_disk_makes_room() {
     let index = index(1_000);
     for (sequence, hash) in (1..).zip(hashes(320)) {
-        add(&index, id(hash, sequence));
+        add(&index, file(hash, sequence));
     }
     let gone = index.shrink();
     assert_eq!((gone.len(), index.held().files), (20, 300));
     for (sequence, hash) in (1_000..).zip(hashes(100)) {
-        add(&index, id(hash, sequence));
+        add(&index, file(hash, sequence));
         assert!(index.held().files <= 300, "and keeps it");
     }
 }

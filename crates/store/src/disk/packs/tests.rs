@@ -1,0 +1,187 @@
+use std::os::unix::fs::MetadataExt;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::hash::Secret;
+
+fn secret() -> Secret {
+    Secret::of([1, 2])
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn open(&self) -> Packs {
+        Packs::open(self.0.path().to_owned(), secret(), true).expect("opened")
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<_> = fs::read_dir(self.0.path()).expect("there").map(|entry| entry.expect("a file").path()).collect();
+        files.sort();
+        files
+    }
+
+    /// The blocks of 4 KiB that the system has given to all packs.
+    fn blocks(&self) -> u64 {
+        self.files().iter().map(|path| fs::metadata(path).expect("there").blocks() * 512 / BLOCK).sum()
+    }
+}
+
+fn hash(number: u64) -> KeyHash {
+    secret().key(&number.to_le_bytes())
+}
+
+/// Writes an entry of so many bytes behind the label.
+fn append(packs: &Packs, number: u64, length: usize) -> Located {
+    let body = vec![b'x'; length - 1];
+    let place = packs.append(hash(number), number, &body, b"y").expect("written");
+    Located { hash: hash(number), file: Entry::new(number, (LABEL + length) as u64, Some(place)) }
+}
+
+fn read(packs: &Packs, entry: Located) -> io::Result<Vec<u8>> {
+    packs.read(entry.file.place.expect("in a pack"), entry.hash, entry.file.sequence, entry.file.bytes())
+}
+
+fn remove(packs: &Packs, entry: Located) {
+    packs.remove(entry.file.place.expect("in a pack"), entry.file.bytes());
+}
+
+#[test]
+fn entries_stand_one_behind_the_other_in_whole_blocks() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let lengths = [1, 4096 - LABEL, 4096 - LABEL + 1, ENTRY_MAX - LABEL];
+    let entries = lengths.map(|length| append(&packs, length as u64, length));
+    assert_eq!(folder.files().len(), 1);
+    assert_eq!(fs::metadata(&folder.files()[0]).expect("there").len(), (1 + 1 + 2 + 16) * BLOCK);
+    for (length, entry) in lengths.into_iter().zip(entries) {
+        let found = read(&packs, entry).expect("there");
+        assert_eq!((found.len(), found.last()), (length, Some(&b'y')));
+    }
+    assert!(packs.take(ENTRY_MAX - LABEL) && !packs.take(ENTRY_MAX - LABEL + 1));
+}
+
+#[test]
+fn what_is_removed_gives_its_blocks_back_and_the_rest_stays() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let [a, b, c] = [1, 2, 3].map(|number| append(&packs, number, 10_000));
+    let before = folder.blocks();
+    remove(&packs, b);
+    assert_eq!(before - folder.blocks(), 3);
+    assert_eq!(read(&packs, b).expect_err("removed").kind(), io::ErrorKind::NotFound);
+    assert!(read(&packs, a).is_ok() && read(&packs, c).is_ok());
+    // The one that is written now stays until it is full.
+    [a, c, c].into_iter().for_each(|entry| remove(&packs, entry));
+    assert_eq!(folder.files().len(), 1);
+    assert!(read(&packs, append(&packs, 4, 10)).is_ok());
+}
+
+#[test]
+fn a_full_pack_is_followed_by_the_next_and_goes_when_it_is_empty() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let entries: Vec<_> = (0..130).map(|number| append(&packs, number, ENTRY_MAX - LABEL)).collect();
+    assert_eq!(folder.files().len(), 3, "64 entries of 64 KiB are 4 MiB");
+    entries[..63].iter().for_each(|entry| remove(&packs, *entry));
+    assert_eq!(folder.files().len(), 3);
+    // To remove one twice takes nobody else's place away.
+    remove(&packs, entries[0]);
+    remove(&packs, entries[63]);
+    assert_eq!(folder.files().len(), 2);
+    assert!(entries[64..].iter().all(|entry| read(&packs, *entry).is_ok()));
+}
+
+#[test]
+fn the_next_process_lists_what_is_left_and_begins_a_pack_of_its_own() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let [a, b, c] = [5, 5_000, 60_000].map(|length| append(&packs, length as u64, length));
+    remove(&packs, b);
+    drop(packs);
+    let packs = folder.open();
+    let d = append(&packs, 4, 100);
+    assert_eq!(packs.list(), [a, c]);
+    assert!([a, c, d].into_iter().all(|entry| read(&packs, entry).is_ok()));
+    assert_ne!(d.file.place.expect("in a pack").pack, a.file.place.expect("in a pack").pack);
+    [a, c].into_iter().for_each(|entry| remove(&packs, entry));
+    assert_eq!(folder.files().len(), 1, "nothing is left of the old one");
+    remove(&packs, d);
+    drop(packs);
+    assert_eq!(folder.open().list(), []);
+    assert_eq!(folder.files(), [] as [PathBuf; 0]);
+}
+
+/// Killed in the middle of a write: the label says more than there is.
+#[test]
+fn a_torn_entry_is_not_listed_and_gives_its_blocks_back() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let [a, _] = [1, 2].map(|number| append(&packs, number, 20_000));
+    drop(packs);
+    let path = folder.files().remove(0);
+    File::options().write(true).open(&path).and_then(|file| file.set_len(5 * BLOCK + 9_000)).expect("cut short");
+    let packs = folder.open();
+    assert_eq!(packs.list(), [a]);
+    assert_eq!(folder.blocks(), 5);
+    assert!(read(&packs, a).is_ok());
+}
+
+/// A page holds what looks like an entry, and its own is torn: nothing in it is taken for one.
+#[test]
+fn a_page_that_holds_labels_holds_no_entries() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let mut body = vec![b'x'; 4096 - LABEL];
+    let forged = Label { length: 100, hash: hash(7), sequence: 7 }.encode(&Secret::of([3, 4]));
+    body.extend(forged.into_iter().chain([b'x'; 8000]));
+    packs.append(hash(1), 1, &body, b"y").expect("written");
+    drop(packs);
+    let path = folder.files().remove(0);
+    File::options().write(true).open(&path).and_then(|file| file.set_len(2 * BLOCK)).expect("cut short");
+    assert_eq!(folder.open().list(), []);
+}
+
+#[test]
+fn what_is_no_entry_is_cut_out_and_what_is_no_pack_is_removed() {
+    let folder = Folder::new();
+    fs::write(folder.0.path().join("00000001"), vec![b'?'; 3 * 4096]).expect("written");
+    fs::write(folder.0.path().join("a letter"), "dear").expect("written");
+    let packs = folder.open();
+    assert_eq!(packs.list(), []);
+    assert_eq!(folder.files(), [] as [PathBuf; 0]);
+    append(&packs, 1, 10);
+    assert_eq!(folder.files(), [folder.0.path().join("00000002")], "a number is used once");
+}
+
+#[test]
+fn an_entry_is_read_under_its_own_key_and_number_alone() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let entry = append(&packs, 1, 10);
+    let place = entry.file.place.expect("in a pack");
+    for (key, sequence) in [(2, 1), (1, 2)] {
+        let error = packs.read(place, hash(key), sequence, entry.file.bytes()).expect_err("another one's");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+}
+
+#[test]
+fn a_label_that_was_changed_is_none() {
+    let label = Label { length: 77, hash: hash(1), sequence: 9 };
+    let bytes = label.encode(&secret());
+    assert_eq!(Label::parse(&bytes, &secret()), Some(label));
+    for bit in 0..LABEL * 8 {
+        let mut changed = bytes;
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(Label::parse(&changed, &secret()), None, "bit {bit}");
+    }
+    assert_eq!(Label::parse(&bytes[1..], &secret()), None);
+    assert_eq!(Label::parse(&bytes, &Secret::of([1, 3])), None, "who does not know the secret makes none");
+    assert_eq!(Label::parse(&Label { length: u32::MAX, ..label }.encode(&secret()), &secret()), None, "longer than an entry can be");
+}
