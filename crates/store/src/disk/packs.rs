@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use bytes::Buf;
 use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::{Errno, pwritev};
 
 use super::folder::private;
 use super::index::{BLOCK, File as Entry, Located};
@@ -129,24 +130,23 @@ impl Packs {
         let mut open = match open {
             Some(open) if open.end < PACK_MAX => open,
             full => {
-                full.map_or(Ok(()), |full| self.close(full))?;
+                full.into_iter().for_each(|full| self.close(&full));
                 self.create()?
             }
         };
         let length = body.len() + tail.len();
         let label = Label { length: u32::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?, hash, sequence }.encode(&self.secret);
-        let whole = LABEL + length;
-        let padding = &NOTHING[..whole.next_multiple_of(BLOCK_LEN) - whole];
         let block = u32::try_from(open.end / BLOCK).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let written = write_all(&mut open.file, [&label, body, tail, padding]);
+        // What is left of the last block stays as it is: nothing.
+        let written = write_all(&open.file, [&label, body, tail], open.end);
         let place = Place { pack: open.number, block };
         if let Err(error) = written {
             // The next entry begins a pack of its own, so that none stands behind a torn one.
             let _ = cut(&open.file, open.end, ENTRY_MAX as u64);
-            let _ = self.close(open);
+            self.close(&open);
             return Err(error);
         }
-        open.end += whole.next_multiple_of(BLOCK_LEN) as u64;
+        open.end += (LABEL + length).next_multiple_of(BLOCK_LEN) as u64;
         let mut state = self.state.lock();
         state.live.entry(open.number).or_insert_with(Beginnings::none).set(block);
         state.open = Some(open);
@@ -165,16 +165,13 @@ impl Packs {
     }
 
     /// Ends a pack. It goes if nothing is left of it.
-    fn close(&self, open: Open) -> io::Result<()> {
-        let is_empty = {
-            let mut state = self.state.lock();
-            let is_empty = state.live.get(&open.number).is_none_or(Beginnings::is_empty);
-            if is_empty {
-                state.live.remove(&open.number);
-            }
-            is_empty
-        };
-        if is_empty { fs::remove_file(self.path(open.number)) } else { Ok(()) }
+    fn close(&self, open: &Open) {
+        let mut state = self.state.lock();
+        if state.live.get(&open.number).is_none_or(Beginnings::is_empty) {
+            state.live.remove(&open.number);
+            drop(state);
+            let _ = fs::remove_file(self.path(open.number));
+        }
     }
 
     /// Reads what a file of its own would hold. Not found: the entry was removed since it was looked up.
@@ -341,16 +338,19 @@ fn cut(file: &File, at: u64, bytes: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes.next_multiple_of(BLOCK))?)
 }
 
-fn write_all(file: &mut File, parts: [&[u8]; 4]) -> io::Result<()> {
+fn write_all(file: &File, parts: [&[u8]; 3], mut at: u64) -> io::Result<()> {
     let mut slices = parts.map(IoSlice::new);
     let mut rest = &mut slices[..];
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
-        match file.write_vectored(rest) {
+        match pwritev(file, rest, at) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut rest, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Ok(written) => {
+                at += written as u64;
+                IoSlice::advance_slices(&mut rest, written);
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())

@@ -29,6 +29,8 @@ use crate::spool::DiskBody;
 /// How many responses are not written after a failure, before another one is tried. This crate has no clock; a disk that is full is tried
 /// again as soon as there is something to write to it, but not every time.
 const SKIPPED: u32 = 32;
+/// The bytes that suffice for most records.
+const RECORD_USUAL: usize = 1 << 10;
 /// How many bits number the files of one start: more than a process can use up.
 const SEQUENCES: u32 = 40;
 
@@ -232,7 +234,7 @@ impl Disk {
 
     /// Writes a small response into a pack, and a larger one into a file under a temporary name, which is then renamed.
     fn write_file<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>) -> io::Result<File> {
-        let mut record = Vec::new();
+        let mut record = Vec::with_capacity(RECORD_USUAL);
         stored.record.encode(&mut record);
         let pieces = match &stored.body {
             Content::Memory(body) => Pieces::of(body),
@@ -249,7 +251,6 @@ impl Disk {
             body_len: stored.body.len(),
             pieces,
         };
-        let path = id.path(&self.folder);
         match &stored.body {
             Content::Memory(body) => {
                 let tail = head.tail().ok_or(io::ErrorKind::FileTooLarge)?;
@@ -262,10 +263,10 @@ impl Disk {
                 let mut file = private().create(true).truncate(true).open(&temporary)?;
                 write_both(&mut file, body, &tail)?;
                 drop(file);
-                fs::rename(&temporary, path)?;
+                fs::rename(&temporary, id.path(&self.folder))?;
                 Ok(File::new(id.sequence, length as u64, None))
             }
-            Content::Disk(body) => Ok(File::new(id.sequence, body.finish(&head, &path)?, None)),
+            Content::Disk(body) => Ok(File::new(id.sequence, body.finish(&head, &id.path(&self.folder))?, None)),
             Content::Packed { .. } => Err(io::ErrorKind::FileTooLarge.into()),
         }
     }

@@ -58,7 +58,7 @@ fn entries_stand_one_behind_the_other_in_whole_blocks() {
     let lengths = [1, 4096 - LABEL, 4096 - LABEL + 1, ENTRY_MAX - LABEL];
     let entries = lengths.map(|length| append(&packs, length as u64, length));
     assert_eq!(folder.files().len(), 1);
-    assert_eq!(fs::metadata(&folder.files()[0]).expect("there").len(), (1 + 1 + 2 + 16) * BLOCK);
+    assert_eq!((fs::metadata(&folder.files()[0]).expect("there").len(), folder.blocks()), ((1 + 1 + 2 + 16) * BLOCK, 1 + 1 + 2 + 16));
     for (length, entry) in lengths.into_iter().zip(entries) {
         let found = read(&packs, entry).expect("there");
         assert_eq!((found.len(), found.last()), (length, Some(&b'y')));
