@@ -704,7 +704,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 name: "seawall_disk_damaged_total",
                 kind: Counter,
                 labels: &[],
-                help: "Files that were damaged or not Seawall's, and were removed.",
+                help: "Stored responses and files that were damaged or not Seawall's, and were removed.",
                 advice: "Some are normal after a power loss. If it rises at other times, check the disk, and check that nothing else writes to the folder.",
                 samples: |seen| one(seen.usage.disk_damaged),
             },

@@ -1,4 +1,4 @@
-//! One stored response as one file.
+//! One stored response as one file, or as an entry of a [pack](super::packs).
 //!
 //! ```text
 //! body | head | footer

@@ -25,7 +25,7 @@ use super::packs::Place;
 use crate::hash::{AsIs, KeyHash};
 
 /// The unit of space on a disk: sizes are counted in whole blocks.
-pub(crate) const BLOCK: u64 = 4 << 10;
+const BLOCK: u64 = 4 << 10;
 /// The share of the table for keys that were asked for again, by the table's own default: see [`Index::settle`].
 const HOT: f64 = 0.97;
 /// How many times in a row one write may give another key its second chance.

@@ -255,7 +255,7 @@ impl Disk {
             Content::Memory(body) => {
                 let tail = head.tail().ok_or(io::ErrorKind::FileTooLarge)?;
                 let length = body.len() + tail.len();
-                if self.packs.take(length) {
+                if self.packs.accept(length) {
                     let place = self.packs.append(id.hash, id.sequence, body, &tail)?;
                     return Ok(File::new(id.sequence, (LABEL + length) as u64, Some(place)));
                 }
@@ -312,13 +312,13 @@ impl Disk {
     fn sweep(&self) {
         self.sweep_is_queued.store(false, Ordering::Release);
         let doomed = std::mem::take(&mut *self.doomed.lock());
-        doomed.into_iter().for_each(|file| self.remove(file));
+        self.remove(&doomed);
     }
 
-    fn remove(&self, gone: Located) {
-        match gone.file.place {
-            Some(place) => self.packs.remove(place, gone.file.bytes()),
-            None => drop(fs::remove_file(gone.id().path(&self.folder))),
+    fn remove(&self, gone: &[Located]) {
+        self.packs.remove(gone.iter().filter_map(|gone| Some((gone.file.place?, gone.file.bytes()))));
+        for alone in gone.iter().filter(|gone| gone.file.place.is_none()) {
+            let _ = fs::remove_file(alone.id().path(&self.folder));
         }
     }
 
@@ -417,7 +417,7 @@ impl Disk {
     }
 
     fn drop_file(&self, located: Located) {
-        self.index.take(located.hash, || Some(located.file.sequence)).into_iter().for_each(|gone| self.remove(gone));
+        self.remove(&self.index.take(located.hash, || Some(located.file.sequence)));
     }
 
     /// Lists the buckets one after another, with one job each, so that responses are written in between.

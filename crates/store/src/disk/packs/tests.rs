@@ -48,7 +48,11 @@ fn read(packs: &Packs, entry: Located) -> io::Result<Vec<u8>> {
 }
 
 fn remove(packs: &Packs, entry: Located) {
-    packs.remove(entry.file.place.expect("in a pack"), entry.file.bytes());
+    remove_all(packs, &[entry]);
+}
+
+fn remove_all(packs: &Packs, entries: &[Located]) {
+    packs.remove(entries.iter().map(|entry| (entry.file.place.expect("in a pack"), entry.file.bytes())));
 }
 
 #[test]
@@ -63,7 +67,7 @@ fn entries_stand_one_behind_the_other_in_whole_blocks() {
         let found = read(&packs, entry).expect("there");
         assert_eq!((found.len(), found.last()), (length, Some(&b'y')));
     }
-    assert!(packs.take(ENTRY_MAX - LABEL) && !packs.take(ENTRY_MAX - LABEL + 1));
+    assert!(packs.accept(ENTRY_MAX - LABEL) && !packs.accept(ENTRY_MAX - LABEL + 1));
 }
 
 #[test]
@@ -88,7 +92,7 @@ fn a_full_pack_is_followed_by_the_next_and_goes_when_it_is_empty() {
     let packs = folder.open();
     let entries: Vec<_> = (0..130).map(|number| append(&packs, number, ENTRY_MAX - LABEL)).collect();
     assert_eq!(folder.files().len(), 3, "64 entries of 64 KiB are 4 MiB");
-    entries[..63].iter().for_each(|entry| remove(&packs, *entry));
+    remove_all(&packs, &entries[..63]);
     assert_eq!(folder.files().len(), 3);
     // To remove one twice takes nobody else's place away.
     remove(&packs, entries[0]);
@@ -109,7 +113,7 @@ fn the_next_process_lists_what_is_left_and_begins_a_pack_of_its_own() {
     assert_eq!(packs.list(), [a, c]);
     assert!([a, c, d].into_iter().all(|entry| read(&packs, entry).is_ok()));
     assert_ne!(d.file.place.expect("in a pack").pack, a.file.place.expect("in a pack").pack);
-    [a, c].into_iter().for_each(|entry| remove(&packs, entry));
+    remove_all(&packs, &[a, c]);
     assert_eq!(folder.files().len(), 1, "nothing is left of the old one");
     remove(&packs, d);
     drop(packs);
@@ -138,7 +142,8 @@ fn a_page_that_holds_labels_holds_no_entries() {
     let folder = Folder::new();
     let packs = folder.open();
     let mut body = vec![b'x'; 4096 - LABEL];
-    let forged = Label { length: 100, hash: hash(7), sequence: 7 }.encode(&Secret::of([3, 4]));
+    let place = Place { pack: NonZeroU32::MIN, block: 1 };
+    let forged = Label { length: 100, hash: hash(7), sequence: 7 }.encode(place, &Secret::of([3, 4]));
     body.extend(forged.into_iter().chain([b'x'; 8000]));
     packs.append(hash(1), 1, &body, b"y").expect("written");
     drop(packs);
@@ -172,16 +177,77 @@ fn an_entry_is_read_under_its_own_key_and_number_alone() {
 }
 
 #[test]
-fn a_label_that_was_changed_is_none() {
+fn a_label_that_was_changed_or_stands_elsewhere_is_none() {
     let label = Label { length: 77, hash: hash(1), sequence: 9 };
-    let bytes = label.encode(&secret());
-    assert_eq!(Label::parse(&bytes, &secret()), Some(label));
+    let place = Place { pack: NonZeroU32::MIN, block: 3 };
+    let bytes = label.encode(place, &secret());
+    assert_eq!(Label::parse(&bytes, place, &secret()), Some(label));
     for bit in 0..LABEL * 8 {
         let mut changed = bytes;
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(Label::parse(&changed, &secret()), None, "bit {bit}");
+        assert_eq!(Label::parse(&changed, place, &secret()), None, "bit {bit}");
     }
-    assert_eq!(Label::parse(&bytes[1..], &secret()), None);
-    assert_eq!(Label::parse(&bytes, &Secret::of([1, 3])), None, "who does not know the secret makes none");
-    assert_eq!(Label::parse(&Label { length: u32::MAX, ..label }.encode(&secret()), &secret()), None, "longer than an entry can be");
+    assert_eq!(Label::parse(&bytes[1..], place, &secret()), None);
+    assert_eq!(Label::parse(&bytes, Place { block: 4, ..place }, &secret()), None);
+    assert_eq!(Label::parse(&bytes, place, &Secret::of([1, 3])), None, "who does not know the secret makes none");
+    let longer = Label { length: u32::MAX, ..label };
+    assert_eq!(Label::parse(&longer.encode(place, &secret()), place, &secret()), None, "longer than an entry can be");
+}
+
+/// Puts something in the place of a pack that opens and cannot be cut.
+fn spoil(folder: &Folder, name: &str) -> PathBuf {
+    let path = folder.0.path().join(name);
+    fs::remove_file(&path).expect("there");
+    std::os::unix::fs::symlink("/dev/null", &path).expect("made");
+    path
+}
+
+/// What was removed and is still in the file would be back with the next start.
+#[test]
+fn a_pack_that_cannot_be_cut_goes_with_all_that_is_in_it() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let [a, b] = [1, 2].map(|number| append(&packs, number, 100));
+    let spoilt = spoil(&folder, "00000001");
+    remove(&packs, a);
+    assert!(!spoilt.is_symlink());
+    assert_eq!(read(&packs, b).expect_err("gone as well").kind(), io::ErrorKind::NotFound);
+    // It was the one that is written, so the next entry begins another one.
+    let c = append(&packs, 3, 100);
+    assert!(read(&packs, c).is_ok());
+    assert_eq!(folder.files(), [folder.0.path().join("00000002")]);
+    remove(&packs, b);
+    assert!(read(&packs, c).is_ok());
+}
+
+#[test]
+fn a_pack_that_cannot_be_listed_goes() {
+    let folder = Folder::new();
+    append(&folder.open(), 1, 100);
+    let packs = folder.open();
+    let spoilt = spoil(&folder, "00000001");
+    assert_eq!(packs.list(), []);
+    assert!(!spoilt.is_symlink());
+}
+
+#[test]
+fn the_last_pack_of_the_process_before_goes_when_it_is_empty() {
+    let folder = Folder::new();
+    append(&folder.open(), 1, 100);
+    let packs = folder.open();
+    let listed = packs.list();
+    remove_all(&packs, &listed);
+    assert_eq!((listed.len(), folder.files().len()), (1, 0));
+}
+
+#[test]
+fn a_pack_under_another_name_holds_nothing() {
+    let folder = Folder::new();
+    let entry = append(&folder.open(), 1, 100);
+    for name in ["00000007", "+0000001", "0000000A", "00000000"] {
+        fs::copy(folder.0.path().join("00000001"), folder.0.path().join(name)).expect("copied");
+    }
+    let packs = folder.open();
+    assert_eq!(packs.list(), [entry]);
+    assert_eq!(folder.files(), [folder.0.path().join("00000001")]);
 }
