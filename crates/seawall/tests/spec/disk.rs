@@ -169,14 +169,16 @@ async fn a_crowd_after_a_restart_reads_the_disk_once_and_never_the_origin() {
 #[tokio::test]
 async fn a_damaged_file_is_a_miss() {
     type Spoil = fn(&mut Vec<u8>);
-    let cases: [(&str, Spoil); 5] = [
-        ("empty", Vec::clear),
-        ("truncated", |bytes| bytes.truncate(bytes.len() - 3)),
-        ("a flipped bit of the page", |bytes| bytes[2] ^= 1),
-        ("a flipped bit of its fields", |bytes| bytes[100] ^= 1),
-        ("foreign", |bytes| *bytes = b"nothing of ours".to_vec()),
+    // A page stands behind a label of 48 bytes.
+    let cases: [(&str, Spoil, u64); 6] = [
+        ("empty", Vec::clear, 0),
+        ("truncated, as by a kill", |bytes| bytes.truncate(bytes.len() - 3), 0),
+        ("a flipped bit of the label", |bytes| bytes[20] ^= 1, 1),
+        ("a flipped bit of the page", |bytes| bytes[50] ^= 1, 1),
+        ("a flipped bit of its fields", |bytes| bytes[150] ^= 1, 1),
+        ("foreign", |bytes| *bytes = b"nothing of ours".to_vec(), 1),
     ];
-    for (case, spoil) in cases {
+    for (case, spoil, damaged) in cases {
         let (origin, place) = (Origin::start(), place());
         origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=600"));
         let site = start(&origin, &place);
@@ -188,7 +190,7 @@ async fn a_damaged_file_is_a_miss() {
         fs::write(file, bytes).expect("written");
         let site = start(&origin, &place);
         site.get("/post").await.status(200).body("text").cache_status("fwd=uri-miss; stored");
-        assert_eq!(site.server.usage().disk_damaged, 1, "{case}");
+        assert_eq!(site.server.usage().disk_damaged, damaged, "{case}");
     }
 }
 

@@ -248,14 +248,16 @@ impl Packs {
         }
     }
 
-    /// Lists the entries that earlier processes have left, with the bytes that each takes. What is none is cut out. Call it once.
-    pub(crate) fn list(&self) -> Vec<Located> {
-        let mut found = Vec::new();
+    /// Lists the entries that earlier processes have left, with the bytes that each takes, and counts the places where something else stood. That is cut
+    /// out. Call it once.
+    pub(crate) fn list(&self) -> (Vec<Located>, u64) {
+        let (mut found, mut damaged) = (Vec::new(), 0);
         for number in self.earlier.iter().copied() {
             let mut live = Beginnings::none();
             let before = found.len();
-            let is_read = self.list_pack(number, &mut live, &mut found).is_ok();
-            if is_read && found.len() > before {
+            let read = self.list_pack(number, &mut live, &mut found);
+            damaged += *read.as_ref().unwrap_or(&1);
+            if read.is_ok() && found.len() > before {
                 self.state.lock().live.insert(number, live);
             } else {
                 // What cannot be read cannot be cut either, and would be back with the next start.
@@ -263,30 +265,37 @@ impl Packs {
                 self.give_up(&mut self.state.lock(), number);
             }
         }
-        found
+        (found, damaged)
     }
 
-    fn list_pack(&self, number: NonZeroU32, live: &mut Beginnings, found: &mut Vec<Located>) -> io::Result<()> {
+    fn list_pack(&self, number: NonZeroU32, live: &mut Beginnings, found: &mut Vec<Located>) -> io::Result<u64> {
         let file = File::options().read(true).write(true).open(self.path(number))?;
         let length = file.metadata()?.len();
-        let mut at = 0;
+        let (mut at, mut damaged, mut is_in_damage) = (0, 0, false);
         loop {
             at = match seek(&file, SeekFrom::Data(at)) {
                 Ok(data) => data / BLOCK * BLOCK,
                 // There is nothing behind it.
-                Err(Errno::NXIO) => return Ok(()),
+                Err(Errno::NXIO) => return Ok(damaged),
                 Err(error) => return Err(error.into()),
             };
             let mut label = [0; LABEL];
             let read = read_at_most(&file, &mut label, at)?;
             let block = u32::try_from(at / BLOCK).map_err(|_| io::ErrorKind::InvalidData)?;
             let place = Place { pack: number, block };
-            let label = Label::parse(&label[..read], place, &self.secret).filter(|label| at + label.whole() <= length);
-            let Some(label) = label else {
+            let Some(label) = Label::parse(&label[..read], place, &self.secret) else {
+                damaged += u64::from(!is_in_damage);
+                is_in_damage = true;
                 cut(&file, at, BLOCK)?;
                 at += BLOCK;
                 continue;
             };
+            is_in_damage = false;
+            if at + label.whole() > length {
+                // The process was killed while it wrote this one, which is then the last.
+                file.set_len(at)?;
+                return Ok(damaged);
+            }
             live.set(block);
             found.push(Located { hash: label.hash, file: Entry::new(label.sequence, label.whole(), Some(place)) });
             at += label.whole().next_multiple_of(BLOCK);

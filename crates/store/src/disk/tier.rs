@@ -477,7 +477,9 @@ impl Disk {
     fn list_packs(&self) {
         let mut done = self.packs_are_listed.lock();
         if !*done {
-            let excess = self.index.note(self.packs.list());
+            let (found, damaged) = self.packs.list();
+            self.counts.damaged.fetch_add(damaged, Ordering::Relaxed);
+            let excess = self.index.note(found);
             self.doomed.lock().extend(excess);
             *done = true;
         }
