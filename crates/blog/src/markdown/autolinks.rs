@@ -44,7 +44,8 @@ fn mail(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
     if let Some(end) = domain.find("..").or_else(|| domain.strip_suffix('.').map(str::len)) {
         domain = &domain[..end];
     }
-    let is_domain = domain.contains('.') && !domain.starts_with('.') && !domain.ends_with(['-', '_']);
+    // `react@18.2.0` is a version: a domain ends with a letter, as cmark-gfm has it.
+    let is_domain = domain.contains('.') && !domain.starts_with('.') && domain.ends_with(|end: char| end.is_ascii_alphabetic());
     let end = at + 1 + domain.len();
     // `git@example.org:name.git` and `a@b.org@c` are addresses of something else.
     let mut following = text[end..].chars();
@@ -174,6 +175,7 @@ mod tests {
             ("(write to me@example.org)", Some("me@example.org")),
             ("me@example.org: thanks", Some("me@example.org")),
             ("mailto:me@example.org", Some("mailto:me@example.org")),
+            ("react@18.2.0", None),
             ("me@localhost", None),
             ("me@.org", None),
             ("me@a..org", None),
