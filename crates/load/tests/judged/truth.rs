@@ -147,7 +147,7 @@ fn judge(speaks: Speaks, protocol: Protocol, delay: Delay, arrivals: Arrivals) {
         }
         let allowed = if round < ROUNDS { 0.0 } else { late };
         faults = latency.wrong(&found.latency, 0.0, allowed);
-        // What is sent late waits for less.
+        // A request that is sent late waits for less of the delay.
         faults.extend(uncorrected.wrong(&found.latency_uncorrected, found.send_lag.max, allowed));
         if faults.is_empty() {
             return;

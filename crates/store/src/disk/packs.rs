@@ -147,7 +147,7 @@ impl Packs {
             let place = Place { pack: open.number, block };
             let length_noted = u32::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
             let label = Label { length: length_noted, hash, sequence }.encode(place, &self.secret);
-            // What is left of the last block stays as it is: nothing.
+            // The rest of the last block is not written: it reads as zeros.
             if let Err(error) = write_all(&open.file, [&label, body, tail], open.end) {
                 // The next entry begins a pack of its own, so that none stands behind a torn one.
                 self.close(&open);
@@ -228,7 +228,7 @@ impl Packs {
                 holes.entry(pack).or_default().push((block, bytes));
             }
         }
-        // What is over as a whole need not be cut. The one that is written stays until it is full.
+        // An empty pack is unlinked, so its entries need not be cut out. The pack that is written stays until it is full.
         holes.retain(|pack, _| {
             let is_over = state.writing != Some(*pack) && state.live.get(pack).is_some_and(Beginnings::is_empty);
             if is_over {
