@@ -232,9 +232,9 @@ impl<R: Record, E: Failure> Store<R, E> {
             }
             // An invalidation notes its line first and then looks into the index. This does both in the opposite order: either the line is
             // seen here, or this key is found there, and its visit waits for the lock.
-            let name = self.purges.url(stored.scope().site, &stored.scope().url);
+            let name = self.name_of(&stored);
             self.urls.add(name, hash);
-            let invalidated = self.is_invalidated(stored.scope(), stored.begun());
+            let invalidated = self.fetches.covering(name, stored.begun()).is_some();
             let is_a_file = matches!(stored.body, Content::Disk(_));
             let fits = (is_a_file || stored.body.len() <= self.object_max)
                 && stored.weight() + Resource::<R>::frame(key.len(), self.variants_max) <= self.resource_max;
@@ -248,7 +248,14 @@ impl<R: Record, E: Failure> Store<R, E> {
             let kept = held.iter().filter(|held| !gone(held));
             let variants = fits.then_some(&stored).into_iter().chain(kept).cloned();
             let key: Arc<[u8]> = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
-            self.put(hash, Arc::clone(&key), before.as_deref(), variants, &mut evicted);
+            self.put_named(
+                hash,
+                Arc::clone(&key),
+                before.as_deref(),
+                variants,
+                |first| if Arc::ptr_eq(first, &stored) { name } else { self.name_of(first) },
+                &mut evicted,
+            );
             let mut files = self.forget_files(hash, held.iter().filter(|held| gone(held)), Some(&stored));
             if same.is_none() && !is_a_file {
                 // These files were not read before this was fetched: nobody knows which of them it replaces.
@@ -473,6 +480,11 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
+    /// Returns the name of a response's URL.
+    fn name_of(&self, stored: &Stored<R>) -> KeyHash {
+        self.purges.url(stored.scope().site, &stored.scope().url)
+    }
+
     fn writer(&self, hash: KeyHash) -> &Mutex<()> {
         &self.writers[hash.stripe(WRITERS)]
     }
@@ -487,6 +499,19 @@ impl<R: Record, E: Failure> Store<R, E> {
         variants: impl Iterator<Item = Arc<Stored<R>>>,
         evicted: &mut Evicted<R>,
     ) -> Option<Arc<Resource<R>>> {
+        self.put_named(hash, key, before, variants, |first| self.name_of(first), evicted)
+    }
+
+    /// Stores a resource as [`put`](Self::put) does. `name` returns the name of a response's URL.
+    fn put_named(
+        &self,
+        hash: KeyHash,
+        key: Arc<[u8]>,
+        before: Option<&Resource<R>>,
+        variants: impl Iterator<Item = Arc<Stored<R>>>,
+        name: impl Fn(&Arc<Stored<R>>) -> KeyHash,
+        evicted: &mut Evicted<R>,
+    ) -> Option<Arc<Resource<R>>> {
         let mut weight = Resource::<R>::frame(key.len(), self.variants_max);
         let variants: SmallVec<[_; 8]> = variants
             .take(self.variants_max)
@@ -495,7 +520,7 @@ impl<R: Record, E: Failure> Store<R, E> {
                 weight <= self.resource_max
             })
             .collect();
-        let url = variants.first().map(|stored| self.purges.url(stored.scope().site, &stored.scope().url));
+        let url = variants.first().map(name);
         if let Some(old) = before.map(|resource| resource.url).filter(|old| Some(*old) != url) {
             self.urls.remove(old, hash);
         }

@@ -28,6 +28,8 @@ pub(crate) const PIECE: usize = 64 << 10;
 pub(crate) const HEAD_MAX: usize = 4 << 20;
 /// The bytes of the footer.
 pub(crate) const FOOTER: usize = 64;
+/// The bytes that suffice for most records.
+const RECORD_USUAL: usize = 1 << 10;
 
 const MAGIC: [u8; 8] = *b"seawall\x1a";
 
@@ -46,11 +48,25 @@ pub(crate) struct Head {
     pub(crate) pieces: Vec<u32>,
 }
 
-impl Head {
+/// All data about a stored response except its body, where it is kept.
+pub(crate) struct HeadParts<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) scope: &'a Scope,
+    pub(crate) begun: Generation,
+    /// See [`Head::sequence`].
+    pub(crate) sequence: u64,
+    /// Appends the record.
+    pub(crate) record: &'a dyn Fn(&mut Vec<u8>),
+    pub(crate) body_len: u64,
+    /// See [`Head::pieces`].
+    pub(crate) pieces: &'a [u32],
+}
+
+impl HeadParts<'_> {
     /// Returns the bytes that follow the body: head and footer. `None` if they are too long to be accepted when they are read.
     pub(crate) fn tail(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::with_capacity(self.key.len() + self.scope.url.len() + self.record.len() + self.pieces.len() * 4 + 256);
-        out.extend_from_slice(&self.key);
+        let mut out = Vec::with_capacity(self.key.len() + self.scope.url.len() + RECORD_USUAL + self.pieces.len() * 4 + FOOTER);
+        out.extend_from_slice(self.key);
         out.extend_from_slice(&self.scope.url);
         let tags = out.len();
         for tag in &self.scope.tags {
@@ -58,11 +74,13 @@ impl Head {
             out.extend_from_slice(tag.as_bytes());
         }
         let tags = out.len() - tags;
-        out.extend_from_slice(&self.record);
+        let record = out.len();
+        (self.record)(&mut out);
+        let record = out.len() - record;
         if out.len() > HEAD_MAX {
             return None;
         }
-        for piece in &self.pieces {
+        for piece in self.pieces {
             out.extend_from_slice(&piece.to_le_bytes());
         }
         let head = crc32fast::hash(&out);
@@ -70,7 +88,7 @@ impl Head {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&self.scope.site.to_le_bytes());
-        for length in [self.key.len(), self.scope.url.len(), tags, self.record.len()] {
+        for length in [self.key.len(), self.scope.url.len(), tags, record] {
             out.extend_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
         }
         out.extend_from_slice(&head.to_le_bytes());
@@ -80,6 +98,23 @@ impl Head {
         out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&crc32fast::hash(&out[footer..]).to_le_bytes());
         Some(out)
+    }
+}
+
+impl Head {
+    /// Returns the bytes that follow the body, as [`HeadParts::tail`] does.
+    #[cfg(test)]
+    pub(crate) fn tail(&self) -> Option<Vec<u8>> {
+        let parts = HeadParts {
+            key: &self.key,
+            scope: &self.scope,
+            begun: self.begun,
+            sequence: self.sequence,
+            record: &|out| out.extend_from_slice(&self.record),
+            body_len: self.body_len,
+            pieces: &self.pieces,
+        };
+        parts.tail()
     }
 
     /// Reads and verifies the tail of an open file, without the body. `Ok(None)`: this is not a file of ours, or a damaged one.

@@ -7,7 +7,8 @@
 //! queued before its unlinking exists when that comes), and one thread is always there for readers.
 //!
 //! **A write that nobody waits for gathers company first**: to wake a thread costs more than to write a small file, so such writes wait a few
-//! milliseconds for others, and one waking is for all of them.
+//! milliseconds for others, and one waking is for all of them. Each is told whether another of them [follows](Batch::GoesOn), so that they can go to the
+//! system together.
 //!
 //! Results come back through a `tokio::sync::oneshot`, which needs no runtime: any executor can wait for them.
 
@@ -98,24 +99,25 @@ impl Io {
         let job: Job = Box::new(move || {
             let _ = done.send(job());
         });
-        self.queue(Write { bytes, job }, When::Now)?;
+        self.queue(Write { bytes, job: WriteJob::Alone(job) })?;
         Ok(Done(waiting))
     }
 
     /// Queues a job like [`write`](Self::write) that nobody waits for: it begins some milliseconds later, with those that are queued meanwhile.
-    pub(crate) fn write_gathered(&self, bytes: u64, job: impl FnOnce() + Send + 'static) -> Result<(), Busy> {
-        self.queue(Write { bytes, job: Box::new(job) }, When::Gathered)
+    pub(crate) fn write_gathered(&self, bytes: u64, job: impl FnOnce(Batch) + Send + 'static) -> Result<(), Busy> {
+        self.queue(Write { bytes, job: WriteJob::Gathered(Box::new(job)) })
     }
 
-    fn queue(&self, write: Write, when: When) -> Result<(), Busy> {
+    fn queue(&self, write: Write) -> Result<(), Busy> {
         let mut queues = self.pool.queues.lock();
         let heavy = queues.write_bytes > 0 && queues.write_bytes.saturating_add(write.bytes) > WRITE_BYTES_MAX;
         if queues.closing || heavy || queues.writes.len() >= WRITES_MAX {
             return Err(Busy);
         }
         queues.write_bytes += write.bytes;
+        let is_wanted = matches!(write.job, WriteJob::Alone(_));
         queues.writes.push_back(write);
-        let begins = !queues.due && (when == When::Now || queues.write_bytes >= GATHERED_BYTES_MAX);
+        let begins = !queues.due && (is_wanted || queues.write_bytes >= GATHERED_BYTES_MAX);
         queues.due |= begins;
         // A thread that writes looks for more by itself, and one that gathers is woken by its own clock.
         let wakes = !queues.writing && (begins || queues.due || !queues.gathering);
@@ -217,14 +219,22 @@ type Job = Box<dyn FnOnce() + Send>;
 
 struct Write {
     bytes: u64,
-    job: Job,
+    job: WriteJob,
 }
 
-/// When a write may begin.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
-    Now,
-    Gathered,
+enum WriteJob {
+    /// Somebody may wait for it.
+    Alone(Job),
+    Gathered(Box<dyn FnOnce(Batch) + Send>),
+}
+
+/// What comes after a gathered write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// Another gathered write comes next, so this one may leave work for it.
+    GoesOn,
+    /// Something else comes next, or nothing: what was left must be done now.
+    Ends,
 }
 
 #[derive(Default)]
@@ -260,7 +270,7 @@ struct Queues {
 
 enum Next {
     Read(Job),
-    Write(Write),
+    Write(Write, Batch),
 }
 
 impl Queues {
@@ -293,7 +303,8 @@ impl Queues {
         self.writing = true;
         self.due = !self.writes.is_empty();
         self.overtaking = 0;
-        Some(Next::Write(write))
+        let goes_on = matches!(self.writes.front(), Some(Write { job: WriteJob::Gathered(_), .. }));
+        Some(Next::Write(write, if goes_on { Batch::GoesOn } else { Batch::Ends }))
     }
 }
 
@@ -329,11 +340,14 @@ impl Pool {
 
     /// Runs a job. A job that panics is lost, and its waiter is told; the thread and the other jobs go on.
     fn run(&self, next: Next) {
-        let (job, written) = match next {
-            Next::Read(job) => (job, None),
-            Next::Write(Write { bytes, job }) => (job, Some(bytes)),
+        let written = match &next {
+            Next::Read(_) => None,
+            Next::Write(write, _) => Some(write.bytes),
         };
-        let _ = catch_unwind(AssertUnwindSafe(job));
+        let _ = catch_unwind(AssertUnwindSafe(|| match next {
+            Next::Read(job) | Next::Write(Write { job: WriteJob::Alone(job), .. }, _) => job(),
+            Next::Write(Write { job: WriteJob::Gathered(job), .. }, batch) => job(batch),
+        }));
         let mut queues = self.queues.lock();
         let Some(bytes) = written else {
             let woken = if queues.has_read_room() { std::mem::take(&mut queues.reading) } else { Vec::new() };

@@ -9,7 +9,7 @@
 //! label: magic, length of what follows, key hash, sequence, seal
 //! ```
 //!
-//! A pack is written from front to back by one process, and never continued by the next one. What leaves it is cut out as a hole, so nothing is ever
+//! A pack is written from front to back by one process, several entries at a time where several wait, and never continued by the next one. What leaves it is cut out as a hole, so nothing is ever
 //! moved; a pack of which nothing is left is unlinked. **What was removed must not come back**, and the list of the next start knows only what stands in
 //! the file: so a pack that cannot be cut is unlinked with all that is left in it, which is fetched again.
 //!
@@ -26,10 +26,11 @@ use std::num::NonZeroU32;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstatfs, seek};
 use rustix::io::{Errno, pwritev};
+use smallvec::SmallVec;
 
 use super::folder::private;
 use super::index::{File as Entry, Located};
@@ -43,6 +44,8 @@ const BLOCK: u64 = BLOCK_LEN as u64;
 /// The blocks in which an entry can begin: a pack is full with the one that goes beyond them, after 4 MiB. Fewer would mean more files, more would mean
 /// that a single page keeps a larger one.
 const BLOCKS: usize = 1_024;
+/// The bytes of these blocks.
+const PACK: u64 = BLOCKS as u64 * BLOCK;
 /// File systems that are known to give the blocks of a hole back, by the numbers in statfs(2): ext2 to ext4, XFS, tmpfs, F2FS.
 const GIVING_BACK: [u64; 4] = [0xef53, 0x5846_5342, 0x0102_1994, 0xf2f5_2010];
 /// The bytes of a label.
@@ -52,12 +55,37 @@ const SEALED: usize = LABEL - 8;
 
 const MAGIC: [u8; 8] = *b"seapack\x1a";
 const NOTHING: [u8; LABEL] = [0; LABEL];
+/// What stands between an entry and the next block.
+const ZEROS: [u8; BLOCK_LEN] = [0; BLOCK_LEN];
 
 /// Where an entry begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pack: NonZeroU32,
     block: u32,
+}
+
+/// An entry that is to be written.
+pub(crate) struct NewEntry {
+    pub(crate) hash: KeyHash,
+    pub(crate) sequence: u64,
+    pub(crate) body: Bytes,
+    /// What stands behind the body.
+    pub(crate) tail: Vec<u8>,
+}
+
+impl NewEntry {
+    /// Returns the bytes that it takes, with its label.
+    pub(crate) fn bytes(&self) -> usize {
+        LABEL + self.body.len() + self.tail.len()
+    }
+}
+
+/// The last of some entries could not be written: so many, for this reason.
+#[derive(Debug)]
+pub(crate) struct NotWritten {
+    pub(crate) entries: u64,
+    pub(crate) error: io::Error,
 }
 
 /// The packs of a folder; see the module.
@@ -131,35 +159,62 @@ impl Packs {
         self.is_on && length <= ENTRY_MAX - LABEL
     }
 
-    /// Writes an entry, in one call to the system nearly always. Call it on the thread that writes: one entry is written at a time.
-    pub(crate) fn append(&self, hash: KeyHash, sequence: u64, body: &[u8], tail: &[u8]) -> io::Result<Place> {
+    /// Writes entries, as many as the pack has room for in one call to the system, and appends their places, in the same order. Call it on the thread that
+    /// writes: one call comes after another.
+    ///
+    /// If it fails, the places say which of the first have been written; nothing is left of the others.
+    pub(crate) fn append(&self, mut entries: &[NewEntry], places: &mut Vec<Place>) -> Result<(), NotWritten> {
+        while !entries.is_empty() {
+            let lost = |error| NotWritten { entries: entries.len() as u64, error };
+            let number = self.append_some(entries, places).map_err(lost)?;
+            entries = &entries[number..];
+        }
+        Ok(())
+    }
+
+    /// Writes the first of these entries, as many as the pack has room for, and returns their number.
+    fn append_some(&self, entries: &[NewEntry], places: &mut Vec<Place>) -> io::Result<usize> {
         loop {
             let open = self.state.lock().open.take();
             let mut open = match open {
-                Some(open) if open.end < BLOCKS as u64 * BLOCK => open,
+                Some(open) if open.end < PACK => open,
                 full => {
                     full.into_iter().for_each(|full| self.close(&full));
                     self.create()?
                 }
             };
-            let length = body.len() + tail.len();
-            let block = u32::try_from(open.end / BLOCK).map_err(|_| io::ErrorKind::FileTooLarge)?;
-            let place = Place { pack: open.number, block };
-            let length_noted = u32::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
-            let label = Label { length: length_noted, hash, sequence }.encode(place, &self.secret);
+            let begin = open.end;
+            let mut labels: SmallVec<[(Place, [u8; LABEL]); 32]> = SmallVec::new();
+            for entry in entries {
+                if open.end >= PACK {
+                    break;
+                }
+                let block = u32::try_from(open.end / BLOCK).map_err(|_| io::ErrorKind::FileTooLarge)?;
+                let length = u32::try_from(entry.body.len() + entry.tail.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+                let place = Place { pack: open.number, block };
+                labels.push((place, Label { length, hash: entry.hash, sequence: entry.sequence }.encode(place, &self.secret)));
+                open.end += entry.bytes().next_multiple_of(BLOCK_LEN) as u64;
+            }
+            let mut slices = Vec::with_capacity(4 * labels.len());
+            for ((_, label), entry) in labels.iter().zip(entries) {
+                let fill = entry.bytes().next_multiple_of(BLOCK_LEN) - entry.bytes();
+                slices.extend([&label[..], &entry.body, &entry.tail, &ZEROS[..fill]].map(IoSlice::new));
+            }
             // The rest of the last block is not written: it reads as zeros.
-            if let Err(error) = write_all(&open.file, [&label, body, tail], open.end) {
+            slices.pop();
+            if let Err(error) = write_all(&open.file, &mut slices, begin) {
                 // The next entry begins a pack of its own, so that none stands behind a torn one.
-                self.close(&open);
+                self.close(&Open { end: begin, ..open });
                 return Err(error);
             }
-            open.end += (LABEL + length).next_multiple_of(BLOCK_LEN) as u64;
             let mut state = self.state.lock();
             // It is another one if this pack had to be given up meanwhile.
             if state.writing == Some(open.number) {
-                state.live.entry(open.number).or_insert_with(Beginnings::none).set(block);
+                let live = state.live.entry(open.number).or_insert_with(Beginnings::none);
+                labels.iter().for_each(|(place, _)| live.set(place.block));
+                places.extend(labels.iter().map(|(place, _)| *place));
                 state.open = Some(open);
-                return Ok(place);
+                return Ok(labels.len());
             }
         }
     }
@@ -399,9 +454,7 @@ fn cut(file: &File, at: u64, bytes: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes.next_multiple_of(BLOCK))?)
 }
 
-fn write_all(file: &File, parts: [&[u8]; 3], mut at: u64) -> io::Result<()> {
-    let mut slices = parts.map(IoSlice::new);
-    let mut rest = &mut slices[..];
+fn write_all(file: &File, mut rest: &mut [IoSlice<'_>], mut at: u64) -> io::Result<()> {
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
         match pwritev(file, rest, at) {

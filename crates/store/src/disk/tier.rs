@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::folder::{Folder, private};
-use super::format::{Head, Pieces};
+use super::format::{Head, HeadParts, Pieces};
 use super::index::{File, FileId, Held, Index, Located};
-use super::io::Io;
+use super::io::{Batch, Io};
 use super::mark::Mark;
-use super::packs::{LABEL, Packs};
+use super::packs::{NewEntry, NotWritten, Packs, Place};
 use super::purge_log::History;
 use super::sites::SiteNumbers;
 use super::{DiskOptions, DiskState, Trouble};
@@ -29,8 +30,9 @@ use crate::spool::DiskBody;
 /// How many responses are not written after a failure, before another one is tried. This crate has no clock; a disk that is full is tried
 /// again as soon as there is something to write to it, but not every time.
 const SKIPPED: u32 = 32;
-/// The bytes that suffice for most records.
-const RECORD_USUAL: usize = 1 << 10;
+/// How many small responses are written by one call to the system at most, and of how many bytes it is the last: more would hardly be cheaper.
+const GATHERED: usize = 32;
+const GATHERED_BYTES: usize = 256 << 10;
 /// How many bits number the files of one start: more than a process can use up.
 const SEQUENCES: u32 = 40;
 
@@ -49,6 +51,8 @@ pub(crate) struct Disk {
     listed: Box<[AtomicBool]>,
     loading: AtomicBool,
     closing: AtomicBool,
+    /// Small responses that are about to be written together.
+    gathered: Mutex<Gathered>,
     /// Files that the index has forgotten, to be unlinked.
     doomed: Mutex<Vec<Located>>,
     sweep_is_queued: AtomicBool,
@@ -57,6 +61,29 @@ pub(crate) struct Disk {
     counts: Counts,
     object_max: u64,
     report: Arc<dyn Fn(&Trouble) + Send + Sync>,
+}
+
+/// Small responses that are about to be written, and their bytes.
+#[derive(Default)]
+struct Gathered {
+    entries: Vec<Staged>,
+    bytes: usize,
+}
+
+struct Staged {
+    entry: NewEntry,
+    ended: Ended,
+}
+
+/// What is due when a response has been written at a place, or could not be. It is told the bytes that the response takes there.
+type Ended = Box<dyn FnOnce(&Disk, Option<Place>, u64) + Send>;
+
+/// A response on its way to the disk.
+enum Prepared {
+    /// Its body, and what stands behind it: it goes into a pack.
+    Small(Bytes, Vec<u8>),
+    /// It has a file of its own.
+    Written(File),
 }
 
 #[derive(Default)]
@@ -118,6 +145,7 @@ impl Disk {
             listed: (0..256).map(|_| AtomicBool::default()).collect(),
             loading: AtomicBool::new(true),
             closing: AtomicBool::new(false),
+            gathered: Mutex::default(),
             doomed: Mutex::default(),
             sweep_is_queued: AtomicBool::new(false),
             health: Mutex::new(Health { state: DiskState::Working, skip: 0 }),
@@ -203,7 +231,8 @@ impl Disk {
         let weight = stored.weight();
         let queued = !skipped && {
             let (disk, stored) = (Arc::clone(self), Arc::clone(&stored));
-            self.io.write_gathered(weight, move || disk.write_now(id, &key, &stored, in_memory)).is_ok()
+            let job = move |batch| disk.write_now(id, &key, stored, in_memory, batch);
+            self.io.write_gathered(weight, job).is_ok()
         };
         if !queued {
             stored.mark().unqueue();
@@ -212,61 +241,99 @@ impl Disk {
         }
     }
 
-    fn write_now<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>, in_memory: impl Fn(KeyHash) -> bool) {
-        let mark = stored.mark();
-        if !mark.is_dead() {
-            match self.write_file(id, key, stored) {
-                Ok(file) => {
-                    count(&self.counts.writes);
-                    self.recovered();
-                    let gone = self.index.add(Located { hash: id.hash, file }, || mark.write(), in_memory);
-                    self.doomed.lock().extend(gone);
+    /// Writes a response, a small one with those that are queued behind it.
+    fn write_now<R: Record>(
+        &self,
+        id: FileId,
+        key: &[u8],
+        stored: Arc<Stored<R>>,
+        in_memory: impl Fn(KeyHash) -> bool + Send + 'static,
+        batch: Batch,
+    ) {
+        let mut small = None;
+        if !stored.mark().is_dead() {
+            match self.prepare(id, key, &stored) {
+                Ok(Prepared::Small(body, tail)) => {
+                    let ended = Box::new(move |disk: &Self, place: Option<Place>, bytes| match place {
+                        Some(place) => {
+                            disk.written(Located { hash: id.hash, file: File::new(id.sequence, bytes, Some(place)) }, &stored, in_memory)
+                        }
+                        None => stored.mark().unqueue(),
+                    });
+                    small = Some(Staged { entry: NewEntry { hash: id.hash, sequence: id.sequence, body, tail }, ended });
                 }
+                Ok(Prepared::Written(file)) => self.written(Located { hash: id.hash, file }, &stored, in_memory),
                 Err(error) => {
-                    mark.unqueue();
+                    stored.mark().unqueue();
                     let _ = fs::remove_file(self.folder.temporary(id.sequence));
-                    self.failed(&error);
+                    self.failed(&error, 1);
                 }
             }
+        }
+        let gathered = {
+            let mut gathered = self.gathered.lock();
+            gathered.bytes += small.as_ref().map_or(0, |small| small.entry.bytes());
+            gathered.entries.extend(small);
+            let is_full = gathered.bytes >= GATHERED_BYTES || gathered.entries.len() >= GATHERED;
+            if batch == Batch::Ends || is_full { std::mem::take(&mut *gathered) } else { return }
+        };
+        self.write_gathered(gathered);
+    }
+
+    /// Writes what has gathered, and unlinks what it replaces.
+    fn write_gathered(&self, Gathered { entries, .. }: Gathered) {
+        let (entries, ended): (Vec<_>, Vec<_>) = entries.into_iter().map(|Staged { entry, ended }| (entry, ended)).unzip();
+        let mut places = Vec::with_capacity(entries.len());
+        let written = self.packs.append(&entries, &mut places);
+        let mut places = places.into_iter();
+        for (entry, ended) in entries.iter().zip(ended) {
+            ended(self, places.next(), entry.bytes() as u64);
+        }
+        if let Err(NotWritten { entries, error }) = written {
+            self.failed(&error, entries);
         }
         self.sweep();
     }
 
-    /// Writes a small response into a pack, and a larger one into a file under a temporary name, which is then renamed.
-    fn write_file<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>) -> io::Result<File> {
-        let mut record = Vec::with_capacity(RECORD_USUAL);
-        stored.record.encode(&mut record);
+    /// Adds a response that has been written to the index.
+    fn written<R: Record>(&self, located: Located, stored: &Stored<R>, in_memory: impl Fn(KeyHash) -> bool) {
+        count(&self.counts.writes);
+        self.recovered();
+        let gone = self.index.add(located, || stored.mark().write(), in_memory);
+        if !gone.is_empty() {
+            self.doomed.lock().extend(gone);
+        }
+    }
+
+    /// Prepares a small response for a pack, and writes a larger one into a file under a temporary name, which is then renamed.
+    fn prepare<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>) -> io::Result<Prepared> {
         let pieces = match &stored.body {
             Content::Memory(body) => Pieces::of(body),
             Content::Disk(body) => body.pieces(),
             // It has no number, so it is not written.
             Content::Packed { .. } => return Err(io::ErrorKind::FileTooLarge.into()),
         };
-        let head = Head {
-            key: key.into(),
-            scope: stored.scope().clone(),
+        let head = HeadParts {
+            key,
+            scope: stored.scope(),
             begun: stored.begun(),
             sequence: id.sequence,
-            record,
+            record: &|out| stored.record.encode(out),
             body_len: stored.body.len(),
-            pieces,
+            pieces: &pieces,
         };
+        let tail = head.tail().ok_or(io::ErrorKind::FileTooLarge)?;
         match &stored.body {
+            Content::Memory(body) if self.packs.accept(body.len() + tail.len()) => Ok(Prepared::Small(body.clone(), tail)),
             Content::Memory(body) => {
-                let tail = head.tail().ok_or(io::ErrorKind::FileTooLarge)?;
-                let length = body.len() + tail.len();
-                if self.packs.accept(length) {
-                    let place = self.packs.append(id.hash, id.sequence, body, &tail)?;
-                    return Ok(File::new(id.sequence, (LABEL + length) as u64, Some(place)));
-                }
                 let temporary = self.folder.temporary(id.sequence);
                 let mut file = private().create(true).truncate(true).open(&temporary)?;
                 write_both(&mut file, body, &tail)?;
                 drop(file);
                 fs::rename(&temporary, id.path(&self.folder))?;
-                Ok(File::new(id.sequence, length as u64, None))
+                Ok(Prepared::Written(File::new(id.sequence, (body.len() + tail.len()) as u64, None)))
             }
-            Content::Disk(body) => Ok(File::new(id.sequence, body.finish(&head, &id.path(&self.folder))?, None)),
+            Content::Disk(body) => Ok(Prepared::Written(File::new(id.sequence, body.finish(&tail, &id.path(&self.folder))?, None))),
             Content::Packed { .. } => Err(io::ErrorKind::FileTooLarge.into()),
         }
     }
@@ -312,7 +379,9 @@ impl Disk {
     fn sweep(&self) {
         self.sweep_is_queued.store(false, Ordering::Release);
         let doomed = std::mem::take(&mut *self.doomed.lock());
-        self.remove(&doomed);
+        if !doomed.is_empty() {
+            self.remove(&doomed);
+        }
     }
 
     fn remove(&self, gone: &[Located]) {
@@ -322,8 +391,9 @@ impl Disk {
         }
     }
 
-    fn failed(&self, error: &io::Error) {
-        count(&self.counts.write_failures);
+    /// Notes that so many responses could not be written.
+    fn failed(&self, error: &io::Error, responses: u64) {
+        self.counts.write_failures.fetch_add(responses, Ordering::Relaxed);
         let state = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DiskState::Full,
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => DiskState::ReadOnly,

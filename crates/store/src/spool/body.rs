@@ -121,10 +121,9 @@ impl DiskBody {
 
     /// Appends the head and moves the file to `path`. Returns the length of the file. Call it on a thread of the disk. If it fails, the
     /// file stays temporary and readable, and is removed with the body.
-    pub(crate) fn finish(&self, head: &Head, path: &Path) -> io::Result<u64> {
-        let tail = head.tail().ok_or(io::ErrorKind::InvalidData)?;
+    pub(crate) fn finish(&self, tail: &[u8], path: &Path) -> io::Result<u64> {
         let file = self.0.name.at(|path| File::options().write(true).open(path))?;
-        file.write_all_at(&tail, self.0.length)?;
+        file.write_all_at(tail, self.0.length)?;
         self.0.name.settle(path)?;
         Ok(self.0.length + tail.len() as u64)
     }

@@ -29,6 +29,11 @@ fn hold(io: &Io) -> (SyncSender<()>, SyncSender<()>) {
     (write_on, read_on)
 }
 
+/// Makes a gathered write of a job to which it does not matter what follows.
+fn gathered(job: impl FnOnce() + Send + 'static) -> impl FnOnce(Batch) + Send + 'static {
+    move |_| job()
+}
+
 #[test]
 fn results_come_back() {
     let io = io();
@@ -65,10 +70,10 @@ fn writes_that_nobody_waits_for_run_by_themselves_and_in_order_with_the_others()
         let order = Arc::clone(&order);
         move || order.lock().push(what)
     };
-    io.write_gathered(1, note("gathered")).expect("room");
+    io.write_gathered(1, gathered(note("gathered"))).expect("room");
     io.write(1, note("waited for")).expect("room").wait().expect("done");
-    io.write_gathered(1, note("gathered later")).expect("room");
-    io.write_gathered(1, move || done.send(()).expect("asked for")).expect("room");
+    io.write_gathered(1, gathered(note("gathered later"))).expect("room");
+    io.write_gathered(1, move |_| done.send(()).expect("asked for")).expect("room");
     // Nothing else is queued that would begin them.
     ended.recv().expect("they ran");
     assert_eq!(*order.lock(), ["gathered", "waited for", "gathered later"]);
@@ -85,7 +90,7 @@ fn gathered_writes_run_beside_readers_and_before_the_end() {
     let (done, ended) = sync_channel(1);
     for number in 0..100 {
         let (written, done) = (Arc::clone(&written), done.clone());
-        let job = move || {
+        let job = move |_| {
             written.fetch_add(1, Ordering::Relaxed);
             if number == 99 {
                 done.send(()).expect("asked for");
@@ -99,14 +104,33 @@ fn gathered_writes_run_beside_readers_and_before_the_end() {
     held.wait().expect("done");
     for _ in 0..10 {
         let written = Arc::clone(&written);
-        io.write_gathered(1, move || {
+        io.write_gathered(1, move |_| {
             written.fetch_add(1, Ordering::Relaxed);
         })
         .expect("room");
     }
     assert!(io.close(Duration::from_secs(60)), "nothing is dropped");
     assert_eq!(written.load(Ordering::Relaxed), 110);
-    assert_eq!(io.write_gathered(1, || ()), Err(Busy));
+    assert_eq!(io.write_gathered(1, |_| ()), Err(Busy));
+}
+
+#[test]
+fn a_gathered_write_is_told_whether_another_one_follows() {
+    let io = io();
+    let (write_on, read_on) = hold(&io);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: char| {
+        let told = Arc::clone(&told);
+        move |batch| told.lock().push((name, batch))
+    };
+    io.write_gathered(1, note('a')).expect("room");
+    io.write_gathered(1, note('b')).expect("room");
+    io.write(1, || ()).expect("room");
+    io.write_gathered(1, note('c')).expect("room");
+    write_on.send(()).expect("open");
+    read_on.send(()).expect("open");
+    assert!(io.close(Duration::from_secs(60)), "nothing is dropped");
+    assert_eq!(*told.lock(), [('a', Batch::GoesOn), ('b', Batch::Ends), ('c', Batch::Ends)]);
 }
 
 #[test]

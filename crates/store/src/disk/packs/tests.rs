@@ -38,9 +38,22 @@ fn hash(number: u64) -> KeyHash {
 
 /// Writes an entry of so many bytes behind the label.
 fn append(packs: &Packs, number: u64, length: usize) -> Located {
-    let body = vec![b'x'; length - 1];
-    let place = packs.append(hash(number), number, &body, b"y").expect("written");
-    Located { hash: hash(number), file: Entry::new(number, (LABEL + length) as u64, Some(place)) }
+    append_all(packs, &[(number, length)]).remove(0)
+}
+
+/// Writes several at a time.
+fn append_all(packs: &Packs, entries: &[(u64, usize)]) -> Vec<Located> {
+    let new = |(number, length): &(u64, usize)| entry(*number, vec![b'x'; length - 1]);
+    let (new, mut places): (Vec<_>, _) = (entries.iter().map(new).collect(), Vec::new());
+    packs.append(&new, &mut places).expect("written");
+    assert_eq!(places.len(), entries.len());
+    let located =
+        |(entry, place): (&NewEntry, _)| Located { hash: entry.hash, file: Entry::new(entry.sequence, entry.bytes() as u64, Some(place)) };
+    new.iter().zip(places).map(located).collect()
+}
+
+fn entry(number: u64, body: Vec<u8>) -> NewEntry {
+    NewEntry { hash: hash(number), sequence: number, body: body.into(), tail: b"y".to_vec() }
 }
 
 fn read(packs: &Packs, entry: Located) -> io::Result<Vec<u8>> {
@@ -68,6 +81,67 @@ fn entries_stand_one_behind_the_other_in_whole_blocks() {
         assert_eq!((found.len(), found.last()), (length, Some(&b'y')));
     }
     assert!(packs.accept(ENTRY_MAX - LABEL) && !packs.accept(ENTRY_MAX - LABEL + 1));
+}
+
+#[test]
+fn entries_that_are_written_together_stand_as_if_they_had_come_one_by_one() {
+    let lengths = [1, 4096 - LABEL, 4096 - LABEL + 1, 20_000, ENTRY_MAX - LABEL];
+    let entries: Vec<_> = (1..).zip(lengths).collect();
+    let (together, alone) = (Folder::new(), Folder::new());
+    let (packs, one_by_one) = (together.open(), alone.open());
+    let written = append_all(&packs, &entries);
+    let expected: Vec<_> = entries.iter().map(|(number, length)| append(&one_by_one, *number, *length)).collect();
+    assert_eq!(written, expected);
+    assert_eq!(fs::read(&together.files()[0]).expect("there"), fs::read(&alone.files()[0]).expect("there"));
+    for (located, length) in written.iter().zip(lengths) {
+        assert_eq!(read(&packs, *located).expect("there").len(), length);
+    }
+    // Each goes by itself.
+    remove(&packs, written[1]);
+    drop(packs);
+    let (mut listed, damaged) = together.open().list();
+    listed.sort_unstable_by_key(|entry| entry.file.sequence);
+    assert_eq!((listed, damaged), ([&written[..1], &written[2..]].concat(), 0));
+}
+
+#[test]
+fn what_a_pack_has_no_room_for_goes_into_the_next_ones() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    // Fifteen blocks each: 69 fill a pack.
+    let entries: Vec<_> = (0..140).map(|number| (number, 60_000)).collect();
+    let written = append_all(&packs, &entries);
+    assert_eq!(folder.files().len(), 3);
+    assert_eq!(written.iter().filter(|entry| read(&packs, **entry).is_ok()).count(), 140);
+}
+
+/// The process is killed, or the power goes, at any moment of a write of several entries: what is whole is there, and nothing else.
+#[test]
+fn of_a_torn_batch_what_is_whole_is_there() {
+    let lengths = [100, 5_000, 9_000];
+    let ends = [LABEL + 100, BLOCK_LEN + LABEL + 5_000, 3 * BLOCK_LEN + LABEL + 9_000];
+    for cut in [0, 1, LABEL, LABEL + 99, LABEL + 100, 4096, 4097, 9_143, 9_144, 12_287, 12_288, 12_289, 21_335] {
+        let folder = Folder::new();
+        let packs = folder.open();
+        let written = append_all(&packs, &[(1, lengths[0]), (2, lengths[1]), (3, lengths[2])]);
+        drop(packs);
+        File::options().write(true).open(&folder.files()[0]).and_then(|file| file.set_len(cut as u64)).expect("cut short");
+        let packs = folder.open();
+        let whole = ends.iter().filter(|end| **end <= cut).count();
+        let (listed, _) = packs.list();
+        assert_eq!(listed, written[..whole], "{cut}");
+        assert!(listed.iter().all(|entry| read(&packs, *entry).is_ok()));
+    }
+}
+
+#[test]
+fn entries_that_cannot_be_written_are_counted() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    fs::remove_dir_all(folder.0.path()).expect("removed");
+    let mut places = Vec::new();
+    let lost = packs.append(&[entry(1, vec![0; 9]), entry(2, vec![0; 9])], &mut places).expect_err("there is no folder");
+    assert_eq!((lost.entries, lost.error.kind(), places.len()), (2, io::ErrorKind::NotFound, 0));
 }
 
 #[test]
@@ -145,7 +219,7 @@ fn a_page_that_holds_labels_holds_no_entries() {
     let place = Place { pack: NonZeroU32::MIN, block: 1 };
     let forged = Label { length: 100, hash: hash(7), sequence: 7 }.encode(place, &Secret::of([3, 4]));
     body.extend(forged.into_iter().chain([b'x'; 8000]));
-    packs.append(hash(1), 1, &body, b"y").expect("written");
+    packs.append(&[entry(1, body)], &mut Vec::new()).expect("written");
     drop(packs);
     let path = folder.files().remove(0);
     File::options().write(true).open(&path).and_then(|file| file.set_len(2 * BLOCK)).expect("cut short");
