@@ -66,7 +66,7 @@ const CONFIRMING: [HeaderName; 7] =
 
 /// Returns whether a field is not shown: the origin says it to us alone, or it is the range that was asked for, in a part.
 fn is_hidden(name: &HeaderName) -> bool {
-    *name == header::RANGE || policy::DIALECT_FIELDS.contains(name)
+    *name == header::RANGE || policy::is_of_dialect(name)
 }
 
 /// Fields that are written anew for every response. `Cache-Status` is not among them: ours is added behind what inner caches said (RFC 9211

@@ -47,7 +47,7 @@ pub use preset::{
 };
 pub use query::QueryFilter;
 pub use request::{Carries, Verdict, whole_target};
-pub use tags::{DIALECT_FIELDS, NONCE_MADE, TAG_WANTED, TAGS_MAX, invalidated_groups, remove_dialect, tags};
+pub use tags::{DIALECT_FIELDS, NONCE_MADE, TAG_WANTED, TAGS_MAX, invalidated_groups, is_of_dialect, remove_dialect, tags};
 pub use trace::{Silent, Steps, Trace, TracedRule};
 
 /// The settings of a site, beside which stand the rules of its kind ([`Preset`]).

@@ -73,7 +73,8 @@ pub fn remove_dialect(headers: &mut HeaderMap) {
 }
 
 /// Returns whether a field is only for this cache. The first letter tells most others apart.
-fn is_of_dialect(name: &HeaderName) -> bool {
+#[must_use]
+pub fn is_of_dialect(name: &HeaderName) -> bool {
     match name.as_str().as_bytes().first() {
         Some(b'l' | b's' | b'x') => DIALECT_FIELDS.contains(name),
         // Of these there are many others in each response.

@@ -75,7 +75,7 @@ pub fn format_rfc3339(at: Timestamp) -> [u8; 20] {
 fn imf_fixdate(value: &[u8]) -> Option<Timestamp> {
     let value: &[u8; 29] = value.try_into().ok()?;
     let shape = value[3..5] == *b", " && value[7] == b' ' && value[11] == b' ' && value[16] == b' ' && gmt(&value[25..]);
-    if !shape || !DAYS.iter().any(|day| day.eq_ignore_ascii_case(&value[..3])) {
+    if !shape || !is_day(&value[..3]) {
         return None;
     }
     moment(digits(&value[12..16])?, month(&value[8..11])?, digits(&value[5..7])?, time(&value[17..25])?)
@@ -103,7 +103,7 @@ fn rfc850(day: &[u8], rest: &[u8], now: Timestamp) -> Option<Timestamp> {
 fn asctime(value: &[u8]) -> Option<Timestamp> {
     let value: &[u8; 24] = value.try_into().ok()?;
     let shape = value[3] == b' ' && value[7] == b' ' && value[10] == b' ' && value[19] == b' ';
-    if !shape || !DAYS.iter().any(|day| day.eq_ignore_ascii_case(&value[..3])) {
+    if !shape || !is_day(&value[..3]) {
         return None;
     }
     let day = if value[8] == b' ' { &value[9..10] } else { &value[8..10] };
@@ -111,11 +111,17 @@ fn asctime(value: &[u8]) -> Option<Timestamp> {
 }
 
 fn gmt(value: &[u8]) -> bool {
-    value.eq_ignore_ascii_case(b" GMT")
+    value == b" GMT" || value.eq_ignore_ascii_case(b" GMT")
+}
+
+// The usual spelling is tried first: a comparison without regard to case is a loop.
+fn is_day(name: &[u8]) -> bool {
+    DAYS.iter().any(|day| **day == *name) || DAYS.iter().any(|day| day.eq_ignore_ascii_case(name))
 }
 
 fn month(name: &[u8]) -> Option<u64> {
-    (1..).zip(MONTHS).find_map(|(number, month)| month.eq_ignore_ascii_case(name).then_some(number))
+    let usual = (1..).zip(MONTHS).find_map(|(number, month)| (*month == *name).then_some(number));
+    usual.or_else(|| (1..).zip(MONTHS).find_map(|(number, month)| month.eq_ignore_ascii_case(name).then_some(number)))
 }
 
 /// Returns the seconds since the start of the day; 23:59:60 is the leap second that the grammar allows.
@@ -128,8 +134,14 @@ fn time(value: &[u8]) -> Option<u64> {
     valid.then_some(hour * 3600 + minute * 60 + second)
 }
 
+/// Returns the number that some digits mean. One branch for all of them: nearly all dates are well formed.
+#[inline]
 fn digits(value: &[u8]) -> Option<u64> {
-    value.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + u64::from(byte - b'0')))
+    let (number, are_digits) = value.iter().fold((0, true), |(number, are_digits), byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (number * 10 + u64::from(digit), are_digits && digit < 10)
+    });
+    are_digits.then_some(number)
 }
 
 fn moment(year: u64, month: u64, day: u64, of_day: u64) -> Option<Timestamp> {

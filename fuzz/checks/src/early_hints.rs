@@ -1,7 +1,7 @@
 //! What a page is said to need (RFC 8297, RFC 8288).
 
-use http::{HeaderMap, HeaderValue, header::LINK};
-use policy::{HINTS_BYTES_MAX, HINTS_MAX, hints, link_field};
+use http::HeaderValue;
+use policy::{HINTS_BYTES_MAX, HINTS_MAX, Hint, hints, link_field};
 use semantics::{
     link::links,
     target::{Target, normal_path, parse_target, valid_authority},
@@ -21,9 +21,10 @@ pub fn early_hints(data: &[u8]) {
     // Targets reach this point in normal form.
     let Ok(path) = normal_path(path) else { return };
     let target = query.map_or_else(|| path.clone().into_owned(), |query| format!("{path}?{query}"));
-    let fields: HeaderMap = values(lines).into_iter().map(|line| (LINK, line)).collect();
+    let fields = values(lines);
+    let hints_of = |page: &[u8]| -> Vec<Hint> { hints(&authority, &target, fields.iter().map(HeaderValue::as_bytes), page) };
 
-    let found = hints(&authority, &target, &fields, page);
+    let found = hints_of(page);
     assert!(found.len() <= HINTS_MAX);
     let Some(field) = link_field(&found) else { return assert!(found.is_empty()) };
     assert!(field.len() <= HINTS_BYTES_MAX);
@@ -37,20 +38,16 @@ pub fn early_hints(data: &[u8]) {
         assert_eq!(link.is("preload"), link.parameter("as").is_some());
     }
     // They mean the same on every page of the site.
-    let again = hints(&authority, "/", &only(field), b"");
+    let again = hints(&authority, "/", [field.as_bytes()], b"");
     assert_eq!(again, found);
 
-    let without_body = hints(&authority, &target, &fields, &[b"<body>", page].concat());
-    assert_eq!(without_body, hints(&authority, &target, &fields, b""));
+    let without_body = hints_of(&[b"<body>", page].concat());
+    assert_eq!(without_body, hints_of(b""));
     // A base changes what came before it.
     if !page.to_ascii_lowercase().windows(5).any(|bytes| bytes == b"<base") {
         for cut in [page.len() / 4, page.len() / 2, page.len().saturating_sub(1)] {
-            let part = hints(&authority, &target, &fields, &page[..cut]);
+            let part = hints_of(&page[..cut]);
             assert!(found.starts_with(&part), "{part:?} and {found:?}");
         }
     }
-}
-
-fn only(field: HeaderValue) -> HeaderMap {
-    HeaderMap::from_iter([(LINK, field)])
 }

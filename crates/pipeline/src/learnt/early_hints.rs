@@ -22,7 +22,7 @@ use std::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use parking_lot::Mutex;
 use policy::{EarlyHints as Wanted, Hint, hints, link_field, purge_url};
-use semantics::{Timestamp, coding::media_type, vary::Vary};
+use semantics::{Timestamp, vary::Vary};
 use store::{AsIs, Generation, KeyHash, Scope};
 
 use crate::{Class, Pipeline, Shared, Store, Stored, question::Question};
@@ -181,6 +181,12 @@ fn is_nobodys(vary: &Vary) -> bool {
     }
 }
 
+/// Returns whether a media type is that of HTML, whatever its parameters.
+fn is_html(media_type: &[u8]) -> bool {
+    let essence = media_type.split(|&byte| byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"text/html")
+}
+
 /// Learns from a page that is stored: its next reader is told what it needs.
 pub(crate) fn learn(shared: &Shared, question: &Question, stored: &Stored) {
     let record = &stored.record;
@@ -191,28 +197,21 @@ pub(crate) fn learn(shared: &Shared, question: &Question, stored: &Stored) {
     if record.class != Class::Document {
         return;
     }
-    // A map of three of its fields, without one of the others.
-    let mut fields = HeaderMap::new();
-    let wanted = [header::CONTENT_TYPE, header::CONTENT_ENCODING, header::LINK];
-    for (name, value) in record.lines() {
-        let name = wanted.iter().find(|wanted| wanted.as_str().as_bytes() == name);
-        if let (Some(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
-            fields.append(name, value);
-        }
-    }
-    if media_type(&fields) != "text/html" {
+    let values =
+        |name: &'static HeaderName| record.lines().filter(move |(other, _)| *other == name.as_str().as_bytes()).map(|(_, value)| value);
+    if !values(&header::CONTENT_TYPE).next().is_some_and(is_html) {
         return;
     }
-    let is_plain = !fields.contains_key(header::CONTENT_ENCODING);
+    let is_plain = values(&header::CONTENT_ENCODING).next().is_none();
     let content = stored.body.memory().filter(|_| is_plain).map_or(&[][..], AsRef::as_ref);
-    let hints = hints(&question.authority, &question.target, &fields, content);
+    let hints = hints(&question.authority, &question.target, values(&header::LINK), content);
     let (site, url) = question.url();
     let name = page_name(&shared.store, site, url);
     let mut known = shared.early_hints.0.lock();
     // Another query may be another page.
     if question.uri.query().is_none() {
-        let (scope, begun, learnt) = (stored.scope().clone(), stored.begun(), record.freshness.response_time);
-        known.learn_page(name, link_field(&hints).map(|link| Page { link, scope, begun, learnt }));
+        let page = |link| Page { link, scope: stored.scope().clone(), begun: stored.begun(), learnt: record.freshness.response_time };
+        known.learn_page(name, link_field(&hints).map(page));
     }
     let is_behind_a_password = question.site.auth.as_ref().is_some_and(|auth| auth.paths.covers(question.uri.path()));
     if !hints.is_empty() && !is_behind_a_password {
@@ -287,7 +286,7 @@ mod tests {
 
     fn hints_of(names: &[&str]) -> Vec<Hint> {
         let page: String = names.iter().map(|name| format!("<link rel=stylesheet href=/{name}.css>")).collect();
-        hints("a.example", "/", &HeaderMap::new(), page.as_bytes())
+        hints("a.example", "/", [], page.as_bytes())
     }
 
     fn shared() -> Shared {

@@ -11,10 +11,7 @@ mod head;
 
 use std::{borrow::Cow, fmt};
 
-use http::{
-    HeaderMap, HeaderValue, Method, Version,
-    header::{LINK, RANGE},
-};
+use http::{HeaderMap, HeaderValue, Method, Version, header::RANGE};
 use semantics::{
     link::{Link, links},
     reference::resolve,
@@ -86,12 +83,12 @@ impl Hint {
     }
 }
 
-/// Returns the hints of a page under `target` (path and query) of `authority`, with these fields and this content. Content can be read only
+/// Returns the hints of a page under `target` (path and query) of `authority`, with these values of `Link` and this content. Content can be read only
 /// without a coding; otherwise the fields alone count.
 #[must_use]
-pub fn hints(authority: &str, target: &str, fields: &HeaderMap, content: &[u8]) -> Vec<Hint> {
+pub fn hints<'a>(authority: &str, target: &str, fields: impl IntoIterator<Item = &'a [u8]>, content: &[u8]) -> Vec<Hint> {
     let mut found = Found { base: (authority, target), hints: Vec::new(), bytes: 0 };
-    for link in fields.get_all(LINK).iter().flat_map(|line| links(line.as_bytes())) {
+    for link in fields.into_iter().flat_map(links) {
         found.add(of_link(&link));
     }
     let content = &content[..content.len().min(HINTS_PAGE_BYTES_MAX)];
@@ -290,12 +287,11 @@ mod tests {
     use super::*;
 
     fn of_page(page: &str) -> Vec<String> {
-        hints("blog.example", "/posts/one?p=1", &HeaderMap::new(), page.as_bytes()).iter().map(Hint::to_string).collect()
+        hints("blog.example", "/posts/one?p=1", [], page.as_bytes()).iter().map(Hint::to_string).collect()
     }
 
     fn of_fields(lines: &[&'static str]) -> Vec<String> {
-        let fields = lines.iter().map(|line| (LINK, HeaderValue::from_static(line))).collect();
-        hints("blog.example", "/posts/one", &fields, b"").iter().map(Hint::to_string).collect()
+        hints("blog.example", "/posts/one", lines.iter().map(|line| line.as_bytes()), b"").iter().map(Hint::to_string).collect()
     }
 
     #[test]
@@ -385,8 +381,8 @@ mod tests {
         ] {
             assert!(of_fields(&[none]).is_empty(), "{none}");
         }
-        let fields = HeaderMap::from_iter([(LINK, HeaderValue::from_static("</a.css>; rel=preload; as=style"))]);
-        let both = hints("blog.example", "/", &fields, b"<link rel=stylesheet href=/a.css><link rel=stylesheet href=/b.css>");
+        let field = b"</a.css>; rel=preload; as=style";
+        let both = hints("blog.example", "/", [&field[..]], b"<link rel=stylesheet href=/a.css><link rel=stylesheet href=/b.css>");
         let field = link_field(&both).expect("hints");
         assert_eq!(field, "</a.css>; rel=preload; as=style, </b.css>; rel=preload; as=style");
         assert_eq!(link_field(&[]), None);
