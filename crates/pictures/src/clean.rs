@@ -4,6 +4,7 @@
 //! What is kept is listed, and all else is left out: a new kind of metadata must not get out because nobody has heard of it here.
 
 mod avif;
+mod boxes;
 mod gif;
 mod jpeg;
 mod jxl;
@@ -27,6 +28,8 @@ enum Piece {
     Of(Range<u64>),
     /// Bytes that are not in the file.
     New(Vec<u8>),
+    /// As many zeros.
+    Zeros(u64),
 }
 
 /// The plan of a copy of a file: what is taken over from it, in order.
@@ -38,10 +41,11 @@ pub struct Cleaned {
 
 /// Plans a copy of a picture file without its metadata. Reads the whole file once, and holds none of it.
 ///
-/// Files that are no pictures, and those whose metadata is text that the author can see (SVG), are copied as they are.
+/// The content decides about the kind of a file, and not its name. Texts are copied as they are, as their authors can see what is in them; so are
+/// drawings (SVG), and formats that have no room for metadata.
 ///
 /// # Errors
-/// When the file cannot be read, or consists of too many parts.
+/// When the file cannot be read, consists of too many parts, or is of a kind whose metadata is not known here, as TIFF is.
 pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
     let mut scan = Scan::new(file)?;
     let start = scan.peek(START_BYTES)?;
@@ -54,9 +58,22 @@ pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
         Some(Format::Gif) => gif::clean(&mut scan)?,
         Some(Format::WebP) => webp::clean(&mut scan)?,
         Some(Format::Avif) => avif::clean(&mut scan)?,
-        Some(Format::Bmp | Format::Svg) | None => scan.keep(0..scan.bytes)?,
+        Some(Format::Bmp | Format::Svg) => scan.keep(0..scan.bytes)?,
+        None if start.starts_with(jxl::CODESTREAM) || is_icon(&start) || is_text(&start) => scan.keep(0..scan.bytes)?,
+        None => return Err(Fault::Unknown),
     }
     Ok(scan.cleaned)
+}
+
+/// Tells whether a file that begins so is an icon or a cursor: programs make them, and cameras do not.
+fn is_icon(start: &[u8]) -> bool {
+    matches!(start, [0, 0, 1 | 2, 0, ..])
+}
+
+/// Tells whether a file that begins so is text. The last character may be cut off.
+fn is_text(start: &[u8]) -> bool {
+    let is_utf8 = std::str::from_utf8(start).map_or_else(|error| error.error_len().is_none(), |_| true);
+    is_utf8 && start.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
 }
 
 /// Reads a JPEG to the end of its picture. Returns whether that is there.
@@ -86,6 +103,7 @@ impl Cleaned {
         for piece in &self.pieces {
             match piece {
                 Piece::New(bytes) => copy.extend_from_slice(bytes),
+                Piece::Zeros(count) => copy.resize(copy.len() + usize::try_from(*count).map_err(|_| Fault::TooLong)?, 0),
                 Piece::Of(range) => {
                     let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
                     let kept = range.and_then(|(start, end)| content.get(start..end)).ok_or(Fault::Changed)?;
@@ -121,6 +139,11 @@ impl<R: Read + Seek> Read for Reading<R> {
                     let rest = usize::try_from(self.at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
                     let count = rest.len().min(buffer.len());
                     buffer[..count].copy_from_slice(&rest[..count]);
+                    count
+                }
+                Some(Piece::Zeros(length)) => {
+                    let count = usize::try_from(length - self.at).unwrap_or(usize::MAX).min(buffer.len());
+                    buffer[..count].fill(0);
                     count
                 }
                 Some(Piece::Of(range)) => {
@@ -221,6 +244,11 @@ impl<R: Read + Seek> Scan<R> {
     fn add(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
         self.cleaned.bytes += bytes.len() as u64;
         self.push(Piece::New(bytes))
+    }
+
+    fn zeros(&mut self, count: u64) -> Result<(), Fault> {
+        self.cleaned.bytes += count;
+        if count == 0 { Ok(()) } else { self.push(Piece::Zeros(count)) }
     }
 
     fn push(&mut self, piece: Piece) -> Result<(), Fault> {

@@ -137,25 +137,85 @@ pub(crate) fn avif(width: u32, height: u32, turns: u8) -> Vec<u8> {
 
 /// An [`avif`] that says that it is of these brands.
 pub(crate) fn avif_of(brands: &[u8], width: u32, height: u32, turns: u8) -> Vec<u8> {
-    let ftyp = boxed(b"ftyp", brands);
-    let infe = |item: u8, kind: &[u8; 4]| boxed(b"infe", &[&[2, 0, 0, 0, 0, item, 0, 0], kind.as_slice(), b"\0"].concat());
-    let iinf = boxed(b"iinf", &[&[0, 0, 0, 0, 0, 2], infe(1, b"av01").as_slice(), &infe(2, b"Exif")].concat());
-    let pitm = boxed(b"pitm", &[0, 0, 0, 0, 0, 1]);
     let ispe = |width: u32, height: u32| boxed(b"ispe", &[[0; 4], width.to_be_bytes(), height.to_be_bytes()].concat());
-    let ipco = boxed(b"ipco", &[ispe(7, 7), ispe(width, height), boxed(b"irot", &[turns])].concat());
-    let ipma = boxed(b"ipma", &[0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2, 0x82, 0x83]);
-    let iprp = boxed(b"iprp", &[ipco, ipma].concat());
-    let whole = |place: u32| {
-        let mut iloc = vec![0, 0, 0, 0, 0x44, 0, 0, 2];
-        for (item, offset, length) in [(1_u16, place, 6_u32), (2, place + 6, 4 + u32::try_from(exif(1).len()).expect("short"))] {
-            iloc.extend(item.to_be_bytes());
+    let properties = [ispe(7, 7), ispe(width, height), boxed(b"irot", &[turns])].concat();
+    let exif = [[0; 4].as_slice(), &exif(1)].concat();
+    Heif { brands, items: &[(b"av01", b"PIXELS"), (b"Exif", &exif)], properties: &properties, more: &[] }.file()
+}
+
+/// A picture in boxes, whose first item is the one that is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Heif<'h> {
+    pub(crate) brands: &'h [u8],
+    /// The kinds and contents of the items, which have the numbers from 1 on.
+    pub(crate) items: &'h [(&'h [u8; 4], &'h [u8])],
+    /// The boxes of the properties. The first item has the second and the third.
+    pub(crate) properties: &'h [u8],
+    /// Further boxes in the description.
+    pub(crate) more: &'h [u8],
+}
+
+impl Heif<'_> {
+    /// The file, in which the pixels follow the description.
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let length = self.start(0).len();
+        [self.start(length + 8), self.content()].concat()
+    }
+
+    /// The file, in which the pixels stand before the description.
+    pub(crate) fn pixels_first(&self) -> Vec<u8> {
+        let ftyp = boxed(b"ftyp", self.brands);
+        [ftyp.clone(), self.content(), boxed(b"meta", &self.meta(ftyp.len() + 8))].concat()
+    }
+
+    fn start(&self, content: usize) -> Vec<u8> {
+        [boxed(b"ftyp", self.brands), boxed(b"meta", &self.meta(content))].concat()
+    }
+
+    fn content(&self) -> Vec<u8> {
+        boxed(b"mdat", &self.items.iter().flat_map(|(_, content)| content.iter().copied()).collect::<Vec<_>>())
+    }
+
+    fn meta(&self, mut content: usize) -> Vec<u8> {
+        let count = u16::try_from(self.items.len()).expect("few").to_be_bytes();
+        let mut iinf = [[0; 4].as_slice(), &count].concat();
+        let mut iloc = [[0, 0, 0, 0, 0x44, 0].as_slice(), &count].concat();
+        for ((kind, item), number) in self.items.iter().zip(1_u16..) {
+            let number = number.to_be_bytes();
+            let name = b"SECRET NAME\0\0";
+            iinf.extend(boxed(b"infe", &[&[2, 0, 0, 0], number.as_slice(), &[0, 0], kind.as_slice(), name].concat()));
+            iloc.extend(number);
             iloc.extend([0, 0, 0, 1]);
-            iloc.extend(offset.to_be_bytes());
-            iloc.extend(length.to_be_bytes());
+            iloc.extend(u32::try_from(content).expect("short").to_be_bytes());
+            iloc.extend(u32::try_from(item.len()).expect("short").to_be_bytes());
+            content += item.len();
         }
-        let meta = [vec![0; 4], pitm.clone(), boxed(b"iloc", &iloc), iinf.clone(), iprp.clone()].concat();
-        [ftyp.clone(), boxed(b"meta", &meta), boxed(b"mdat", &[b"PIXELS\0\0\0\0".as_slice(), &exif(1)].concat())].concat()
-    };
-    let mdat = whole(0).len() - 10 - exif(1).len();
-    whole(u32::try_from(mdat).expect("short"))
+        let hdlr = boxed(b"hdlr", &[[0; 8].as_slice(), b"pict", &[0; 12], b"SECRET PROGRAM\0"].concat());
+        let pitm = boxed(b"pitm", &[0, 0, 0, 0, 0, 1]);
+        let ipma = boxed(b"ipma", &[0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2, 0x82, 0x83]);
+        let iprp = boxed(b"iprp", &[boxed(b"ipco", self.properties), ipma].concat());
+        [vec![0; 4], hdlr, pitm, boxed(b"iloc", &iloc), boxed(b"iinf", &iinf), iprp, self.more.to_vec()].concat()
+    }
+}
+
+/// A film of one track with this handler, in one chunk.
+pub(crate) fn moov(handler: &[u8; 4], chunk: u32, bytes: u32, more: &[u8]) -> Vec<u8> {
+    let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
+    // The times at which it was made, of version 0: seconds since 1904.
+    let head = |kind: &[u8; 4], rest: usize| boxed(kind, &[[0; 4].as_slice(), b"SECRETMT", &vec![0; rest]].concat());
+    let hdlr = boxed(b"hdlr", &[[0; 8].as_slice(), handler, &[0; 12], b"SECRET HANDLER\0"].concat());
+    let coding = [[0; 42].as_slice(), b"\x0dSECRET CODING", &[0; 22], &boxed(b"av1C", b"\x81\0\0\0"), &boxed(b"uuid", b"SECRET")].concat();
+    assert_eq!(coding.len(), 78 + 12 + 14);
+    let stsd = boxed(b"stsd", &[numbers(&[0, 1]), boxed(b"av01", &coding)].concat());
+    let tables = [
+        stsd,
+        boxed(b"stsc", &numbers(&[0, 1, 1, 2, 1])),
+        boxed(b"stsz", &numbers(&[0, 0, 2, 1, bytes - 1])),
+        boxed(b"stco", &numbers(&[0, 1, chunk])),
+        boxed(b"uuid", b"SECRET"),
+    ];
+    let minf = boxed(b"minf", &[boxed(b"vmhd", &[0; 12]), boxed(b"stbl", &tables.concat())].concat());
+    let mdia = boxed(b"mdia", &[head(b"mdhd", 12), hdlr, minf].concat());
+    let trak = boxed(b"trak", &[head(b"tkhd", 72), mdia, more.to_vec()].concat());
+    boxed(b"moov", &[head(b"mvhd", 88), trak, more.to_vec()].concat())
 }

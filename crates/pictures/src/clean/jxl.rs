@@ -8,24 +8,18 @@ use crate::Fault;
 /// The first box, which is the same in all files.
 pub(super) const SIGNATURE: &[u8] = b"\0\0\0\x0cJXL \r\n\x87\n";
 
+/// The beginning of a bare codestream (ISO/IEC 18181-1 §D.1).
+pub(super) const CODESTREAM: &[u8] = b"\xff\x0a";
+
 /// The boxes that are kept: the signature, the type, the level, the index of frames, and the picture.
 const KEPT: [&[u8; 4]; 6] = [b"JXL ", b"ftyp", b"jxll", b"jxli", b"jxlc", b"jxlp"];
 
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
-    while let Some([a, b, c, d, kind @ ..]) = scan.array::<8>()? {
-        let start = scan.at - 8;
-        let end = match u32::from_be_bytes([a, b, c, d]) {
-            0 => scan.bytes,
-            1 => start.saturating_add(scan.array()?.map_or(u64::MAX, u64::from_be_bytes)),
-            length => start + u64::from(length),
-        };
-        if end < scan.at {
-            return Err(Fault::damaged("its boxes make no sense"));
+    while let Some(found) = scan.file_box()? {
+        if KEPT.contains(&&found.kind) {
+            scan.keep(found.start..found.content.end)?;
         }
-        if KEPT.contains(&&kind) {
-            scan.keep(start..end)?;
-        }
-        scan.go_to(end)?;
+        scan.go_to(found.content.end)?;
     }
     Ok(())
 }

@@ -98,37 +98,154 @@ fn no_format_carries_metadata_out() {
 #[test]
 fn an_avif_of_any_brand_does_not_say_where_it_was_taken() {
     for brands in [b"mif1\0\0\0\0mif1miafavif".as_slice(), b"msf1\0\0\0\0avis", b"avif\0\0\0\0", b"heic\0\0\0\0mif1heic"] {
-        let words = [sample::boxed(b"hdlr", b"KIND OF WORDS"), sample::boxed(b"ilst", b"SECRET WORDS")].concat();
-        let words = sample::boxed(b"meta", &[[0; 4].as_slice(), &words].concat());
         let avif = [
             sample::avif_of(brands, 20, 10, 0),
             sample::boxed(b"uuid", b"0123456789abcdefSECRET HISTORY"),
             sample::boxed(b"free", b"SECRET REST"),
-            sample::boxed(b"moov", &sample::boxed(b"trak", &[sample::boxed(b"udta", b"SECRET PLACE OF A FILM"), words].concat())),
+            sample::boxed(b"moov", &sample::boxed(b"trak", &sample::boxed(b"udta", b"SECRET PLACE OF A FILM"))),
+            b"SECRET".to_vec(),
         ]
         .concat();
         let copy = cleaned(&avif);
         assert!(has(&avif, "SECRET PLACE") && !has(&copy, "SECRET") && has(&copy, "PIXELS"));
         assert_eq!(copy.len(), avif.len(), "positions in the file still hold");
-        assert!(has(&copy, "KIND OF WORDS"), "a film stays one");
         // ISO/IEC 23008-12 §A.2.1: where TIFF data begins, and then TIFF data. libavif shows no picture without it.
         assert!(has(&copy, "PIXELS\0\0\0\0II\x2a\0\x08\0\0\0"));
         assert_eq!(Facts::read(Cursor::new(&copy)), Facts::read(Cursor::new(&avif)));
+        assert!(cleaned(&copy) == copy, "there is nothing left to take out");
     }
+}
+
+/// The boxes of ISO/IEC 14496-12 §8.11 and ISO/IEC 23008-12 §6 that hold words, times or places, and one that nobody has heard of.
+#[test]
+fn what_describes_an_avif_is_told_by_a_list() {
+    let property = |kind: &[u8; 4]| sample::boxed(kind, b"\0\0\0\0SECRET\0\0");
+    let ispe = sample::boxed(b"ispe", &[0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 10]);
+    let more: Vec<u8> =
+        [b"xml ", b"bxml", b"uuid", b"ipro", b"dinf", b"what"].iter().flat_map(|kind| sample::boxed(kind, b"SECRET WORDS")).collect();
+    let idat = sample::boxed(b"idat", b"SECRET LEFT OVER");
+    let group = sample::boxed(b"grpl", &[sample::boxed(b"altr", &[0; 12]), sample::boxed(b"brst", b"SECRET GROUP")].concat());
+    for kind in [b"udes", b"altt", b"itai", b"crtt", b"mdft", b"cmin", b"uuid", b"what"] {
+        let avif = sample::Heif {
+            brands: b"avif\0\0\0\0avif",
+            items: &[(b"av01", b"PIXELS"), (b"mime", b"SECRET XMP"), (b"jpeg", b"SECRET EXIF OF A PREVIEW"), (b"uri ", b"SECRET")],
+            properties: &[property(kind), ispe.clone(), property(b"colr")].concat(),
+            more: &[more.clone(), idat.clone(), group.clone()].concat(),
+        };
+        for file in [avif.file(), avif.pixels_first()] {
+            let copy = cleaned(&file);
+            let colours = copy.windows(16).filter(|window| *window == b"colr\0\0\0\0SECRET\0\0".as_slice()).count();
+            let secrets = copy.windows(6).filter(|window| *window == b"SECRET").count();
+            assert_eq!((colours, secrets), (1, 1), "{:?}", String::from_utf8_lossy(&copy));
+            assert!(has(&copy, "PIXELS") && has(&copy, "altr") && !has(&copy, "what") && copy.len() == file.len());
+            assert_eq!(Facts::read(Cursor::new(&copy)), Facts::read(Cursor::new(&file)));
+            assert!(cleaned(&copy) == copy, "there is nothing left to take out");
+        }
+    }
+}
+
+/// exiftool leaves such items where it has removed metadata.
+#[test]
+fn items_without_bytes_are_nothing() {
+    let avif = sample::avif(20, 10, 0);
+    // The length of the second item of two, with its 14 bytes in the `iloc` box.
+    let iloc = avif.windows(4).position(|window| window == b"iloc").expect("a box") + 4;
+    let mut removed = avif;
+    removed[iloc + 8 + 14 + 10..iloc + 8 + 2 * 14].fill(0);
+    let copy = cleaned(&removed);
+    assert!(has(&removed, "SECRET") && !has(&copy, "SECRET") && has(&copy, "PIXELS"));
+    removed[iloc + 8 + 10..iloc + 8 + 14].fill(0);
+    assert!(matches!(clean(Cursor::new(&removed)), Err(Fault::Damaged(_))), "nobody knows which bytes are pixels");
+}
+
+#[test]
+fn an_avif_that_moves_shows_its_pixels_and_nothing_else() {
+    let film = |handler: &[u8; 4]| {
+        let more = [sample::boxed(b"udta", b"SECRET PLACE"), sample::boxed(b"meta", b"\0\0\0\0SECRET WORDS")].concat();
+        let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"SECRETPIXELSSECRET")].concat();
+        [start, sample::moov(handler, 20 + 8 + 6, 6, &more)].concat()
+    };
+    for (handler, shows) in [(b"pict", true), (b"auxv", true), (b"meta", false), (b"soun", false)] {
+        let (film, copy) = (film(handler), cleaned(&film(handler)));
+        assert!(!has(&copy, "SECRET") && has(&copy, "PIXELS") == shows, "{:?}", String::from_utf8_lossy(&copy));
+        assert_eq!((copy.len(), has(&copy, "av1C")), (film.len(), shows));
+        assert!(cleaned(&copy) == copy, "there is nothing left to take out");
+    }
+    let film = film(b"pict");
+    for kind in [b"stco", b"stsz", b"stsc", b"av01"] {
+        let at = film.windows(4).position(|window| window == kind).expect("a box");
+        let mut unreadable = film.clone();
+        unreadable[at] = b'x';
+        assert!(clean(Cursor::new(&unreadable)).is_err(), "nobody knows which bytes are pixels");
+    }
+}
+
+/// A box that ends before its parent does hides what follows.
+#[test]
+fn a_film_whose_boxes_do_not_fill_each_other_is_not_published() {
+    let film = sample::moov(b"pict", 20 + 8, 6, &sample::boxed(b"udta", b"SECRET"));
+    let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"PIXELS")].concat();
+    assert!(!has(&cleaned(&[start.clone(), film.clone()].concat()), "SECRET"));
+    for kind in [b"mvhd", b"trak", b"mdia", b"minf", b"stbl", b"stsd"] {
+        let at = film.windows(4).position(|window| window == kind).expect("a box");
+        for change in [1, 255] {
+            let mut wrong = film.clone();
+            wrong[at - 1] = wrong[at - 1].wrapping_add(change);
+            let plan = clean(Cursor::new([start.clone(), wrong].concat()));
+            assert!(matches!(plan, Err(Fault::Damaged(_))), "{kind:?} {change}: {plan:?}");
+        }
+    }
+}
+
+/// What is overwritten takes no memory, however much it is.
+#[test]
+fn zeros_are_counted_and_not_held() {
+    let avif = [sample::avif(20, 10, 0), sample::boxed(b"mpvd", &vec![b'S'; 40 << 20])].concat();
+    let plan = clean(Cursor::new(&avif)).expect("planned");
+    let held: usize = plan.pieces.iter().map(|piece| if let Piece::New(bytes) = piece { bytes.len() } else { 0 }).sum();
+    assert!(held < 100 && plan.bytes() == avif.len() as u64);
+    assert!(cleaned(&avif)[avif.len() - (40 << 20)..].iter().all(|&byte| byte == 0));
 }
 
 /// Where a description cannot be read, nobody knows which bytes are pixels.
 #[test]
 fn an_avif_whose_parts_cannot_be_told_apart_is_not_published() {
-    let avif = sample::avif(20, 10, 0);
+    let exif = [[0; 4].as_slice(), &sample::exif(1)].concat();
+    let file = sample::Heif { brands: b"avif\0\0\0\0avif", items: &[(b"av01", b"PIXELS"), (b"Exif", &exif)], properties: &[], more: &[] };
+    let avif = file.file();
     let of = |kind: &[u8; 4]| avif.windows(4).position(|window| window == kind).expect("a box");
     for kind in [b"iinf", b"iloc"] {
         let mut unreadable = avif.clone();
         unreadable[of(kind)] = b'x';
         assert!(matches!(clean(Cursor::new(&unreadable)), Err(Fault::Damaged(_))));
     }
-    let pixels_first = [&avif[..of(b"meta") - 4], &avif[of(b"mdat") - 4..], b"\0\0\0\x40meta\0\0"].concat();
-    assert!(clean(Cursor::new(&pixels_first)).is_err());
+    let pixels_first = file.pixels_first();
+    assert!(has(&cleaned(&pixels_first), "PIXELS") && !has(&cleaned(&pixels_first), "SECRET"));
+    // Cut off behind the pixels and anywhere in the description, which comes after them.
+    let end = pixels_first.windows(4).position(|window| window == b"meta").expect("a box") - 4;
+    assert!(has(&pixels_first[..end], "SECRET PLACE"));
+    for length in end..pixels_first.len() {
+        assert!(clean(Cursor::new(&pixels_first[..length])).is_err(), "{length}");
+    }
+    let jpeg = sample::Heif { items: &[(b"jpeg", b"SECRET")], ..file };
+    assert!(matches!(clean(Cursor::new(jpeg.file())), Err(Fault::Damaged(_))), "what is shown would be gone");
+    let fragments = [avif, sample::boxed(b"moof", b"")].concat();
+    assert!(matches!(clean(Cursor::new(&fragments)), Err(Fault::Damaged(_))));
+}
+
+/// The beginnings of TIFF, of raw pictures that are TIFF, of Photoshop, JPEG 2000 and Fujifilm's raw pictures. They have Exif data, whatever they are called.
+#[test]
+fn a_file_of_a_kind_whose_metadata_is_not_known_is_not_published() {
+    for start in
+        [b"II*\0\x08\0\0\0".as_slice(), b"MM\0*\0\0\0\x08", b"II\x2b\0", b"8BPS\0\x01", b"\0\0\0\x0cjP  \r\n\x87\n", b"FUJIFILMCCD-RAW \0"]
+    {
+        let plan = clean(Cursor::new([start, b"SECRET PLACE"].concat()));
+        assert_eq!(plan.expect_err("not known"), Fault::Unknown);
+    }
+    // An icon, a bare JPEG XL, and a page that was saved instead of a picture.
+    for start in [b"\0\0\x01\0\x01\0".as_slice(), b"\xff\x0a\0\0", "<!doctype html>\r\n<title>Ö</title>".as_bytes()] {
+        assert!(cleaned(start) == start);
+    }
 }
 
 #[test]
@@ -140,6 +257,23 @@ fn a_jpeg_xl_keeps_its_picture_alone() {
     let metadata: Vec<_> =
         [b"Exif", b"xml ", b"jumb", b"brob", b"jbrd", b"uuid"].iter().map(|kind| sample::boxed(kind, b"SECRET")).collect();
     assert!(cleaned(&boxes(&metadata)) == boxes(&[]));
+}
+
+/// ISO/IEC 14496-12 §4.2.2: a length of 0 means up to the end of the file, and one of 1 that 64 bits follow the kind.
+#[test]
+fn boxes_of_a_jpeg_xl_may_be_of_any_length() {
+    let start = [sample::boxed(b"JXL ", b"\r\n\x87\n"), sample::boxed(b"ftyp", b"jxl \0\0\0\0jxl ")].concat();
+    let with = |rest: &[u8]| [start.as_slice(), rest].concat();
+    let picture = with(b"\0\0\0\x01jxlc\0\0\0\0\0\0\0\x16PIXELS");
+    assert!(cleaned(&picture) == picture);
+    let to_the_end = with(b"\0\0\0\0jxlcPIXELS\0\0\0\x0eExifSECRET");
+    assert!(cleaned(&to_the_end) == to_the_end, "all of that is coded pixels");
+    assert!(cleaned(&with(b"\0\0\0\x01Exif\0\0\0\0\0\0\0\x16SECRET\0\0\0\x0ejxlcPIXELS")) == with(b"\0\0\0\x0ejxlcPIXELS"));
+    assert!(cleaned(&with(b"\0\0\0\0xml SECRET\0\0\0\x0ejxlcPIXELS")) == start);
+    assert!(cleaned(&with(b"\0\0\0\x01xml \xff\xff\xff\xff\xff\xff\xff\xffSECRET")) == start);
+    for short in [b"\0\0\0\x07jxlcSECRET".as_slice(), b"\0\0\0\x01jxlc\0\0\0\0\0\0\0\x0fSECRET"] {
+        assert!(matches!(clean(Cursor::new(with(short))), Err(Fault::Damaged(_))));
+    }
 }
 
 #[test]
@@ -155,18 +289,42 @@ fn a_progressive_photograph_keeps_all_its_scans() {
 
 #[test]
 fn files_that_are_cut_off_give_nothing_away() {
-    let photo = sample::photo(40, 30);
-    let exif = sample::exif(3);
-    let files = [
-        sample::with_exif(&sample::jpeg(&photo), 3),
-        sample::with_chunk(&sample::png_of(&photo), b"eXIf", &exif),
-        sample::with_chunks(&sample::webp(&photo), 40, 30, 0x08, &[(b"EXIF", &exif)]),
-    ];
-    for file in files {
+    for file in with_metadata() {
+        assert!(has(&file, "SECRET"));
         for length in 0..file.len() {
-            assert!(!has(&cleaned(&file[..length]), "SECRET"), "{length}");
+            let cut = &file[..length];
+            let copy = clean(Cursor::new(cut)).map(|_| cleaned(cut));
+            let Ok(copy) = copy else { continue };
+            assert!(!has(&copy, "SECRET"), "{length}: {:?}", String::from_utf8_lossy(&copy));
+            // Too little may be left to tell its kind.
+            let again = clean(Cursor::new(&copy)).and_then(|plan| plan.of(&copy));
+            assert!(matches!(&again, Err(Fault::Unknown)) || again == Ok(copy), "{length}: cleaned twice, it is another");
         }
     }
+}
+
+/// A file of every kind, with as much metadata as fits.
+fn with_metadata() -> Vec<Vec<u8>> {
+    let photo = sample::photo(40, 30);
+    let exif = sample::exif(3);
+    let items: &[(&[u8; 4], &[u8])] = &[(b"av01", b"PIXELS"), (b"Exif", &exif), (b"mime", b"SECRET")];
+    let words = [sample::boxed(b"xml ", b"SECRET"), sample::boxed(b"idat", b"SECRET")].concat();
+    let heif = sample::Heif { brands: b"avif\0\0\0\0avif", items, properties: &sample::boxed(b"udes", b"SECRET"), more: &words };
+    let film = sample::moov(b"pict", 34, 6, &sample::boxed(b"udta", b"SECRET"));
+    let film_first = sample::moov(b"pict", 34 + u32::try_from(film.len()).expect("short"), 6, &sample::boxed(b"udta", b"SECRET"));
+    let (avis, mdat) = (sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"SECRETPIXELSSECRET"));
+    let (gif, jxl) = (sample::gif(9, 9, 2), sample::boxed(b"JXL ", b"\r\n\x87\n"));
+    vec![
+        sample::with_segment(&sample::with_exif(&sample::jpeg(&photo), 3), 0xfe, b"SECRET"),
+        sample::with_chunk(&sample::with_chunk(&sample::png_of(&photo), b"eXIf", &exif), b"tEXt", b"SECRET"),
+        sample::with_chunks(&sample::webp(&photo), 40, 30, 0x0c, &[(b"EXIF", &exif), (b"XMP ", b"SECRET")]),
+        [&gif[..gif.len() - 1], b"!\xfe\x06SECRET\0;SECRET"].concat(),
+        heif.file(),
+        heif.pixels_first(),
+        [avis.clone(), mdat.clone(), film].concat(),
+        [avis, film_first, mdat].concat(),
+        [jxl, sample::boxed(b"Exif", b"SECRET"), sample::boxed(b"jxlc", b"PIXELS"), sample::boxed(b"xml ", b"SECRET")].concat(),
+    ]
 }
 
 #[test]
@@ -178,15 +336,8 @@ fn a_plan_is_bounded() {
 /// Files that were damaged in thousands of ways: what is left shows the same, and cleaning it again changes nothing.
 #[test]
 fn damaged_files_are_cleaned_as_well() {
-    let photo = sample::photo(12, 9);
-    let exif = sample::exif(6);
-    let files = [
-        sample::with_segment(&sample::with_exif(&sample::jpeg(&photo), 6), 0xfe, b"SECRET"),
-        sample::with_chunk(&sample::with_chunk(&sample::png_of(&photo), b"eXIf", &exif), b"tEXt", b"SECRET"),
-        sample::with_chunks(&sample::webp(&photo), 12, 9, 0x0c, &[(b"EXIF", &exif), (b"XMP ", b"SECRET")]),
-        sample::gif(9, 9, 3),
-        sample::avif(12, 9, 1),
-    ];
+    let mut files = with_metadata();
+    files.push(sample::avif(12, 9, 1));
     let mut seed = 3_u64;
     let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -207,12 +358,13 @@ fn damaged_files_are_cleaned_as_well() {
             }
             let Ok(plan) = clean(Cursor::new(&damaged)) else { continue };
             let copy = plan.of(&damaged).expect("copied");
-            let again = cleaned(&copy);
+            let again = clean(Cursor::new(&copy)).and_then(|plan| plan.of(&copy));
+            // Too little may be left to tell its kind.
+            assert!(matches!(&again, Err(Fault::Unknown)) || again.as_ref() == Ok(&copy), "{damaged:?}");
             let facts = Facts::read(Cursor::new(&damaged));
             let Some(facts) = facts.ok().filter(|facts| facts.format != Format::Avif) else { continue };
             let shown = |facts: Facts| (facts.format, facts.width, facts.height, facts.orientation);
             assert_eq!(Facts::read(Cursor::new(&copy)).map(shown), Ok(shown(facts)), "{damaged:?}");
-            assert!(again == copy, "{damaged:?}");
         }
     }
 }
