@@ -253,7 +253,7 @@ pub(crate) struct Split<'a> {
     pub(crate) body_line: usize,
     /// Problems that do not keep the text from being published, such as keys that nobody knows.
     pub(crate) warnings: Vec<Problem>,
-    /// What keeps the text from being published. Then `front` says nothing.
+    /// What keeps the text from being published. Then `front` says nothing but whether there are formulas.
     pub(crate) errors: Vec<Problem>,
 }
 
@@ -329,7 +329,10 @@ pub(crate) fn split<'a>(file: &Path, text: &'a str) -> Result<Split<'a>, Vec<Pro
             let body_line = slug::line_at(text, at + line.len());
             return Ok(match read(file, first_line, block, language) {
                 Ok((front, warnings)) => Split { front, body, body_line, warnings, errors: Vec::new() },
-                Err(errors) => Split { front: FrontMatter::default(), body, body_line, warnings: Vec::new(), errors },
+                Err(errors) => {
+                    let front = FrontMatter { math: math_of_unread(block), ..FrontMatter::default() };
+                    Split { front, body, body_line, warnings: Vec::new(), errors }
+                }
             });
         }
         at += line.len();
@@ -354,6 +357,18 @@ fn read(file: &Path, first_line: usize, block: &str, language: Language) -> Resu
     };
     let values = values.map_err(|(line, message)| vec![Problem::new(file, line.map(|line| line + first_line), message)])?;
     Reader { file, first_line, block, values, problems: Vec::new(), warnings: Vec::new() }.read()
+}
+
+/// Returns what a block that is wrong says of formulas, as far as a line of it tells: the text is checked for more mistakes, and a price in
+/// dollars is none.
+fn math_of_unread(block: &str) -> Option<bool> {
+    let is_off = |line: &str| {
+        line.split_once(['=', ':']).is_some_and(|(key, value)| {
+            let value = value.trim_start().split(|c: char| !c.is_alphanumeric()).next();
+            MATH.contains(&key.trim()) && value == Some("false")
+        })
+    };
+    lines(block).any(is_off).then_some(false)
 }
 
 /// Splits a text into lines, with their ends. A carriage return alone ends a line, too, as in Markdown.

@@ -11,34 +11,42 @@ use crate::{
 /// The largest number of links that lead to nothing that are told.
 const PROBLEMS_MAX: usize = 100;
 
-/// The links of a text that readers do not see as it is, because something is wrong with it.
+/// A text that has a mistake, so that readers see its version before or nothing, and the links in it.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct LeftOut {
     /// The path of the file in the folder.
     pub(crate) name: String,
     /// The address at which the text would be.
     pub(crate) path: String,
     pub(crate) links: Vec<OutLink>,
+    /// The anchors in the text, if it could be read.
+    pub(crate) anchors: Option<Vec<String>>,
 }
 
-/// Returns what is wrong with the links of `texts`, and of the `unpublished` ones, to whose addresses links may lead. `is_there` tells whether there is
-/// something at a path of the site.
+/// Returns what is wrong with the links of `texts`, which readers see, and of `left_out` ones. Links may lead to the addresses of both. `is_there`
+/// tells whether there is something at a path of the site.
 ///
 /// Such a link may still be right, as another program may answer at its address in front of the blog: so it is a warning.
 pub(crate) fn check<'p>(
     texts: impl Iterator<Item = &'p Post> + Clone,
-    unpublished: &'p [Checked],
+    left_out: &'p [LeftOut],
     is_there: impl Fn(&str) -> bool,
 ) -> Vec<Problem> {
     // One mistake must not become as many as there are links to its file.
-    let left_out: HashSet<&str> = unpublished.iter().map(|text| text.path.as_str()).collect();
-    let is_there = |path: &str| is_there(path) || left_out.contains(path);
+    let awaited: HashSet<&str> = left_out.iter().map(|text| text.path.as_str()).collect();
+    let is_there = |path: &str| is_there(path) || awaited.contains(path);
     // Readers may still see the version before, but its author sees the file.
-    let named: HashSet<&str> = unpublished.iter().map(|text| text.name.as_str()).collect();
-    let anchors: HashMap<&str, &[String]> = texts.clone().map(|text| (text.path.as_str(), text.anchors.as_slice())).collect();
+    let by_name: HashMap<&str, &LeftOut> = left_out.iter().map(|text| (text.name.as_str(), text)).collect();
+    // An anchor is there if the version that readers see has it, or the file. Nobody knows the anchors of a file that cannot be read.
+    let anchors_of = |text: &'p Post| match by_name.get(text.name.as_str()) {
+        None => Some([text.anchors.as_slice(), &[]]),
+        Some(file) => Some([text.anchors.as_slice(), file.anchors.as_deref()?]),
+    };
+    let anchors: HashMap<&str, [&[String]; 2]> = texts.clone().filter_map(|text| Some((text.path.as_str(), anchors_of(text)?))).collect();
+    let published = texts.filter(|text| !by_name.contains_key(text.name.as_str()));
     let mut problems = Vec::new();
-    let published = texts.filter(|text| !named.contains(text.name.as_str())).map(|text| (&text.name, &text.path, &text.links));
-    let all = published.chain(unpublished.iter().map(|text| (&text.name, &text.path, &text.links)));
+    let all = published.map(|text| (&text.name, &text.path, &text.links));
+    let all = all.chain(left_out.iter().map(|text| (&text.name, &text.path, &text.links)));
     for (name, base, link) in all.flat_map(|(name, base, links)| links.iter().map(move |link| (name, base, link))) {
         if problems.len() == PROBLEMS_MAX {
             break;
@@ -51,7 +59,8 @@ pub(crate) fn check<'p>(
         };
         let missing_anchor = |path: &str| {
             let anchors = anchors.get(path)?;
-            fragment.as_ref().filter(|fragment| !fragment.eq_ignore_ascii_case("top") && anchors.binary_search(fragment).is_err())
+            let is_there = |fragment: &String| anchors.iter().any(|anchors| anchors.binary_search(fragment).is_ok());
+            fragment.as_ref().filter(|fragment| !fragment.eq_ignore_ascii_case("top") && !is_there(fragment))
         };
         if !is_there(&path) && !is_there(&format!("{path}/")) {
             let hint = if is_mail(written) { format!("; write mailto:{written} if it is a mail address") } else { String::new() };

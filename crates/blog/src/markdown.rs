@@ -74,6 +74,8 @@ pub(crate) struct Unpublished {
     pub(crate) has_heading: bool,
     /// The links to addresses of this site.
     pub(crate) links: Vec<OutLink>,
+    /// The anchors to which links may lead, in order, if they could be read.
+    pub(crate) anchors: Option<Vec<String>>,
 }
 
 /// A heading of a text. Templates see a list of them as `post.toc`.
@@ -131,7 +133,12 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Unp
     if let Some(at) = nesting::too_deep(&body) {
         let message = format!("more than {} quotes and lists lie in each other; part them", nesting::NESTING_MAX);
         // Nothing else is known, so nothing else is missing.
-        return Err(Unpublished { problems: vec![Problem::new(text.file, lines.at(at), message)], has_heading: true, links: Vec::new() });
+        return Err(Unpublished {
+            problems: vec![Problem::new(text.file, lines.at(at), message)],
+            has_heading: true,
+            links: Vec::new(),
+            anchors: None,
+        });
     }
     let survey = Survey::new(text);
     let mut writer = Writer::new(text, &survey, targets, lines);
@@ -139,7 +146,8 @@ pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Unp
     let Links { out: links, errors: mut problems, warnings, .. } = writer.links;
     if !problems.is_empty() {
         problems.extend(warnings);
-        return Err(Unpublished { problems, has_heading: survey.title.is_some(), links });
+        let anchors = Some(survey.anchors.into_iter().collect());
+        return Err(Unpublished { problems, has_heading: survey.title.is_some(), links, anchors });
     }
     let heading =
         |section: &survey::Section| Heading { level: section.level, id: slug::encode_path(&section.id), text: section.text.clone() };

@@ -130,7 +130,7 @@ impl Memory {
         let targets = files.iter().map(|file| (file.name.clone(), target(file))).collect();
         let read = self.texts.read(&folder, read, now, clock);
         let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
-        let Published { library, problems: more, unpublished, next_due, rendered } = published;
+        let Published { library, problems: more, left_out, next_due, rendered } = published;
         problems.extend(more);
         let small = small(&settings, &files, &drawn);
         let mut pictures: Vec<_> = drawn.values().filter_map(Drawn::of_texts).cloned().collect();
@@ -139,7 +139,7 @@ impl Memory {
         let (look, cleans) = (settings.look.clone(), settings.pictures);
         let model = self.themed(&folder.theme, clock, (&look, cleans), |theme| Model::new(settings, theme, library, icon(&files), small));
         problems.extend(self.theme.problems.iter().cloned());
-        Ok((Site::new(model, files, pictures, problems, &unpublished, next_due), Work { read, rendered }))
+        Ok((Site::new(model, files, pictures, problems, &left_out, next_due), Work { read, rendered }))
     }
 
     /// Makes the model with its theme. A theme whose settings and files are the same is not made again; one that was made is tried on the

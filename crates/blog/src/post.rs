@@ -302,9 +302,9 @@ impl Head {
         }
         let Rendered { html, feed_html, heading, summary: first, minutes, toc, anchors, links, warnings } = match rendered {
             Ok(rendered) if problems.is_empty() => rendered,
-            Ok(Rendered { warnings, links, .. }) => {
+            Ok(Rendered { warnings, links, anchors, .. }) => {
                 problems.extend(warnings);
-                return Err(Unpublished { problems, has_heading, links });
+                return Err(Unpublished { problems, has_heading, links, anchors: Some(anchors) });
             }
             Err(unpublished) => {
                 problems.extend(unpublished.problems);

@@ -22,7 +22,7 @@ use crate::{
     gallery::{Shown, Wanted},
     head::cover,
     large_file::LargeFile,
-    links::{self, Checked},
+    links::{self, LeftOut},
     machine::Machine,
     markdown_form,
     memory::Memory,
@@ -249,10 +249,10 @@ impl Site {
         files: Vec<StaticFile>,
         pictures: Vec<Arc<Shown>>,
         mut problems: Vec<Problem>,
-        unpublished: &[Checked],
+        left_out: &[LeftOut],
         next_due: Option<jiff::Timestamp>,
     ) -> Self {
-        let Tables { addresses, drafts, problems: more } = Tables::new(&model, files, &pictures, unpublished);
+        let Tables { addresses, drafts, problems: more } = Tables::new(&model, files, &pictures, left_out);
         problems.extend(more);
         problems.sort_by(|a, b| (&a.file, a.line, a.severity).cmp(&(&b.file, b.line, b.severity)));
         let site = Self {
@@ -522,7 +522,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(model: &Model, files: Vec<StaticFile>, pictures: &[Arc<Shown>], unpublished: &[Checked]) -> Self {
+    fn new(model: &Model, files: Vec<StaticFile>, pictures: &[Arc<Shown>], left_out: &[LeftOut]) -> Self {
         let mut tables = Self::default();
         tables.views(model);
         tables.cards(model);
@@ -546,7 +546,7 @@ impl Tables {
         }
         tables.aliases(model);
         let texts = model.posts.iter().chain(&model.pages).map(|text| &**text);
-        let problems = links::check(texts, unpublished, |path| tables.addresses.contains_key(path));
+        let problems = links::check(texts, left_out, |path| tables.addresses.contains_key(path));
         tables.problems.extend(problems);
         tables
     }

@@ -19,7 +19,7 @@ use crate::{
     error::{Problem, Severity},
     folder::{Folder, Listed, Stamp, Unread},
     front_matter::Moment,
-    links::Checked,
+    links::LeftOut,
     markdown::{OutLink, Unpublished},
     model::Library,
     parallel,
@@ -63,7 +63,7 @@ pub(crate) struct Published {
     pub(crate) library: Library,
     pub(crate) problems: Vec<Problem>,
     /// The links of those texts that readers do not see as they are, because something is wrong with them.
-    pub(crate) unpublished: Vec<Checked>,
+    pub(crate) left_out: Vec<LeftOut>,
     /// The time at which the next post becomes due.
     pub(crate) next_due: Option<Timestamp>,
     /// The number of texts that were rendered.
@@ -269,10 +269,11 @@ impl Remembered {
             Ok(head) => (Some(head), [].as_slice()),
             Err(wrong) => (wrong.rest.as_ref(), wrong.problems.as_slice()),
         };
-        let (post, problems, links): (_, &[Problem], &[OutLink]) = match self.rendering.as_ref().map(|rendering| &rendering.result) {
-            Some(Ok((post, warnings))) => (Some(post), warnings, &post.links),
-            Some(Err(Unpublished { problems, links, .. })) => (None, problems, links),
-            None => (None, &[], &[]),
+        type Body<'t> = (Option<&'t Arc<Post>>, &'t [Problem], &'t [OutLink], Option<&'t [String]>);
+        let (post, problems, links, anchors): Body<'_> = match self.rendering.as_ref().map(|rendering| &rendering.result) {
+            Some(Ok((post, warnings))) => (Some(post), warnings, &post.links, Some(&post.anchors)),
+            Some(Err(Unpublished { problems, links, anchors, .. })) => (None, problems, links, anchors.as_deref()),
+            None => (None, &[], &[], None),
         };
         let all = || wrong.iter().chain(head.iter().flat_map(|head| &head.warnings)).chain(problems);
         let post = match (&self.head, post) {
@@ -280,7 +281,8 @@ impl Remembered {
             _ => None,
         };
         if post.is_none() && plan.is_public {
-            published.unpublished.push(Checked { name: plan.name.clone(), path: plan.path.clone(), links: links.to_vec() });
+            let (links, anchors) = (links.to_vec(), anchors.map(<[_]>::to_vec));
+            published.left_out.push(LeftOut { name: plan.name.clone(), path: plan.path.clone(), links, anchors });
         }
         if plan.is_lost {
             published.problems.extend(all().map(|problem| told(problem, plan, false)));

@@ -86,6 +86,30 @@ fn links_to_a_text_that_is_left_out_are_not_wrong() {
     }
 }
 
+/// Readers see the version before, and its author looks at the file.
+#[test]
+fn an_anchor_in_a_text_that_is_left_out_is_no_mistake_of_another() {
+    let folder = Folder::of(&[("a.md", "# A\n\n[x](b.md#part) [y](/b/#part)"), ("b.md", "# B\n\n## Part\n")]);
+    let blog = folder.blog();
+    assert_eq!(lines(blog.site().problems()), [""; 0]);
+    folder.write("a.md", "# A\n\n[x](b.md#new) [y](/b/#new)");
+    folder.write("b.md", "---\ndate: soon\n---\n# B\n\n## New\n");
+    rebuilt(&blog);
+    let told = lines(blog.site().problems());
+    assert!(told.len() == 1 && told[0].starts_with("b.md:2: `date` is \"soon\""), "{told:?}");
+}
+
+/// A price in dollars is no formula because something else is wrong.
+#[test]
+fn a_text_without_formulas_has_none_when_its_front_matter_is_wrong() {
+    for front in ["+++\nmath = false # prices\ndate = \"soon\"\n+++", "---\nkatex: false\ndate: [\n---"] {
+        let folder = Folder::of(&[]);
+        folder.write("a.md", format!("{front}\n# A\n\nFor $\\nosuch$ and more"));
+        let told = lines(folder.blog().site().problems());
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+}
+
 /// A line, and the beginning of what is told of it.
 type Told<'a> = (usize, &'a str);
 
