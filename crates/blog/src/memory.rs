@@ -127,7 +127,7 @@ impl Memory {
         let files = self.files.read(std::mem::take(&mut folder.files), clock, &mut problems);
         let drawn = self.gallery.look(&files, settings.pictures, &mut problems);
         let target = |file: &StaticFile| Target { picture: drawn.get(&file.name).cloned(), ..file.target(settings.drafts) };
-        let targets = files.iter().map(|file| (file.name.clone(), target(file))).collect();
+        let targets = files.iter().map(|file| (file.name.clone(), target(file))).chain(self.files.left_out()).collect();
         let read = self.texts.read(&folder, read, now, clock);
         let published = self.texts.publish(&targets, &Manner::of(&settings), settings.drafts, now);
         let Published { library, problems: more, left_out, next_due, rendered } = published;

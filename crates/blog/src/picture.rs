@@ -46,10 +46,10 @@ impl Picture {
     }
 
     /// Finds the picture at the head of a post: `src` is an address, or a path relative to `folder`, the folder of the post's file. Returns
-    /// `None` if there is no such file.
-    pub(crate) fn cover(src: &str, alt: &str, folder: &str, targets: &Targets) -> Option<Self> {
+    /// `Some(None)` if it is left out because of a fault, and `None` if there is no such file.
+    pub(crate) fn cover(src: &str, alt: &str, folder: &str, targets: &Targets) -> Option<Option<Self>> {
         if src.starts_with("//") || scheme(src).is_some() {
-            return Some(Self::elsewhere(src, alt));
+            return Some(Some(Self::elsewhere(src, alt)));
         }
         let decoded = slug::decode_path(src).unwrap_or_else(|| src.to_owned());
         let name = join(if src.starts_with('/') { "" } else { folder }, &decoded)?;
@@ -57,10 +57,11 @@ impl Picture {
         let forms = [name.nfc().collect(), name.nfd().collect()];
         let name = forms.into_iter().find(|form: &String| targets.file(form).is_some()).unwrap_or(name);
         match (targets.picture(&name, alt), targets.file(&name)) {
-            (Some(picture), _) => Some(picture),
-            (None, Some(target)) => Some(Self::elsewhere(&slug::encode_path(&target.address), alt)),
+            (Some(picture), _) => Some(Some(picture)),
+            (None, Some(target)) if target.is_left_out => Some(None),
+            (None, Some(target)) => Some(Some(Self::elsewhere(&slug::encode_path(&target.address), alt))),
             // What is at an address need not be a file.
-            (None, None) => src.starts_with('/').then(|| Self::elsewhere(src, alt)),
+            (None, None) => src.starts_with('/').then(|| Some(Self::elsewhere(src, alt))),
         }
     }
 

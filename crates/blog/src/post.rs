@@ -296,6 +296,7 @@ impl Head {
             problems.push(Problem::new(file, 1, missing));
             None
         });
+        let cover = cover.flatten();
         let has_heading = rendered.as_ref().map_or_else(|unpublished| unpublished.has_heading, |rendered| rendered.heading.is_some());
         if title.is_none() && !has_heading {
             problems.push(Problem::new(file, 1, "has no title; set `title` in the front matter or begin the text with `# A heading`"));

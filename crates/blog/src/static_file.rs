@@ -46,7 +46,8 @@ impl StaticFile {
 
     /// Returns what a link to the file leads to. With `drafts`, files for authors alone are published, too.
     pub(crate) fn target(&self, drafts: bool) -> Target {
-        Target { address: self.address(), is_published: drafts || !self.is_draft, version: fingerprint(&self.stamp), picture: None }
+        let is_published = drafts || !self.is_draft;
+        Target { address: self.address(), is_published, is_left_out: false, version: fingerprint(&self.stamp), picture: None }
     }
 }
 
@@ -54,6 +55,8 @@ impl StaticFile {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     remembered: HashMap<String, Remembered>,
+    /// The pictures that are not published, as their metadata cannot be told from their pixels.
+    left_out: HashMap<String, LeftOut>,
     /// Whether pictures are sent without their metadata.
     cleans: bool,
 }
@@ -65,7 +68,22 @@ struct Remembered {
     file: StaticFile,
 }
 
+#[derive(Debug)]
+struct LeftOut {
+    is_settled: bool,
+    stamp: Stamp,
+    problem: Problem,
+}
+
 impl Files {
+    /// Returns what links to the pictures that are left out lead to, by path in the folder. Their fault is told, so links to them are none.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (String, Target)> {
+        self.left_out.iter().map(|(name, LeftOut { stamp, .. })| {
+            let version = fingerprint(stamp);
+            (name.clone(), Target { address: format!("/{name}"), is_published: true, is_left_out: true, version, picture: None })
+        })
+    }
+
     /// Sets whether pictures are sent without their metadata.
     pub(crate) fn clean(&mut self, cleans: bool) {
         if self.cleans != cleans {
@@ -73,23 +91,34 @@ impl Files {
         }
     }
 
-    /// Reads those of the files that have changed and are held in memory. Tells about those that cannot be read, and leaves them out.
+    /// Reads those of the files that have changed and are held in memory, and looks at the pictures among the others. Tells about those that cannot be
+    /// read or cleaned, and leaves them out.
     pub(crate) fn read(&mut self, listed: Vec<(Listed, &'static str)>, clock: SystemTime, problems: &mut Vec<Problem>) -> Vec<StaticFile> {
         let mut before = std::mem::take(&mut self.remembered);
+        let mut left_out_before = std::mem::take(&mut self.left_out);
         let mut files = Vec::with_capacity(listed.len());
         let mut held = 0;
         for (file, content_type) in listed {
             let is_held = file.stamp.bytes <= HELD_FILE_BYTES_MAX && held + file.stamp.bytes <= HELD_BYTES_MAX;
             let holds = |known: &Remembered| known.is_settled && known.file.stamp == file.stamp && known.file.body.is_some() == is_held;
             let is_settled = !file.stamp.is_fresh(clock);
-            let name = file.name.clone();
+            let (name, stamp) = (file.name.clone(), file.stamp);
+            if let Some(known) = left_out_before.remove(&name).filter(|known| known.is_settled && known.stamp == stamp) {
+                problems.push(known.problem.clone());
+                self.left_out.insert(name, known);
+                continue;
+            }
             let remembered = match before.remove(&name).filter(holds) {
                 Some(known) => known,
                 None => match read(file, content_type, is_held, self.cleans && is_picture(content_type)) {
                     Ok(file) => Remembered { is_settled, file },
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => {
-                        problems.push(unread(&name, &error));
+                        let problem = unread(&name, &error);
+                        problems.push(problem.clone());
+                        if fault_of(&error).is_some() {
+                            self.left_out.insert(name, LeftOut { is_settled, stamp, problem });
+                        }
                         continue;
                     }
                 },
@@ -114,13 +143,15 @@ fn read(file: Listed, content_type: &'static str, is_held: bool, is_cleaned: boo
             .map(|content| if is_cleaned { cleaned(content) } else { Ok(content) })
             .transpose()?
             .map(Bytes::from);
+    } else if is_cleaned {
+        pictures::check_clean(File::open(&path)?).map_err(io::Error::other)?;
     }
     let etag = body.as_ref().map_or_else(
         || {
             // Hashing gigabytes at every start would cost more than it tells: nanoseconds and length change with the content.
             let nanos = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
             // The number rises when more is taken out of pictures than before: what readers have is then no longer the same.
-            format!("\"{nanos:x}-{:x}{}\"", stamp.bytes, if is_cleaned { "-c2" } else { "" })
+            format!("\"{nanos:x}-{:x}{}\"", stamp.bytes, if is_cleaned { "-c3" } else { "" })
         },
         |body| entity_tag(body),
     );
@@ -131,14 +162,22 @@ fn read(file: Listed, content_type: &'static str, is_held: bool, is_cleaned: boo
 /// Describes why a file is left out.
 pub(crate) fn unread(name: &str, error: &io::Error) -> Problem {
     // A picture is no mere bytes: what may say where it was taken is told apart from its pixels.
-    let what = match error.get_ref().and_then(|cause| cause.downcast_ref::<pictures::Fault>()) {
+    let what = match fault_of(error) {
         Some(fault) => format!("{fault}, so it is left out: its metadata cannot be told from its pixels; save it anew"),
         None => format!("cannot be read ({error}); check its permissions"),
     };
     Problem::new(Path::new(name), None, what)
 }
 
-/// Takes out of a picture what is not for readers. One of which that cannot be said is not published.
+/// Returns why a picture cannot be cleaned, if that is the error.
+fn fault_of(error: &io::Error) -> Option<&pictures::Fault> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// Returns a picture without its metadata.
+///
+/// # Errors
+/// When its metadata cannot be told from its pixels: then it must not be published.
 pub(crate) fn cleaned(content: Vec<u8>) -> io::Result<Vec<u8>> {
     let plan = pictures::clean(Cursor::new(&content)).map_err(io::Error::other)?;
     if plan.is_whole(content.len() as u64) { Ok(content) } else { plan.of(&content).map_err(io::Error::other) }
@@ -150,6 +189,35 @@ mod tests {
 
     use super::*;
     use crate::folder;
+
+    /// A look at the folder that finds the same files costs no reading of a large picture, and what is wrong with one is not forgotten.
+    #[test]
+    fn a_picture_is_looked_at_once() {
+        let root = tempfile::tempdir().expect("a folder");
+        let old = UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        let size = usize::try_from(HELD_FILE_BYTES_MAX).expect("fits") + 1;
+        for (name, start) in [("good.png", "\u{89}PNG"), ("large.jpg", "II*\0"), ("small.jpg", "MM\0*")] {
+            let start: Vec<u8> = start.chars().map(|c| u8::try_from(u32::from(c)).expect("Latin-1")).chain(*b"\r\n\x1a\n").collect();
+            let zeros = vec![0; if name == "small.jpg" { 9 } else { size }];
+            fs::write(root.path().join(name), [start, zeros].concat()).expect("written");
+            File::options().write(true).open(root.path().join(name)).and_then(|file| file.set_modified(old)).expect("dated");
+        }
+        let clock = old + std::time::Duration::from_secs(3600);
+        let mut files = Files::default();
+        files.clean(true);
+        let listed = folder::look(root.path()).expect("looked at").files;
+        // Whoever reads these finds nothing.
+        let gone: Vec<_> = listed.iter().map(|(file, kind)| (Listed { path: "/nowhere".into(), ..file.clone() }, *kind)).collect();
+        for listed in [listed, gone] {
+            let mut problems = Vec::new();
+            let read = files.read(listed, clock, &mut problems);
+            assert_eq!(read.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["good.png"]);
+            assert_eq!(problems.len(), 2, "{problems:?}");
+            let mut left_out: Vec<_> = files.left_out().map(|(name, _)| name).collect();
+            left_out.sort();
+            assert_eq!(left_out, ["large.jpg", "small.jpg"]);
+        }
+    }
 
     #[test]
     fn large_files_are_not_held_and_unchanged_ones_are_not_read_again() {

@@ -28,6 +28,8 @@ pub(crate) struct Target {
     pub(crate) address: String,
     /// Whether readers find something there. If not, it is a draft, or its time has not come.
     pub(crate) is_published: bool,
+    /// Whether it is a picture that is not published because of a fault. Its fault is told, and texts are shown without it.
+    pub(crate) is_left_out: bool,
     /// A number that differs if the content of a file does. A text that shows a picture is rendered again when the picture changes.
     pub(crate) version: u128,
     /// The picture, if the target is one.
@@ -116,7 +118,7 @@ mod tests {
     use super::*;
 
     fn target(address: &str, is_published: bool) -> Target {
-        Target { address: address.to_owned(), is_published, version: 0, picture: None }
+        Target { address: address.to_owned(), is_published, is_left_out: false, version: 0, picture: None }
     }
 
     fn known(texts: &[(&str, Target)], files: &[(&str, Target)]) -> Arc<Known> {

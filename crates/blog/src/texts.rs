@@ -162,7 +162,13 @@ impl Texts {
     pub(crate) fn publish(&mut self, files: &HashMap<String, Target>, manner: &Manner, drafts: bool, now: Timestamp) -> Published {
         let mut published = Published::default();
         let plans = self.plans(files, drafts, now, &mut published);
-        let target = |plan: &Plan| Target { address: plan.path.clone(), is_published: plan.is_public, version: 0, picture: None };
+        let target = |plan: &Plan| Target {
+            address: plan.path.clone(),
+            is_published: plan.is_public,
+            is_left_out: false,
+            version: 0,
+            picture: None,
+        };
         let texts = plans.iter().map(|plan| (plan.name.clone(), target(plan))).collect();
         let known = Arc::new(Known { texts, files: files.clone() });
 

@@ -21,7 +21,7 @@ use crate::{Fault, Format, facts::START_BYTES};
 /// The most pieces of which a copy consists. Files that need more are refused, so that a copy's plan holds a megabyte at most.
 const PIECES_MAX: usize = 32_768;
 
-/// A piece of a copy.
+/// One part of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     /// Bytes of the file.
@@ -32,7 +32,7 @@ enum Piece {
     Zeros(u64),
 }
 
-/// The plan of a copy of a file: what is taken over from it, in order.
+/// A plan how to copy a file: the parts of the copy, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned {
     pieces: Vec<Piece>,
@@ -48,21 +48,19 @@ pub struct Cleaned {
 /// When the file cannot be read, consists of too many parts, or is of a kind whose metadata is not known here, as TIFF is.
 pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
     let mut scan = Scan::new(file)?;
-    let start = scan.peek(START_BYTES)?;
-    match Format::of(&start) {
-        // HEIC under another name, for example, has the same boxes as AVIF.
-        None if start.get(4..8) == Some(b"ftyp".as_slice()) => avif::clean(&mut scan)?,
-        None if start.starts_with(jxl::SIGNATURE) => jxl::clean(&mut scan)?,
-        Some(Format::Jpeg) => drop(jpeg::clean(&mut scan)?),
-        Some(Format::Png) => png::clean(&mut scan)?,
-        Some(Format::Gif) => gif::clean(&mut scan)?,
-        Some(Format::WebP) => webp::clean(&mut scan)?,
-        Some(Format::Avif) => avif::clean(&mut scan)?,
-        Some(Format::Bmp | Format::Svg) => scan.keep(0..scan.bytes)?,
-        None if start.starts_with(jxl::CODESTREAM) || is_icon(&start) || is_text(&start) => scan.keep(0..scan.bytes)?,
-        None => return Err(Fault::Unknown),
-    }
+    scan.plan()?;
     Ok(scan.cleaned)
+}
+
+/// Tells whether a picture file can be copied without its metadata. Reads what describes the picture, and not its coded pixels: of a
+/// photograph, that is less than a megabyte.
+///
+/// # Errors
+/// Those of [`clean`].
+pub fn check_clean(file: impl Read + Seek) -> Result<(), Fault> {
+    let mut scan = Scan::new(file)?;
+    scan.stops_at_pixels = true;
+    scan.plan()
 }
 
 /// Tells whether a file that begins so is an icon or a cursor: programs make them, and cameras do not.
@@ -120,7 +118,7 @@ impl Cleaned {
     }
 }
 
-/// A copy that is read piece by piece.
+/// A reader of a copy. It takes each part from the file when it is asked for.
 #[derive(Debug)]
 pub struct Reading<R> {
     file: R,
@@ -169,19 +167,58 @@ impl<R: Read + Seek> Read for Reading<R> {
     }
 }
 
-/// A file that is looked through from its beginning to its end, and the copy that is planned meanwhile.
+/// A file that is read once, from its beginning to its end, and the plan of its copy as far as it was read.
 struct Scan<R> {
     file: BufReader<R>,
     at: u64,
     bytes: u64,
     cleaned: Cleaned,
+    /// Whether only what stands before the coded pixels is looked at.
+    stops_at_pixels: bool,
+    /// Whether the coded pixels have begun.
+    has_pixels: bool,
+    /// Whether the copy ends here, as it would have too many pieces.
+    is_full: bool,
 }
 
 impl<R: Read + Seek> Scan<R> {
     fn new(mut file: R) -> Result<Self, Fault> {
         let bytes = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(0))?;
-        Ok(Self { file: BufReader::with_capacity(64 * 1024, file), at: 0, bytes, cleaned: Cleaned::default() })
+        Ok(Self {
+            file: BufReader::with_capacity(64 * 1024, file),
+            at: 0,
+            bytes,
+            cleaned: Cleaned::default(),
+            stops_at_pixels: false,
+            has_pixels: false,
+            is_full: false,
+        })
+    }
+
+    /// Plans the copy by the kind of the file.
+    fn plan(&mut self) -> Result<(), Fault> {
+        let start = self.peek(START_BYTES)?;
+        match Format::of(&start) {
+            // HEIC under another name, for example, has the same boxes as AVIF.
+            None if start.get(4..8) == Some(b"ftyp".as_slice()) => avif::clean(self)?,
+            None if start.starts_with(jxl::SIGNATURE) => jxl::clean(self)?,
+            Some(Format::Jpeg) => drop(jpeg::clean(self)?),
+            Some(Format::Png) => png::clean(self)?,
+            Some(Format::Gif) => gif::clean(self)?,
+            Some(Format::WebP) => webp::clean(self)?,
+            Some(Format::Avif) => avif::clean(self)?,
+            Some(Format::Bmp | Format::Svg) => self.keep(0..self.bytes)?,
+            None if start.starts_with(jxl::CODESTREAM) || is_icon(&start) || is_text(&start) => self.keep(0..self.bytes)?,
+            None => return Err(Fault::Unknown),
+        }
+        Ok(())
+    }
+
+    /// Says that the file is read up to its coded pixels. Returns whether it should be read any further.
+    const fn begin_pixels(&mut self) -> bool {
+        self.has_pixels = true;
+        !self.stops_at_pixels
     }
 
     fn peek(&mut self, count: u64) -> Result<Vec<u8>, Fault> {
@@ -225,48 +262,53 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
-    /// Takes bytes of the file over, up to its end.
+    /// Adds bytes of the file to the copy. What lies behind the end of the file is ignored.
     fn keep(&mut self, range: Range<u64>) -> Result<(), Fault> {
         let range = range.start..range.end.min(self.bytes);
-        if range.is_empty() {
+        if range.is_empty() || self.is_full {
             return Ok(());
         }
-        self.cleaned.bytes += range.end - range.start;
         if let Some(Piece::Of(last)) = self.cleaned.pieces.last_mut()
             && last.end == range.start
         {
             last.end = range.end;
+            self.cleaned.bytes += range.end - range.start;
             return Ok(());
         }
         self.push(Piece::Of(range))
     }
 
     fn add(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
-        self.cleaned.bytes += bytes.len() as u64;
         self.push(Piece::New(bytes))
     }
 
     fn zeros(&mut self, count: u64) -> Result<(), Fault> {
-        self.cleaned.bytes += count;
         if count == 0 { Ok(()) } else { self.push(Piece::Zeros(count)) }
     }
 
     fn push(&mut self, piece: Piece) -> Result<(), Fault> {
         if self.cleaned.pieces.len() >= PIECES_MAX {
-            return Err(Fault::damaged("it has too many parts"));
+            // No picture has so many parts within its pixels. A fault there would be known only when all of the file was read.
+            self.is_full = self.has_pixels;
+            return if self.is_full { Ok(()) } else { Err(Fault::damaged("it has too many parts")) };
         }
+        self.cleaned.bytes += match &piece {
+            Piece::Of(range) => range.end - range.start,
+            Piece::New(bytes) => bytes.len() as u64,
+            Piece::Zeros(count) => *count,
+        };
         self.cleaned.pieces.push(piece);
         Ok(())
     }
 
-    /// Puts bytes before the piece with this index.
+    /// Inserts bytes before the part with this index.
     fn put_at(&mut self, index: usize, bytes: Vec<u8>) {
         self.cleaned.bytes += bytes.len() as u64;
         self.cleaned.pieces.insert(index, Piece::New(bytes));
     }
 }
 
-/// Parts the first piece of a plan after `length` bytes, so that something can be put between.
+/// Splits the first part of a plan after `length` bytes, so that something can be inserted there.
 fn split_first(cleaned: &mut Cleaned, length: u64) {
     if let Some(Piece::Of(first)) = cleaned.pieces.first().cloned()
         && first.end - first.start > length
@@ -277,7 +319,7 @@ fn split_first(cleaned: &mut Cleaned, length: u64) {
     }
 }
 
-/// Returns a block of Exif data that says nothing but how the picture has to be turned.
+/// Returns Exif data with the orientation of the picture alone.
 fn exif_of(orientation: u8) -> Vec<u8> {
     let mut exif = Vec::with_capacity(26);
     // TIFF 6.0 §2: little-endian, one directory at 8 with one entry, of tag 0x0112, a short.

@@ -19,7 +19,7 @@ mod variants;
 mod whole;
 mod workshop;
 
-pub use clean::{Cleaned, clean};
+pub use clean::{Cleaned, check_clean, clean};
 pub use facts::{Facts, Format};
 pub use fault::Fault;
 pub use shelf::Shelf;

@@ -18,7 +18,7 @@ const PROBLEMS_MAX: usize = 20;
 /// What is at the end of a link.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Resolved {
-    /// The target as it stands in HTML, but for the escaping. None if following it would run a script.
+    /// The target as it stands in HTML, but for the escaping. `None` if following it would run a script, or if it is a picture that is left out.
     pub(super) href: Option<String>,
     /// The path of the file in the folder, if it leads to one.
     pub(super) file: Option<String>,
@@ -87,6 +87,9 @@ impl<'t> Links<'t> {
         let fragment = suffix.split_once('#').map(|(_, anchor)| decoded(anchor)).filter(|anchor| !anchor.is_empty());
         let name = if path.starts_with('/') { join("", &path) } else { join(self.text.folder, &path) };
         if let Some((name, target)) = name.as_deref().and_then(|name| self.find(name)) {
+            if target.is_left_out {
+                return Resolved::default();
+            }
             let is_seen = target.address.starts_with('/');
             if is_seen && !target.is_published {
                 self.warn(offset, format!("link to {:?}: it is not published yet, so readers will find nothing there", cut(url)));

@@ -27,12 +27,22 @@ fn text(body: &str) -> Text<'_> {
 
 fn targets() -> Targets {
     let target = |name: &str, address: &str| {
-        (name.to_owned(), Target { address: address.to_owned(), is_published: address != "/later/", version: 0, picture: None })
+        (
+            name.to_owned(),
+            Target {
+                address: address.to_owned(),
+                is_published: address != "/later/",
+                is_left_out: address == "/left-out.jpg",
+                version: 0,
+                picture: None,
+            },
+        )
     };
     let texts = [target("posts/b.md", "/b-post/"), target("pages/über.md", "/über/"), target("posts/later.md", "/later/")];
     let files = [
         target("posts/cat photo.jpg", "/posts/cat photo.jpg"),
         target("top.png", "/top.png"),
+        target("left-out.jpg", "/left-out.jpg"),
         target("posts/Dog.JPG", "/posts/Dog.JPG"),
         target("posts/Fu\u{308}r.png", "/posts/Fu\u{308}r.png"),
     ];

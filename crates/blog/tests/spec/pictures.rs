@@ -146,6 +146,44 @@ fn an_avif_under_a_general_name_does_not_say_where_it_was_taken() {
     assert!(has(&ask(&kept, "/a.avif", &[]).2, "SECRET"), "as the author wishes");
 }
 
+/// Whatever its size: a fault that only readers come upon is none that its author mends.
+#[test]
+fn a_picture_that_cannot_be_cleaned_is_told_and_the_rest_is_published() {
+    let tiff = |bytes: usize| [b"II*\0\x08\0\0\0SECRET PLACE".to_vec(), vec![0; bytes]].concat();
+    let folder = Folder::of(&[("a.md", "---\ncover: large.jpg\n---\n# A\n\n![A cat](large.jpg)\n\n![B](small.jpg) [B](small.jpg)")]);
+    folder.write("small.jpg", tiff(100));
+    folder.write("large.jpg", tiff(2 << 20));
+    let large = [avif(), b"\0\x20\0\x08free".to_vec(), vec![0; 2 << 20]].concat();
+    // Without the kinds of its items, nobody knows which of them are pixels.
+    folder.write("large.avif", large.iter().map(|&byte| if byte == b'n' { b'x' } else { byte }).collect::<Vec<_>>());
+    folder.write("good.avif", large);
+    let blog = folder.blog();
+    // Its boxes do not say how large it is, which keeps nothing back.
+    let mut told = lines(blog.site().problems());
+    told.retain(|told| !told.starts_with("good.avif: does not say how large it is"));
+    let expected = ["large.avif: is damaged", "large.jpg: is no picture of a known kind", "small.jpg: is no picture of a known kind"];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for (told, expected) in told.iter().zip(expected) {
+        assert!(told.starts_with(expected) && told.contains("so it is left out: its metadata cannot be told from its pixels"), "{told}");
+    }
+    let html = page(&blog, "/a/");
+    assert!(html.contains("<p>A cat</p>") && !html.contains("large.jpg") && !html.contains("small.jpg"), "{html}");
+    for (path, expected) in [("/small.jpg", 404), ("/large.jpg", 404), ("/large.avif", 404), ("/good.avif", 200)] {
+        assert_eq!(ask(&blog, path, &[]).0.as_u16(), expected, "{path}");
+    }
+    assert!(rebuilt(&blog).problems.is_empty(), "nothing is told twice");
+    assert_eq!(blog.site().problems().len(), 4);
+
+    let into = tempfile::tempdir().expect("a folder");
+    blog.export(&into.path().join("site"), "https://blog.test").expect("written");
+    let written = |name: &str| into.path().join("site").join(name).exists();
+    assert!(written("a/index.html") && written("good.avif") && !written("large.jpg") && !written("small.jpg"));
+
+    folder.write("large.jpg", photo(300, 200, false));
+    assert_eq!(lines(&rebuilt(&blog).mended).len(), 1);
+    assert!(page(&blog, "/a/").contains("/large-300.jpg"));
+}
+
 /// Pictures of a theme have no variants, and readers need not learn where they were taken all the same.
 #[test]
 fn a_picture_of_the_theme_does_not_say_where_it_was_taken() {

@@ -94,7 +94,7 @@ impl Parts {
         self.patches.insert(start + 4, FREE.to_vec());
     }
 
-    /// Does so with the child of a box whose content lies at `at`.
+    /// Makes such a box of the child of a box whose content lies at `at` in the file.
     fn free_child(&mut self, at: u64, child: &Child) {
         self.free(at + child.start as u64, place(at, &child.content));
     }

@@ -27,6 +27,9 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
                 None => break,
             },
             b',' => {
+                if !scan.begin_pixels() {
+                    return Ok(());
+                }
                 let Some([.., flags]) = scan.array::<9>()? else { break };
                 scan.go_to(scan.at + colours(flags) + 1)?;
                 true

@@ -41,6 +41,8 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
                     if is_kept {
                         scan.keep(start..end)?;
                     }
+                } else if marker == 0xda && !scan.begin_pixels() {
+                    return Ok(true);
                 } else {
                     has_frame |= is_frame(marker);
                     scan.keep(start..end)?;

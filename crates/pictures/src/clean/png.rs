@@ -22,7 +22,9 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         let start = scan.at - 8;
         let length = u64::from(u32::from_be_bytes([a, b, c, d]));
         let end = scan.at + length + 4;
-        has_pixels |= &kind == b"IDAT";
+        if &kind == b"IDAT" && !std::mem::replace(&mut has_pixels, true) && !scan.begin_pixels() {
+            return Ok(());
+        }
         if &kind == b"eXIf" && length <= EXIF_BYTES_MAX && !has_pixels {
             orientation = exif_orientation(&scan.some(length)?).unwrap_or(orientation);
         }

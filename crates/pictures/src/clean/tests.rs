@@ -331,6 +331,49 @@ fn with_metadata() -> Vec<Vec<u8>> {
 fn a_plan_is_bounded() {
     let segments = [b"\xff\xd8".as_slice(), &b"\xff\xfe\0\x02\xff\xdb\0\x02".repeat(100_000), b"\xff\xd9"].concat();
     assert!(matches!(clean(Cursor::new(&segments)), Err(Fault::Damaged(_))));
+    // Within the pixels, which are not read to see whether a file can be cleaned, the copy ends.
+    let scan = b"\xff\xda\0\x08\x01\x01\0\0\x3f\0abc";
+    let segments = [b"\xff\xd8".as_slice(), scan, &b"\xff\xfe\0\x02\xff\xdb\0\x02".repeat(100_000), b"\xff\xd9"].concat();
+    assert!(segments.starts_with(&cleaned(&segments)[..15]) && clean(Cursor::new(&segments)).expect("planned").pieces.len() <= PIECES_MAX);
+}
+
+/// A reader that fails when it reads behind a place.
+struct Until<'f>(Cursor<&'f [u8]>, u64);
+
+impl Read for Until<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        assert!(self.0.position() < self.1, "it reads at {}", self.0.position());
+        self.0.read(buffer)
+    }
+}
+
+impl Seek for Until<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+/// A blog with a thousand photographs must start all the same.
+#[test]
+fn whether_a_picture_can_be_cleaned_is_known_before_its_pixels_are_read() {
+    let zeros = vec![0; 4 << 20];
+    let photo = sample::photo(40, 30);
+    let jpeg = [&sample::with_exif(&sample::jpeg(&photo), 3), zeros.as_slice()].concat();
+    let png = [&sample::with_chunk(&sample::png_of(&photo), b"IDAT", &zeros), zeros.as_slice()].concat();
+    let gif = [&sample::gif(9, 9, 1), zeros.as_slice()].concat();
+    let webp = sample::with_chunks(&sample::webp(&photo), 40, 30, 0, &[(b"ALPH", &zeros)]);
+    let avif = [sample::avif(20, 10, 0), sample::boxed(b"mpvd", &zeros)].concat();
+    for file in [&jpeg, &png, &gif, &webp, &avif] {
+        assert_eq!(check_clean(Until(Cursor::new(file), 1 << 20)), Ok(()));
+    }
+    let tiff = [b"II*\0\x08\0\0\0".as_slice(), &zeros].concat();
+    assert_eq!(check_clean(Until(Cursor::new(&tiff), 1 << 20)), Err(Fault::Unknown));
+    for file in with_metadata() {
+        for length in 0..file.len() {
+            let cut = &file[..length];
+            assert_eq!(check_clean(Cursor::new(cut)), clean(Cursor::new(cut)).map(drop), "{length}");
+        }
+    }
 }
 
 /// Files that were damaged in thousands of ways: what is left shows the same, and cleaning it again changes nothing.
