@@ -27,6 +27,11 @@ pub(super) fn find(text: &str, from: usize, before: Option<char>) -> Option<Rang
     None
 }
 
+/// Tells whether an address that was [found](find) is that of a mailbox.
+pub(super) fn is_mail(address: &str) -> bool {
+    length(address).is_none()
+}
+
 /// Tells whether an address may begin at `start`: not within a word.
 fn may_begin(text: &str, start: usize, before: Option<char>) -> bool {
     let previous = text[..start].chars().next_back().or(before);

@@ -76,7 +76,17 @@ fn constructs() {
         ("||b|\n|-|-|\n|1|2|", "<thead><tr><td></td><th>b</th></tr></thead>"),
         ("|a|\n|-:|\n|1|", "<td style=\"text-align:right\">1</td>"),
         ("> [!WARNING]\n> x", "<div class=\"alert warning\" role=\"note\">\n<p class=\"alert-title\">Warning</p>\n<p>x</p>\n</div>"),
-        ("> [!tip] *Own* title\n> x", "<div class=\"alert tip\" role=\"note\">\n<p class=\"alert-title\">Own title</p>\n<p>x</p>"),
+        ("> [!tip] *Own* title\n> x", "<div class=\"alert tip\" role=\"note\">\n<p class=\"alert-title\"><em>Own</em> title</p>\n<p>x</p>"),
+        ("> [!NOTE] See [b](b.md)\n> x", "<p class=\"alert-title\">See <a href=\"/b-post/\">b</a></p>\n<p>x</p>\n</div>"),
+        (
+            "> [!NOTE] `a` <https://x.test/> \\*\n> x",
+            "<p class=\"alert-title\"><code>a</code> <a href=\"https://x.test/\">https://x.test/</a> *</p>",
+        ),
+        (
+            "> [!NOTE] A[^1]\n> x\n\n[^1]: y",
+            "<p class=\"alert-title\">A<sup class=\"fnref\" id=\"fnref-1\"><a href=\"#fn-1\">1</a></sup></p>",
+        ),
+        ("> [!NOTE] ![Top](/top.png) here\n> x", "<p class=\"alert-title\"><img src=\"/top.png\" alt=\"Top\""),
         ("> [!NOTE] Own & title\n> x\n\ny", "<p class=\"alert-title\">Own &amp; title</p>\n<p>x</p>\n</div>\n<p>y</p>"),
         ("> [!NOTE] Own\n>\n> > x\n", "<p class=\"alert-title\">Own</p>\n<blockquote>\n<p>x</p>\n</blockquote>\n</div>"),
         ("> [!WARNING]- Own\n> x", "<p class=\"alert-title\">Own</p>\n<p>x</p>\n</div>"),
@@ -95,6 +105,8 @@ fn constructs() {
         ("<a@x.test>", "<a href=\"mailto:a@x.test\">"),
         ("write to a@x.test.", "write to <a href=\"mailto:a@x.test\">a@x.test</a>."),
         ("a\\@x.test and `b@x.test`", "<p>a@x.test and <code>b@x.test</code></p>"),
+        // A program that escapes every sign means the address of a page all the same.
+        ("https://x.test/\\@ann", "<p><a href=\"https://x.test/@ann\">https://x.test/@ann</a></p>"),
         ("[a@x.test](b.md)", "<a href=\"/b-post/\">a@x.test</a>"),
         ("see https://x.test/a_b_c.", "see <a href=\"https://x.test/a_b_c\">https://x.test/a_b_c</a>."),
         ("[https://x.test](b.md)", "<a href=\"/b-post/\">https://x.test</a>"),
@@ -424,6 +436,27 @@ fn a_footnote_that_is_not_defined_is_told() {
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains(&message("gone")) && told[0].contains("posts/a.md:7"), "{told:?}");
     assert!(told[1].contains(&message("lost")), "{told:?}");
+}
+
+/// POSIX.1-2017, XBD 9.3.5: a class of a regular expression that begins with `^`.
+#[test]
+fn a_regular_expression_mentions_no_footnote() {
+    for text in ["[^a-z]", "[^0-9]", "[^A-Za-z0-9_]", "[^,]*", "[^\"]", "[^/]+", "[^abc]+", "[^x]{2}", "[^[:alpha:]]", "[^ ]", "[^é-ü]"] {
+        assert_eq!(rendered(&format!("The class {text} is none, as `{text}` says[^1].\n\n[^1]: Note")).warnings, [], "{text}");
+    }
+    for label in ["1", "12", "note", "my-note", "über_uns", "n.1"] {
+        let told = rendered(&format!("Some words[^{label}], and [^{label}].")).warnings;
+        assert_eq!(told.len(), 2, "{label}: {told:?}");
+    }
+}
+
+/// Its fault is told of the picture itself.
+#[test]
+fn a_picture_that_is_left_out_keeps_no_text_back() {
+    let left_out = rendered("# A\n\n![A cat](/left-out.jpg)\n\n![B](/left-out.jpg \"Title\") and [the cat](/left-out.jpg)");
+    assert_eq!((left_out.warnings, left_out.links), (Vec::new(), Vec::new()));
+    assert!(left_out.html.contains("<p>A cat</p>") && left_out.html.contains("<a>the cat</a>"), "{}", left_out.html);
+    assert!(!left_out.html.contains("left-out"), "{}", left_out.html);
 }
 
 #[test]

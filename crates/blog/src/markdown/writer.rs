@@ -51,7 +51,7 @@ impl<'a> Events<'a> {
         if matches!(self.ahead.front(), Some((Event::Text(_), _))) { self.ahead.pop_front() } else { None }
     }
 
-    /// Reads up to the end of the element that was just begun, and returns what is in it.
+    /// Reads up to the end of the element that was just begun, and returns the events in it.
     fn inner(&mut self) -> Vec<Spanned<'a>> {
         let (mut depth, mut inner) = (0_usize, Vec::new());
         while let Some(spanned) = self.next() {
@@ -66,9 +66,9 @@ impl<'a> Events<'a> {
         inner
     }
 
-    /// Takes off the first line of the quote that was just begun, and returns what stands in it behind `[!NOTE]`. None if the line is no paragraph's, or does
-    /// not stand for itself.
-    fn title(&mut self) -> Option<String> {
+    /// Takes the title of an alert off the quote that was just begun: what stands behind `[!NOTE]` in its first line. Returns `None` if the quote
+    /// does not begin with a paragraph, if nothing stands there, or if something begins in that line and ends in another.
+    fn title(&mut self) -> Option<Vec<Spanned<'a>>> {
         let begun = self.next()?;
         if begun.0 != Event::Start(Tag::Paragraph) {
             self.ahead.push_front(begun);
@@ -80,10 +80,7 @@ impl<'a> Events<'a> {
         let line = &inner[..end];
         let count = |is: fn(&Event<'_>) -> bool| line.iter().filter(|(event, _)| is(event)).count();
         let is_whole = count(|event| matches!(event, Event::Start(_))) == count(|event| matches!(event, Event::End(_)));
-        let text: String = line.iter().map(|(event, _)| said(event)).collect();
-        // Obsidian folds an alert with such a sign. Here it is open.
-        let behind = |title: &str| title.strip_prefix(['-', '+']).unwrap_or(title).trim().to_owned();
-        let title = text.split_once(']').map(|(_, title)| behind(title)).filter(|title| is_whole && !title.is_empty());
+        let title = behind_mark(line).filter(|title| is_whole && !title.is_empty());
         if title.is_some() {
             inner.drain(..(end + 1).min(inner.len()));
         }
@@ -309,7 +306,7 @@ impl<'t> Writer<'t> {
                 self.quotes.push(if alert.is_some() { Quote::Alert } else { Quote::Plain });
                 match alert {
                     None => self.out.both("<blockquote>\n"),
-                    Some((kind, title)) => self.alert(kind, title.as_deref()),
+                    Some((kind, title)) => self.alert(kind, title),
                 }
             }
             Tag::CodeBlock(kind) => {
@@ -619,8 +616,8 @@ impl<'t> Writer<'t> {
         let mut at = 0;
         let may_link = !self.is_in_link && !self.is_in_raw_link && ["://", "www.", "WWW.", "@"].iter().any(|mark| run.contains(mark));
         while may_link && let Some(found) = autolinks::find(&run, at, self.typesetter.before()) {
-            // Whoever writes `me\@example.org` wants no link.
-            let sign = run[found.clone()].find('@').map(|sign| found.start + sign);
+            // Whoever writes `me\@example.org` wants no link. In the address of a page, the sign need not be escaped, and some programs do so.
+            let sign = run[found.clone()].find('@').filter(|_| autolinks::is_mail(&run[found.clone()])).map(|sign| found.start + sign);
             if sign.is_some_and(|sign| is_within(&verbatim, sign)) {
                 self.set(&run, at..found.end, &verbatim, after);
                 at = found.end;
@@ -706,7 +703,8 @@ impl<'t> Writer<'t> {
         self.put(&Html { page, feed: code::feed_html(&fence, code) });
     }
 
-    fn alert(&mut self, kind: BlockQuoteKind, own: Option<&str>) {
+    /// Begins an alert, with its own title if it has one.
+    fn alert(&mut self, kind: BlockQuoteKind, own: Option<Vec<Spanned<'_>>>) {
         let words = self.words;
         let (class, title) = match kind {
             BlockQuoteKind::Note => ("note", words.note),
@@ -715,9 +713,20 @@ impl<'t> Writer<'t> {
             BlockQuoteKind::Warning => ("warning", words.warning),
             BlockQuoteKind::Caution => ("caution", words.caution),
         };
-        let title = escape(own.unwrap_or(title));
-        let _ = write!(self.out.page, "<div class=\"alert {class}\" role=\"note\">\n<p class=\"alert-title\">{title}</p>\n");
-        let _ = write!(self.out.feed, "<blockquote>\n<p><strong>{title}</strong></p>\n");
+        let _ = write!(self.out.page, "<div class=\"alert {class}\" role=\"note\">\n<p class=\"alert-title\">");
+        self.out.feed.push_str("<blockquote>\n<p><strong>");
+        match own {
+            None => self.out.both(&escape(title)),
+            Some(own) => {
+                let mut events = Events { ahead: own.into(), parser: Box::new(std::iter::empty()) };
+                while let Some((event, range)) = events.next() {
+                    self.event(event, range, &mut events);
+                }
+                self.typesetter.reset();
+            }
+        }
+        self.out.page.push_str("</p>\n");
+        self.out.feed.push_str("</strong></p>\n");
     }
 
     /// Begins a task. Its words are the label of its box.
@@ -795,12 +804,41 @@ fn alert_kind(quote: &str) -> Option<BlockQuoteKind> {
     rest.strip_prefix(['-', '+']).unwrap_or(rest).starts_with([' ', '\t']).then_some(kind)
 }
 
+/// Returns what stands behind the mark `[!NOTE]` in the first line of a quote.
+fn behind_mark<'a>(line: &[Spanned<'a>]) -> Option<Vec<Spanned<'a>>> {
+    let closing = |(event, _): &Spanned<'a>| if let Event::Text(text) = event { text.find(']') } else { None };
+    let (index, at) = line.iter().enumerate().find_map(|(index, spanned)| Some((index, closing(spanned)?)))?;
+    let mut title: VecDeque<Spanned<'a>> = line[index..].iter().cloned().collect();
+    let (mut passed, mut may_fold) = (at + 1, true);
+    while let Some((Event::Text(text), range)) = title.front() {
+        let text = &text[passed..];
+        // Obsidian folds an alert with such a sign right behind the mark. Here it is open.
+        let behind = if may_fold { text.strip_prefix(['-', '+']).unwrap_or(text) } else { text }.trim_start();
+        may_fold &= text.is_empty();
+        let first =
+            (!behind.is_empty()).then(|| (Event::Text(behind.to_owned().into()), range.end.saturating_sub(behind.len())..range.end));
+        title.pop_front();
+        if let Some(first) = first {
+            title.push_front(first);
+            break;
+        }
+        passed = 0;
+    }
+    Some(title.into())
+}
+
 /// Returns the places in a text where a footnote is mentioned that has no number: the parser leaves it as it is typed.
+///
+/// A class of a regular expression, such as `[^a-z]` or `[^,]+`, looks alike. So the label has to be a word or a number, and nothing that repeats
+/// may follow.
 fn missing_footnotes(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("[^").filter_map(|(at, _)| {
         let label = text[at + 2..].split([']', '[', ' ']).next()?;
         let end = at + 2 + label.len();
-        (!label.is_empty() && text[end..].starts_with(']')).then_some(at..end + 1)
+        let repeats = text[end..].strip_prefix(']')?.starts_with(['+', '*', '{']);
+        let is_word = !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'));
+        let is_range = label.chars().nth(1) == Some('-') && label.chars().count() > 2;
+        (is_word && !is_range && !repeats).then_some(at..end + 1)
     })
 }
 
