@@ -249,3 +249,35 @@ fn markdown(shortcode: &Shortcode<'_>, content: Option<&str>, names: &dyn Names,
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Names for Nothing {
+        fn address(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn value(&self, _: &str) -> Option<String> {
+            None
+        }
+    }
+
+    /// Hugo's documentation, "Shortcodes": a quotation mark within quotation marks has a backslash, and a raw text stands between backticks.
+    #[test]
+    fn titles_may_have_quotation_marks() {
+        let cases = [
+            ("{{< note title=\"Say \\\"no\\\"\" >}}\nx\n{{< /note >}}", "> [!NOTE] Say \"no\"\n> x"),
+            ("{{< note title=`Say \"no\"` >}}\nx\n{{< /note >}}", "> [!NOTE] Say \"no\"\n> x"),
+            ("{{% note title=\"It's >}} \\\"\" %}}\nx\n{{% /note %}}", "> [!NOTE] It's >}} \"\n> x"),
+            ("{{< figure src=\"a.png\" title=\"A \\\"b\\\"\" >}}", "<strong>A &quot;b&quot;</strong>"),
+            ("{{< details title=\"A \\\"b\\\"\" >}}\nx\n{{< /details >}}", "A &quot;b&quot;"),
+        ];
+        for (text, expected) in cases {
+            let (replaced, notes) = replace(text, "a.md", 1, &Nothing);
+            assert!(replaced.contains(expected) && notes.is_empty(), "{text}: {replaced} {notes:?}");
+        }
+    }
+}

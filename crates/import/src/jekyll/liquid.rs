@@ -62,7 +62,13 @@ fn output(inner: &str, names: &dyn Names) -> Option<String> {
     let first = parts.next()?;
     let is_quoted =
         first.len() >= 2 && (first.starts_with('"') && first.ends_with('"') || first.starts_with('\'') && first.ends_with('\''));
-    let mut value = if is_quoted { first[1..first.len() - 1].to_owned() } else { names.value(first)? };
+    let mut value = if is_quoted {
+        first[1..first.len() - 1].to_owned()
+    } else if is_number(first) {
+        first.to_owned()
+    } else {
+        names.value(first)?
+    };
     for filter in parts {
         let (name, argument) = filter.split_once(':').map_or((filter, ""), |(name, argument)| (name.trim(), argument.trim()));
         match name {
@@ -141,8 +147,17 @@ fn argument(arguments: &str, key: &str, names: &dyn Names) -> Option<String> {
     let text = &arguments[at + mark.len()..];
     match text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
         Some(quote) => text[1..].split(quote).next().map(str::to_owned),
-        None => names.value(text.split_whitespace().next()?),
+        None => {
+            let word = text.split_whitespace().next()?;
+            if is_number(word) { Some(word.to_owned()) } else { names.value(word) }
+        }
     }
+}
+
+/// Tells whether a word is a number, which stands for itself.
+fn is_number(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    digits.starts_with(|c: char| c.is_ascii_digit()) && digits.parse::<f64>().is_ok()
 }
 
 /// Returns a picture with its caption, as an include is given them.
@@ -208,6 +223,8 @@ mod tests {
             ("video id=\"abc\" provider=\"youtube\"", "https://www.youtube.com/watch?v=abc"),
             ("video id=\"123\" provider=\"vimeo\"", "https://vimeo.com/123"),
             ("embed/youtube.html id='abc'", "https://www.youtube.com/watch?v=abc"),
+            // Liquid's documentation, "Types": a number has no quotes.
+            ("video id=123 provider=\"vimeo\"", "https://vimeo.com/123"),
             ("youtube.html id=page.film", "https://www.youtube.com/watch?v=xyz"),
         ];
         for (arguments, expected) in cases {
