@@ -437,8 +437,8 @@ impl Site {
         paths.into_iter().collect()
     }
 
-    /// Tells whether `old` of this site and `other` of the site `new` are the same page after all: a template need not show all that it is
-    /// given.
+    /// Draws the page at `old` of this site and at `other` of the site `new`, and tells whether both look the same. They can, though they are made of
+    /// different values: a template need not show all that it is given.
     fn is_drawn_alike(&self, old: &Address, new: &Self, other: &Address) -> bool {
         let drawn = |site: &Self, address: &Address| {
             let is_drawn = matches!(address.content, Content::View(_));
@@ -448,7 +448,7 @@ impl Site {
         drawn(self, old).is_some_and(|page| drawn(new, other).is_some_and(|other| page == other))
     }
 
-    /// Returns what differs in `new`.
+    /// Compares this site with the `new` one that replaces it: returns the pages and drafts that changed, and the problems that came and went.
     pub(crate) fn difference(&self, new: &Self) -> Rebuilt {
         let problems = not_among(&new.problems, &self.problems);
         let mut mended = not_among(&self.problems, &new.problems);
@@ -476,7 +476,7 @@ impl Site {
     }
 }
 
-/// Returns those of `some` that are not among `others`. One that has only moved to another line is.
+/// Returns the problems in `some` that are not in `others`. A problem that has only moved to another line counts as the same.
 pub(crate) fn not_among(some: &[Problem], others: &[Problem]) -> Vec<Problem> {
     let mut counts: HashMap<_, usize> = HashMap::new();
     for problem in others {
