@@ -49,6 +49,8 @@ enum Act {
     Close,
     /// It ends as a process does that is killed, and is started anew on the same port.
     Killed,
+    /// It is killed when something was sent that says that the request has come.
+    KilledLater,
 }
 
 /// What a server has seen.
@@ -157,6 +159,15 @@ async fn speak(quic: quinn::Connection, seen: Arc<Seen>, script: impl Fn(u64) ->
                 Act::Silent => std::future::pending().await,
                 Act::Close => quic.close(0x100_u32.into(), b""),
                 Act::Killed => {
+                    seen.killed.notify_one();
+                    std::future::pending().await
+                }
+                Act::KilledLater => {
+                    let before = quic.stats().udp_tx.datagrams;
+                    let _ = stream.send_response(http::Response::new(())).await;
+                    while quic.stats().udp_tx.datagrams == before {
+                        tokio::task::yield_now().await;
+                    }
                     seen.killed.notify_one();
                     std::future::pending().await
                 }
@@ -306,6 +317,29 @@ fn a_server_that_was_killed_costs_what_was_under_way_and_is_connected_to_again()
     (plan.stop, plan.timeout) = (requests(13), Duration::from_secs(4));
     let results = run(&plan);
     assert_eq!((results.answered, errors(&results), seen.connections.load(SeqCst)), (12, vec![(ErrorClass::Timeout, 1)], 2));
+}
+
+/// What the server said before it was killed is no sign that it lives: it is asked for one while the request waits.
+#[test]
+fn a_server_that_was_killed_after_it_began_to_answer_costs_one_timeout() {
+    let (address, seen) = serve(|number| if number == 8 { Act::KilledLater } else { Act::Answer });
+    let mut plan = plan(ONE_AT_A_TIME, true, address);
+    (plan.stop, plan.timeout) = (requests(13), Duration::from_secs(4));
+    let results = run(&plan);
+    assert_eq!((results.answered, errors(&results), seen.connections.load(SeqCst)), (12, vec![(ErrorClass::Timeout, 1)], 2));
+}
+
+/// A server that lives acknowledges that it is asked for a sign of life, also where it answers nothing.
+#[test]
+fn a_request_that_is_never_answered_costs_no_connection() {
+    for streams in [1, 2] {
+        let (address, seen) = serve(|number| if number == 8 { Act::Silent } else { Act::Answer });
+        let mut plan = plan(Protocol::Http3 { streams }, true, address);
+        (plan.stop, plan.timeout) = (requests(13), Duration::from_secs(3));
+        let results = run(&plan);
+        let found = (results.answered, errors(&results), seen.connections.load(SeqCst));
+        assert_eq!(found, (12, vec![(ErrorClass::Timeout, 1)], 1), "{streams} streams");
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::{engine::Tls, plan::Plan, record::ErrorClass};
 const SOCKETS_MAX: u64 = 64;
 
 /// The windows for a stream and for a connection: answers never wait for us.
-const WINDOW: VarInt = VarInt::from_u32(1 << 30);
+pub(super) const WINDOW: u32 = 1 << 30;
 
 /// The bytes that a socket may buffer in either direction, if the system allows as much (`net.core.rmem_max`). A server that answers thousands of requests
 /// in one moment, after a stall, sends more than the usual 208 KiB: what is lost then comes a second later, and would be counted as the server's.
@@ -51,7 +51,7 @@ impl Endpoints {
     /// Says why QUIC cannot be spoken.
     pub(super) fn new(plan: &Plan, tls: Option<&Tls>) -> Result<Self, String> {
         let mut transport = TransportConfig::default();
-        transport.stream_receive_window(WINDOW).receive_window(WINDOW);
+        transport.stream_receive_window(WINDOW.into()).receive_window(WINDOW.into());
         let idle =
             (plan.timeout + IDLE).try_into().map_err(|_| format!("a timeout of {} s is too long for QUIC", plan.timeout.as_secs()))?;
         transport.max_idle_timeout(Some(idle));

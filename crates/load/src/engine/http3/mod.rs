@@ -1,22 +1,28 @@
 //! HTTP/3, a preview: on the crates `quinn` and `h3` (RFC 9114).
 //!
 //! It costs several times what HTTP/2 costs here, and the report says so where the generator was the limit. Early data is never sent: a server may answer
-//! it twice. A closed UDP port is told by nobody, so a refused connection is a timeout here, and so is a server that was killed: a connection on which
-//! nothing was heard while a request timed out is left, and the next request makes a new one. Whether a session was resumed is not told by `quinn`.
+//! it twice. A closed UDP port is told by nobody, so a refused connection is a timeout here, and so is a server that was killed. A request that has waited
+//! for half of its timeout asks the server for a sign of life; if none has come when it times out, its connection is left, and the next request makes
+//! a new one. A server that is killed later than that costs one more timeout. Whether a session was resumed is not told by `quinn`.
 
 mod endpoint;
 mod exchange;
 mod look;
 
 use std::{
+    pin::Pin,
     rc::Rc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
+use quinn::VarInt;
 use smallvec::SmallVec;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::{
+    task::{AbortHandle, JoinSet},
+    time::{Instant, Sleep, sleep},
+};
 
 pub use self::look::{NotMet, look};
 use self::{
@@ -54,14 +60,26 @@ pub(super) struct Connection {
     under_way: Vec<UnderWay>,
     streams: usize,
     is_going_away: bool,
+    signs: Signs,
 }
 
 /// A request under way.
 struct UnderWay {
     call: u32,
     exchange: AbortHandle,
-    /// The datagrams that had come on the connection when it was sent.
+    /// When the server is asked for a sign of life; none: it was asked.
+    asks_at: Option<Duration>,
+    /// The datagrams that had come on the connection when it was sent, or when the server was asked for a sign of life.
     heard: u64,
+}
+
+/// What is needed to ask the server for a sign of life.
+struct Signs {
+    /// Set to the earliest moment at which a request may ask, or to one before it.
+    timer: Pin<Box<Sleep>>,
+    is_set: bool,
+    /// How often the server was asked.
+    asked: u32,
 }
 
 impl Link for Connection {
@@ -105,14 +123,15 @@ impl Link for Connection {
         let handshake = Handshake { took, resumed: false };
         hub.record(|recorder| recorder.connected(now, now.saturating_sub(began), Some(handshake)));
         let (exchanges, under_way, streams) = (JoinSet::new(), Vec::new(), hub.streams);
-        Ok(Self { quic, control, sender, exchanges, under_way, streams, is_going_away: false })
+        let signs = Signs { timer: Box::pin(sleep(Duration::ZERO)), is_set: false, asked: 0 };
+        Ok(Self { quic, control, sender, exchanges, under_way, streams, is_going_away: false, signs })
     }
 
     fn room(&self) -> Room {
         if self.is_going_away { Room::Never } else { Room::For(self.streams.saturating_sub(self.under_way.len())) }
     }
 
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, _: Duration) {
+    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration) {
         let outgoing = match &asked.own {
             None => Ok(hub.shared.requests[asked.request as usize].clone()),
             Some(own) => {
@@ -122,21 +141,21 @@ impl Link for Connection {
         };
         let (sender, clock, wants_body) = (self.sender.clone(), hub.clock.clone(), asked.wants_body);
         let exchange = async move { Finished { call, ended: exchange::run(sender, outgoing, wants_body, clock).await } };
-        let heard = self.heard();
-        self.under_way.push(UnderWay { call, exchange: self.exchanges.spawn_local(exchange), heard });
+        let (exchange, heard) = (self.exchanges.spawn_local(exchange), self.heard());
+        self.under_way.push(UnderWay { call, exchange, asks_at: Some(now + hub.plan.timeout / 2), heard });
     }
 
     fn cancel(&mut self, call: u32) -> Option<Arrival> {
         let at = self.under_way.iter().position(|it| it.call == call)?;
         let UnderWay { exchange, heard, .. } = self.under_way.swap_remove(at);
         exchange.abort();
-        // A server that is there acknowledges what it gets, also where it does not answer. One that was killed and started anew knows nothing of this
-        // connection.
+        // A server that is there acknowledges what it gets, also where it does not answer. One that was killed may have acknowledged the request before,
+        // but no sign of life that it was asked for later. One that was started anew knows nothing of this connection.
         self.is_going_away |= self.heard() == heard;
         None
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, _: &Hub<Self>, sink: &mut impl Sink) -> Poll<()> {
+    fn poll(&mut self, cx: &mut Context<'_>, hub: &Hub<Self>, sink: &mut impl Sink) -> Poll<()> {
         if !self.is_going_away && self.control.poll_close(cx).is_ready() {
             self.is_going_away = true;
         }
@@ -159,7 +178,11 @@ impl Link for Connection {
                 }
             }
         }
-        if self.is_going_away && self.under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        if self.is_going_away && self.under_way.is_empty() {
+            return Poll::Ready(());
+        }
+        self.ask_for_signs(cx, hub);
+        Poll::Pending
     }
 
     async fn end(shared: &Shared) {
@@ -175,6 +198,30 @@ impl Connection {
     /// The datagrams that have come.
     fn heard(&self) -> u64 {
         self.quic.stats().udp_rx.datagrams
+    }
+
+    /// Asks the server for a sign of life, for the requests that have waited for half of their timeout.
+    ///
+    /// `quinn` has no call that sends a PING. What it can be made to send, and the server must acknowledge (RFC 9000 §13.2.1), is MAX_DATA: each asking
+    /// widens the window by a byte. Keep-alive packets would do, too, but would go to every idle connection of a run.
+    fn ask_for_signs(&mut self, cx: &mut Context<'_>, hub: &Hub<Self>) {
+        // The timer is moved only when it has rung, or was not set: most requests are answered long before.
+        while !self.signs.is_set || self.signs.timer.as_mut().poll(cx).is_ready() {
+            let now = hub.clock.now();
+            let is_due = |request: &UnderWay| request.asks_at.is_some_and(|at| at <= now);
+            if self.under_way.iter().any(is_due) {
+                let heard = self.heard();
+                for request in self.under_way.iter_mut().filter(|request| is_due(request)) {
+                    (request.asks_at, request.heard) = (None, heard);
+                }
+                self.signs.asked += 1;
+                self.quic.set_receive_window(VarInt::from_u32(endpoint::WINDOW + self.signs.asked));
+            }
+            let next = self.under_way.iter().filter_map(|request| request.asks_at).min();
+            self.signs.is_set = next.is_some();
+            let Some(next) = next else { return };
+            self.signs.timer.as_mut().reset(Instant::now() + next.saturating_sub(now));
+        }
     }
 }
 
