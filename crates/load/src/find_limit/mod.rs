@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 pub use self::search::{Next, Range, Search};
 use crate::{
     Error, Plan, Results, Schedule, Stop, Watch,
-    output::quantity::{self, milliseconds, seconds},
+    output::quantity::{milliseconds, seconds, share, whole},
     results::{Limit, Second, Verdict},
     schedule::{Profile, Spacing},
 };
@@ -152,7 +152,7 @@ impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::P99(ms) => write!(f, "the p99 of the latency was {}", milliseconds(*ms)),
-            Self::Errors(share) => write!(f, "{} of the requests failed", percent(*share)),
+            Self::Errors(part) => write!(f, "{} of the requests failed", share(*part)),
             Self::Behind(well) => write!(f, "only {} were answered", PerSecond(*well)),
             Self::Generator => write!(f, "the load tester itself was at its end"),
         }
@@ -179,19 +179,10 @@ impl fmt::Display for Tried {
         match self.excess {
             None => write!(f, "p99 {p99}, good"),
             Some(Excess::P99(_)) => write!(f, "p99 {p99}, too slow"),
-            Some(Excess::Errors(share)) => write!(f, "{} failed, too many", percent(share)),
+            Some(Excess::Errors(part)) => write!(f, "{} failed, too many", share(part)),
             Some(Excess::Behind(well)) => write!(f, "only {} were answered, too few", PerSecond(well)),
             Some(Excess::Generator) => write!(f, "p99 {p99}, but the load tester itself was at its end"),
         }
-    }
-}
-
-/// Writes a share in per cent, without zeros that say nothing: `0.1 %`, `7 %`.
-fn percent(share: f64) -> String {
-    let text = quantity::share(share);
-    match text.strip_suffix(" %") {
-        Some(number) if number.contains('.') => format!("{} %", number.trim_end_matches('0').trim_end_matches('.')),
-        _ => text,
     }
 }
 
@@ -247,7 +238,7 @@ impl fmt::Display for Found {
                 "{least}{rate}, held for {} with a p99 of at most {} and at most {} of failed requests",
                 seconds(held),
                 milliseconds(self.bounds.p99.as_secs_f64() * 1e3),
-                percent(self.bounds.errors)
+                share(self.bounds.errors)
             )?,
             None if self.ended_early => {
                 write!(
@@ -300,7 +291,7 @@ pub struct PerSecond(pub f64);
 
 impl fmt::Display for PerSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/s", quantity::whole(self.0))
+        write!(f, "{}/s", whole(self.0))
     }
 }
 
@@ -506,7 +497,7 @@ mod tests {
         };
         assert_eq!(
             found.to_string(),
-            "4,900/s, held for 60 s with a p99 of at most 500 ms and at most 0.1 % of failed requests; at 5,120/s, 2.3 % of the requests failed"
+            "4,900/s, held for 60 s with a p99 of at most 500 ms and at most 0.10 % of failed requests; at 5,120/s, 2.3 % of the requests failed"
         );
         let least = Found { at_least: true, beyond: Some(Beyond { rate: 5120.0, excess: Excess::Generator }), ..found };
         assert!(least.to_string().starts_with("at least 4,900/s, held"), "{least}");
@@ -527,7 +518,7 @@ mod tests {
         for (found, said) in [
             (
                 found(Duration::from_micros(2_500), 0.07, 0.5),
-                "2.56/s, held for 500 ms with a p99 of at most 2.50 ms and at most 7 % of failed requests; at 4.10/s, 0.04 % of the requests failed",
+                "2.56/s, held for 500 ms with a p99 of at most 2.50 ms and at most 7.0 % of failed requests; at 4.10/s, 0.04 % of the requests failed",
             ),
             (
                 found(Duration::from_secs(3), 0.0, 90.0),
@@ -568,12 +559,12 @@ mod tests {
                     Some(Beyond { rate: 82.0, excess: failing }),
                     vec![tried(51.2, 1.0, None), tried(82.0, 2.0, Some(failing)), tried(51.2, 3.0, None)],
                 ),
-                "at least 51/s, which was good for 3 s; you ended the search before a rate was held; at 82/s, 50 % of the requests failed",
+                "at least 51/s, which was good for 3 s; you ended the search before a rate was held; at 82/s, 50.0 % of the requests failed",
             ),
             (found(None, None, Vec::new()), "not known: you ended the search before a rate was good"),
             (
                 found(None, Some(Beyond { rate: 20.0, excess: failing }), vec![tried(20.0, 2.0, Some(failing))]),
-                "not known: you ended the search before a rate was good: at 20/s, 50 % of the requests failed",
+                "not known: you ended the search before a rate was good: at 20/s, 50.0 % of the requests failed",
             ),
         ] {
             assert_eq!(found.to_string(), said);

@@ -21,9 +21,10 @@ type Rule = fn(&Shown) -> Option<Verdict>;
 #[must_use]
 pub fn judge(results: &Results, seen: &Observations) -> Verdict {
     let shown = Shown::new(results, seen);
-    // Each rule, and whether its reason says itself what failed.
+    // Each rule, and whether its reason says itself what failed. What ran out here may be a part of that.
+    let is_mixed = shown.failing().len() > 1;
     let rules: [(Rule, bool); 12] = [
-        (rules::exhausted, true),
+        (rules::exhausted, !is_mixed),
         (rules::refused, true),
         (rules::nothing_good, true),
         (rules::too_short, false),

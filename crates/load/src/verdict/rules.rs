@@ -1,8 +1,8 @@
 //! One rule for each cause. Each says nothing, or whose limit it was, with its evidence in numbers.
 
-use super::shown::{Shown, percent};
+use super::shown::Shown;
 use crate::{
-    output::quantity::{count, counted, milliseconds, number, seconds},
+    output::quantity::{self, count, counted, milliseconds, number, seconds},
     results::{Limit, Verdict},
 };
 
@@ -83,7 +83,7 @@ pub(super) fn exhausted(shown: &Shown) -> Option<Verdict> {
 /// The machine was not there all the time.
 pub(super) fn machine(shown: &Shown) -> Option<Verdict> {
     if shown.steal >= STEAL {
-        let reason = format!("The host of this machine gave {} of its CPU time to others.", percent(shown.steal));
+        let reason = format!("The host of this machine gave {} of its CPU time to others.", quantity::share(shown.steal));
         return Some(verdict(Limit::Machine, true, reason, "Run it again at another time, or on a machine with CPUs of its own."));
     }
     if shown.clock_jump.abs() >= JUMP {
@@ -100,7 +100,7 @@ pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
     let more =
         if workers < cpus { "Give it more threads (--threads), or use several machines and `seawall bench merge`." } else { MACHINES };
     if busy >= BUSY {
-        let reason = format!("The busiest worker of the load tester used {} of a core.", percent(busy));
+        let reason = format!("The busiest worker of the load tester used {} of a core.", quantity::share(busy));
         return Some(verdict(Limit::Generator, true, reason, more));
     }
     // A worker that has nothing to do sleeps. One that neither works nor sleeps wants to work, and others have its core.
@@ -109,8 +109,10 @@ pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
         if shown.shares_cores() {
             return Some(verdict(Limit::Generator, true, shown.sharing(), APART));
         }
-        let reason =
-            format!("The load tester waited for a core for {} of the time, because other programs used this machine.", percent(waiting));
+        let reason = format!(
+            "The load tester waited for a core for {} of the time, because other programs used this machine.",
+            quantity::share(waiting)
+        );
         return Some(verdict(Limit::Generator, true, reason, OTHERS));
     }
     None
@@ -159,7 +161,7 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
         } else {
             format!(
                 "The server refused {} of the requests with {}, and answered {}/s of the others.",
-                percent(refusals),
+                quantity::share(refusals),
                 with.join(", "),
                 number(shown.good_rate)
             )
@@ -173,7 +175,7 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
         let reason = if is_mixed {
             together()
         } else {
-            format!("{} of the requests found their connection refused or reset by the server.", percent(unreachable))
+            format!("{} of the requests found their connection refused or reset by the server.", quantity::share(unreachable))
         };
         return Some(verdict(Limit::Server, false, reason, ""));
     }
@@ -223,11 +225,11 @@ pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
     } else if missed >= FAILED {
         format!(
             "{} of the requests that were due were never sent, because all connections waited for answers (of {}).",
-            percent(missed),
+            quantity::share(missed),
             counted(shown.clients.into(), "client")
         )
     } else {
-        format!("{} of the requests were not answered in time.", percent(timeouts))
+        format!("{} of the requests were not answered in time.", quantity::share(timeouts))
     };
     Some(verdict(Limit::Server, false, reason, FIND_LIMIT))
 }
@@ -260,7 +262,8 @@ pub(super) fn kept_up(shown: &Shown) -> Option<Verdict> {
     };
     let [p50, p99] = shown.latency.map(milliseconds);
     let mut reason = format!("{kept_up}: {}/s, with a median of {p50} and a p99 of {p99}.", number(shown.rate));
-    if shown.missed > 0 {
+    // Where they are many, they are told with all else that was not answered well.
+    if shown.missed > 0 && shown.failed() < FAILED {
         let due = count(shown.requests + shown.missed);
         reason += &format!(" {} of the {due} requests that were due were never sent.", count(shown.missed));
     }
@@ -324,7 +327,7 @@ pub(super) fn server(shown: &Shown) -> Verdict {
     };
     let reason = format!(
         "The server set the pace: {waited}. The busiest worker of the load tester had nothing to do for {} of the time.",
-        percent(shown.idle)
+        quantity::share(shown.idle)
     );
     verdict(Limit::Server, false, reason, "")
 }

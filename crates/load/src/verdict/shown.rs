@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use crate::{
     Results,
     engine::Observations,
-    output::quantity::counted,
+    output::quantity::{counted, share},
     record::ErrorClass,
     results::{Kind, Second},
 };
@@ -16,8 +16,11 @@ const IDLE_MIN: f64 = 0.1;
 /// The part of a machine's CPU time that the load tester must have used, for the server to miss it.
 const OWN_MIN: f64 = 0.1;
 
-/// The least share that [`percent`] does not write as 0 %.
+/// The least share of all requests for which a kind of failure is told beside others.
 const SHOWN_MIN: f64 = 0.000_5;
+
+/// What is said of failures of all other kinds together.
+const OTHERWISE: &str = "failed otherwise";
 
 /// What a run has shown. Times are in milliseconds, shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -49,6 +52,8 @@ pub(super) struct Shown {
     pub(super) errors: u64,
     /// Connections that were refused, reset or could not be made for a reason that is not this machine's.
     pub(super) unreachable: u64,
+    /// Requests for which there was no port or descriptor.
+    pub(super) unequipped: u64,
     pub(super) latency: [f64; 2],
     pub(super) latency_min: f64,
     pub(super) latency_mean: f64,
@@ -84,6 +89,7 @@ impl Shown {
         let refuses = |status: u16| status == 429 || (500..600).contains(&status);
         let refusals: u64 = results.statuses.iter().filter(|(status, _)| refuses(**status)).map(|(_, count)| count).sum();
         let exhausted = seen.ports_exhausted + seen.descriptors_exhausted;
+        let unconnected = error(ErrorClass::Refused) + error(ErrorClass::Reset) + error(ErrorClass::Connect);
         let whole = seen.workers.iter().map(|worker| worker.wall).fold(results.duration, f64::max);
         Self {
             requests: results.requests,
@@ -101,7 +107,8 @@ impl Shown {
             refusals: refusals.min(error(ErrorClass::Status)),
             refused_with: results.statuses.keys().copied().filter(|status| refuses(*status)).collect(),
             errors: results.errors_count(),
-            unreachable: (error(ErrorClass::Refused) + error(ErrorClass::Reset) + error(ErrorClass::Connect)).saturating_sub(exhausted),
+            unreachable: unconnected.saturating_sub(exhausted),
+            unequipped: unconnected.min(exhausted),
             latency: [results.latency.p50, results.latency.p99],
             latency_min: results.latency.min,
             latency_mean: results.latency.mean,
@@ -130,22 +137,21 @@ impl Shown {
         count as f64 / (self.requests + self.missed).max(1) as f64
     }
 
-    /// Says what became of the requests that were not answered well, kind by kind, in shares of all. What would be written as 0 % is left out.
-    pub(super) fn failing(&self) -> Vec<String> {
+    /// Says what became of the requests that were not answered well, kind by kind, in shares of all. Kinds that hardly occurred are left out.
+    pub(super) fn failing(&self) -> Vec<(String, String)> {
         let statuses: Vec<String> = self.refused_with.iter().map(u16::to_string).collect();
-        let otherwise = self.errors.saturating_sub(self.refusals + self.unreachable + self.timeouts);
+        let otherwise = self.errors.saturating_sub(self.refusals + self.unreachable + self.unequipped + self.timeouts);
         let kinds = [
             (self.refusals, format!("were answered with {}", statuses.join(", "))),
             (self.unreachable, "found their connection refused or reset".to_owned()),
             (self.timeouts, "were not answered in time".to_owned()),
-            (
-                self.missed,
-                format!("were never sent, because all connections waited for answers (of {})", counted(self.clients.into(), "client")),
-            ),
-            (otherwise, "failed otherwise".to_owned()),
+            (self.unequipped, "found no port or descriptor free".to_owned()),
+            // Connections that waited for answers are busy, and so are those that could not be made: beside other failures it is not known which it was.
+            (self.missed, format!("were never sent, because no connection was free (of {})", counted(self.clients.into(), "client"))),
+            (otherwise, OTHERWISE.to_owned()),
         ];
-        let kinds = kinds.into_iter().map(|(count, what)| (self.share(count), what)).filter(|(share, _)| *share >= SHOWN_MIN);
-        kinds.map(|(share, what)| format!("{} {what}", percent(share))).collect()
+        let kinds = kinds.into_iter().map(|(count, what)| (self.share(count), what)).filter(|(part, _)| *part >= SHOWN_MIN);
+        kinds.map(|(part, what)| (share(part), what)).collect()
     }
 
     /// The part of the requests that were not answered well.
@@ -156,8 +162,12 @@ impl Shown {
     /// Says what failed in a sentence.
     pub(super) fn failures(&self) -> String {
         match self.failing().as_slice() {
-            kinds @ [_, _, ..] => format!("{} of the requests were not answered well: {}.", percent(self.failed()), kinds.join(", ")),
-            _ => format!("{} of the requests were not answered well.", percent(self.failed())),
+            [(part, what)] if what != OTHERWISE => format!("{part} of the requests {what}."),
+            kinds @ [_, _, ..] => {
+                let kinds: Vec<String> = kinds.iter().map(|(part, what)| format!("{part} {what}")).collect();
+                format!("{} of the requests were not answered well: {}.", share(self.failed()), kinds.join(", "))
+            }
+            _ => format!("{} of the requests were not answered well.", share(self.failed())),
         }
     }
 
@@ -175,7 +185,7 @@ impl Shown {
     pub(super) fn sharing(&self) -> String {
         format!(
             "Server and load tester both ran on this machine, and no CPU was left: the load tester used {} of it.",
-            percent(self.own_share)
+            share(self.own_share)
         )
     }
 }
@@ -201,8 +211,4 @@ fn begin_end(seconds: &[Second], warm_up: f64) -> Option<(f64, f64)> {
         rows.iter().map(|row| row.latency.p50 * row.latency.count as f64).sum::<f64>() / count as f64
     };
     Some((mean(&rows[..third]), mean(&rows[rows.len() - third..])))
-}
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{} %", (share * 1000.0).round() / 10.0)
 }

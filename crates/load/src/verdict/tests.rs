@@ -52,7 +52,7 @@ fn refuse(results: &mut Results, status: u16, requests: u64) {
 type Case = (&'static str, fn(&mut Results, &mut Observations), Limit, bool, &'static [&'static str]);
 
 const CASES: &[Case] = &[
-    ("a server that works", |_, _| {}, Limit::Server, false, &["200 µs", "4.00 ms", "69 %"]),
+    ("a server that works", |_, _| {}, Limit::Server, false, &["200 µs", "4.00 ms", "69.0 %"]),
     (
         "a server on the same cores",
         |_, seen| {
@@ -84,7 +84,7 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["60 %", "503"],
+        &["60.0 %", "503"],
     ),
     (
         "a server on the same machine that has cores left",
@@ -100,7 +100,7 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["60 %", "429", "4,000/s"],
+        &["60.0 %", "429", "4,000/s"],
     ),
     (
         "a server that refuses while the load tester uses its core",
@@ -113,7 +113,7 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["99.6 %", "503", "41.0/s"],
+        &["99.59 %", "503", "41.0/s"],
     ),
     (
         "a server that refuses, far away",
@@ -124,9 +124,9 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["60 %", "429"],
+        &["60.0 %", "429"],
     ),
-    ("a proxy whose origin fails", |results, _| refuse(results, 502, 30_000), Limit::Server, false, &["30 %", "502"]),
+    ("a proxy whose origin fails", |results, _| refuse(results, 502, 30_000), Limit::Server, false, &["30.0 %", "502"]),
     (
         "a server that refuses as it is expected to",
         |results, _| results.statuses = [(503, 100_000)].into(),
@@ -187,7 +187,7 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["5 %", "in time"],
+        &["5.0 %", "in time"],
     ),
     (
         "a server that refuses connections",
@@ -197,7 +197,7 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["50 %", "refused or reset"],
+        &["50.0 %", "refused or reset"],
     ),
     (
         "a server that refuses a few, and was gone for most",
@@ -212,8 +212,8 @@ const CASES: &[Case] = &[
         Limit::Server,
         false,
         &[
-            "90 % of the requests were not answered well: 10 % were answered with 503, 61 % found their connection refused or reset, 19 % were not \
-             answered in time. The server answered 1,000/s of the others.",
+            "90.0 % of the requests were not answered well: 10.0 % were answered with 503, 61.0 % found their connection refused or reset, 19.0 % were \
+             not answered in time. The server answered 1,000/s of the others.",
         ],
     ),
     (
@@ -226,7 +226,7 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["52.5 % of the requests were not answered well: 2.5 % were not answered in time, 50 % were never sent"],
+        &["52.5 % of the requests were not answered well: 2.5 % were not answered in time, 50.0 % were never sent"],
     ),
     (
         "clients that stay, whose answers are often cut short",
@@ -236,7 +236,7 @@ const CASES: &[Case] = &[
         },
         Limit::Server,
         false,
-        &["set the pace", "40 % of the requests were not answered well."],
+        &["set the pace", "40.0 % of the requests were not answered well."],
     ),
     (
         "a server that keeps up with a rate",
@@ -290,14 +290,14 @@ const CASES: &[Case] = &[
         |_, seen| seen.workers.push(WorkerSeen { wall: 10.0, cpu: 9.6, waiting: 0.0, ..WorkerSeen::default() }),
         Limit::Generator,
         true,
-        &["96 %"],
+        &["96.0 %"],
     ),
     (
         "a worker whose core a busy loop has",
         |_, seen| seen.workers[0] = WorkerSeen { wall: 10.0, cpu: 4.9, waiting: 5.0, ..WorkerSeen::default() },
         Limit::Generator,
         true,
-        &["waited for a core for 50 % of the time"],
+        &["waited for a core for 50.0 % of the time"],
     ),
     (
         "a worker that the server leaves no core",
@@ -442,6 +442,58 @@ const CASES: &[Case] = &[
         &["5,000 connections", "no port", "900 were made"],
     ),
     (
+        "a small range of ports, and a server that refuses",
+        |results, seen| {
+            refuse(results, 503, 20_000);
+            results.connect.count = 900;
+            results.errors.insert(ErrorClass::Connect, 5_000);
+            results.good = 75_000;
+            seen.ports_exhausted = 5_000;
+        },
+        Limit::PortsOrDescriptors,
+        true,
+        &[
+            "5,000 connections",
+            "no port",
+            "25.0 % of the requests were not answered well: 20.0 % were answered with 503, 5.0 % found no port or descriptor free.",
+        ],
+    ),
+    (
+        "clients that stay, some of whom were not answered in time",
+        |results, _| {
+            results.errors.insert(ErrorClass::Timeout, 5_000);
+            results.good = 95_000;
+        },
+        Limit::Server,
+        false,
+        &["set the pace", "5.0 % of the requests were not answered in time."],
+    ),
+    (
+        "a rate whose requests found no connection because the server was gone",
+        |results, _| {
+            results.run.open = true;
+            results.errors.insert(ErrorClass::Refused, 50_000);
+            results.good = 50_000;
+            results.missed = 100_000;
+        },
+        Limit::Server,
+        false,
+        &[
+            "75.0 % of the requests were not answered well: 25.0 % found their connection refused or reset, 50.0 % were never sent, because no \
+           connection was free (of 50 clients).",
+        ],
+    ),
+    (
+        "a server that was gone for nearly all",
+        |results, _| {
+            results.errors.insert(ErrorClass::Refused, 99_960);
+            results.good = 40;
+        },
+        Limit::Server,
+        false,
+        &["99.96 % of the requests found their connection refused or reset by the server."],
+    ),
+    (
         "a low limit of descriptors",
         |results, seen| {
             results.connect.count = 1_000;
@@ -452,7 +504,7 @@ const CASES: &[Case] = &[
         true,
         &["300 connections", "1,024 open files"],
     ),
-    ("a host that takes the CPU", |_, seen| seen.steal_share = 0.12, Limit::Machine, true, &["12 %"]),
+    ("a host that takes the CPU", |_, seen| seen.steal_share = 0.12, Limit::Machine, true, &["12.0 %"]),
     ("a clock that jumps", |_, seen| seen.clock_jump = -3.5, Limit::Machine, true, &["3.5 s"]),
 ];
 
@@ -467,6 +519,30 @@ fn each_cause_has_its_verdict_and_names_its_evidence() {
             assert!(verdict.reason.contains(part), "{cause}: {part:?} is not in {:?}", verdict.reason);
         }
     }
+}
+
+#[test]
+fn what_was_never_sent_is_told_once() {
+    let (mut results, seen) = run();
+    results.run.open = true;
+    results.errors.insert(ErrorClass::Truncated, 600);
+    (results.good, results.missed) = (99_400, 600);
+    let verdict = judge(&results, &seen);
+    // 1,200 of 100,600 are 1.19 %, and 600 are 0.596 %.
+    let told = "1.2 % of the requests were not answered well: 0.60 % were never sent, because no connection was free (of 50 clients), 0.60 % failed \
+                otherwise.";
+    assert!(verdict.limit == Limit::Schedule && verdict.reason.ends_with(told), "{verdict:?}");
+    assert_eq!(verdict.reason.matches("never sent").count(), 1, "{}", verdict.reason);
+}
+
+#[test]
+fn ports_that_ran_out_are_told_once() {
+    let (mut results, mut seen) = run();
+    results.connect.count = 900;
+    results.errors.insert(ErrorClass::Connect, 5_000);
+    seen.ports_exhausted = 5_000;
+    let verdict = judge(&results, &seen);
+    assert!(verdict.reason.ends_with("A port rests for a minute after its connection was closed."), "{verdict:?}");
 }
 
 #[test]
