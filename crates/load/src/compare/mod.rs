@@ -200,6 +200,10 @@ impl Comparison {
     /// Says that somebody ended the comparison before its end, and how sure is what was found.
     fn end_early(&mut self) {
         self.ended_early = true;
+        if self.rounds.is_empty() {
+            // They are about sides of which nothing was measured.
+            self.verdict.warnings.clear();
+        }
         let ended = format!("You ended the comparison after {} of {PAIRS} pairs of rounds", self.rounds.len());
         if self.rounds.len() < VALUES_MIN {
             self.verdict.said = format!("{ended}, and {VALUES_MIN} are needed to compare the two.");

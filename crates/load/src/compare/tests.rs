@@ -305,6 +305,11 @@ fn a_comparison_that_somebody_ended_says_so_and_how_sure_it_is() {
     few.end_early();
     assert!(few.ended_early && !few.verdict.differs);
     assert_eq!(few.verdict.said, "You ended the comparison after 3 of 30 pairs of rounds, and 5 are needed to compare the two.");
+    // Nothing was measured yet, so nothing is known of who answers.
+    let mut none = comparison(false, &[]);
+    none.end_early();
+    assert_eq!(none.verdict.said, "You ended the comparison after 0 of 30 pairs of rounds, and 5 are needed to compare the two.");
+    assert_eq!(none.verdict.warnings, Vec::<String>::new());
     let mut some = comparison(false, &[(quick, quick); 12]);
     some.end_early();
     let said = "You ended the comparison after 12 of 30 pairs of rounds: the intervals are wider than after all of them, and a small difference is \

@@ -58,8 +58,18 @@ fn to_milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Er
     to.serialize_f64(time.as_nanos() as f64 / 1e6)
 }
 
+/// Reads a time in milliseconds, or in parts, as earlier versions wrote it: `{"secs": 0, "nanos": 500000000}`.
 fn from_milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    Duration::try_from_secs_f64(f64::deserialize(from)? / 1e3).map_err(D::Error::custom)
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Milliseconds(f64),
+        Parts(Duration),
+    }
+    match Written::deserialize(from)? {
+        Written::Milliseconds(milliseconds) => Duration::try_from_secs_f64(milliseconds / 1e3).map_err(D::Error::custom),
+        Written::Parts(time) => Ok(time),
+    }
 }
 
 /// A rate to be tried.
@@ -208,7 +218,8 @@ pub struct Found {
     pub rate: Option<f64>,
     /// The seconds for which it was held; none: no rate could be held.
     pub held: Option<f64>,
-    /// Whether the server could do more: the highest rate that may be asked for was reached, the load tester was at its end, or somebody ended the search.
+    /// Whether the server could do more: the highest rate that may be asked for was reached, the load tester was at its end, or somebody ended the search
+    /// before a rate was too high.
     pub at_least: bool,
     /// Whether somebody ended the search before its end.
     #[serde(default)]
@@ -231,7 +242,8 @@ impl fmt::Display for Found {
             })?;
             return self.beyond.as_ref().map_or(Ok(()), |beyond| write!(f, ": {beyond}"));
         };
-        let (least, rate) = (if self.at_least { "at least " } else { "" }, PerSecond(rate));
+        // A rate that was good for a moment may live on reserves, so it is no lower bound.
+        let (least, rate) = (if self.at_least && !self.ended_early { "at least " } else { "" }, PerSecond(rate));
         match self.held {
             Some(held) => write!(
                 f,
@@ -241,11 +253,7 @@ impl fmt::Display for Found {
                 share(self.bounds.errors)
             )?,
             None if self.ended_early => {
-                write!(
-                    f,
-                    "{least}{rate}, which was good for {}; you ended the search before a rate was held",
-                    seconds(self.was_good_for())
-                )?;
+                write!(f, "{rate}, which was good for {}; you ended the search before a rate was held", seconds(self.was_good_for()))?;
             }
             None => write!(f, "{least}{rate} for some seconds only; no rate could be held")?,
         }
@@ -551,7 +559,7 @@ mod tests {
         for (found, said) in [
             (
                 found(Some(51.2), None, vec![tried(32.0, 1.0, None), tried(51.2, 1.0, None)]),
-                "at least 51/s, which was good for 1 s; you ended the search before a rate was held, and before one was too high",
+                "51/s, which was good for 1 s; you ended the search before a rate was held, and before one was too high",
             ),
             (
                 found(
@@ -559,7 +567,7 @@ mod tests {
                     Some(Beyond { rate: 82.0, excess: failing }),
                     vec![tried(51.2, 1.0, None), tried(82.0, 2.0, Some(failing)), tried(51.2, 3.0, None)],
                 ),
-                "at least 51/s, which was good for 3 s; you ended the search before a rate was held; at 82/s, 50.0 % of the requests failed",
+                "51/s, which was good for 3 s; you ended the search before a rate was held; at 82/s, 50.0 % of the requests failed",
             ),
             (found(None, None, Vec::new()), "not known: you ended the search before a rate was good"),
             (
@@ -606,7 +614,13 @@ mod tests {
             }],
         });
         assert_eq!(serde_json::to_value(&found).expect("JSON"), json);
-        assert_eq!(serde_json::from_value::<Found>(json).expect("what was written"), found);
+        assert_eq!(serde_json::from_value::<Found>(json.clone()).expect("what was written"), found);
+        // Earlier versions wrote times in parts, and what was beyond as a pair.
+        let mut earlier = json;
+        earlier["bounds"]["p99"] = serde_json::json!({"secs": 0, "nanos": 500_000_000});
+        earlier["beyond"] = serde_json::json!([32.0, {"p99": 640.5}]);
+        earlier["tried"][0]["seen"]["p99"] = serde_json::json!({"secs": 0, "nanos": 1_403_903});
+        assert_eq!(serde_json::from_value::<Found>(earlier).expect("what was written"), found);
         let negative = serde_json::from_str::<Bounds>(r#"{"p99": -1, "errors": 0}"#);
         assert!(negative.is_err(), "{negative:?}");
     }

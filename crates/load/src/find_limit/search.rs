@@ -284,8 +284,8 @@ impl Search {
     /// Ends the search before its end.
     pub fn stop(&mut self) -> Found {
         let rate = self.good.last().map(|good| good.0);
-        // What lies between that rate and the one that was too high was not tried.
-        Found { ended_early: true, at_least: rate.is_some(), ..self.done(rate, false) }
+        let found = self.done(rate, false);
+        Found { ended_early: true, at_least: found.at_least && rate.is_some(), ..found }
     }
 
     fn done(&mut self, rate: Option<f64>, held: bool) -> Found {
@@ -608,6 +608,26 @@ mod tests {
             }
         };
         assert!(found.rate.is_some_and(|rate| (950.0..=1000.0).contains(&rate)), "{:?}: {}", found.rate, story(&found));
+    }
+
+    /// A rate that was good for a second may live on reserves, and one that failed was seen.
+    #[test]
+    fn a_search_that_was_ended_is_at_least_what_was_good_if_nothing_above_has_failed() {
+        for (steps, rate, at_least) in [
+            (vec![], None, false),
+            (vec![seen(100.0)], Some(100.0), true),
+            (vec![seen(100.0), Seen { failed: 0.5, ..seen(80.0) }], Some(100.0), true),
+            (vec![seen(100.0), Seen { failed: 0.5, ..seen(80.0) }, Seen { failed: 0.5, ..seen(80.0) }], Some(100.0), false),
+            (vec![Seen { failed: 0.5, ..seen(80.0) }, Seen { failed: 0.5, ..seen(80.0) }], None, false),
+        ] {
+            let mut search = Search::new(Bounds::default(), Range { from: 100.0, ..Range::default() }, Spacing::Even);
+            assert!(matches!(search.next(None), Next::Step(Step { rate: 100.0, .. })));
+            for step in &steps {
+                assert!(matches!(search.next(Some(step)), Next::Step(_)));
+            }
+            let found = search.stop();
+            assert_eq!((found.rate, found.at_least, found.held, found.ended_early), (rate, at_least, None, true), "{steps:?}");
+        }
     }
 
     #[test]

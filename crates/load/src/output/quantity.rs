@@ -14,7 +14,11 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// Writes a number that may have a part after the point: three digits that mean something, or all before the point.
+/// The most digits after the point.
+const DECIMALS_MAX: usize = 9;
+
+/// Writes a number that may have a part after the point: three digits that mean something, or all before the point. Of small ones two digits mean something,
+/// so that what is not zero is not written as such.
 #[must_use]
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
@@ -23,9 +27,11 @@ pub fn number(value: f64) -> String {
     let size = value.abs();
     // What rounds up to the next power of ten has a digit less after the point.
     let decimals = match size {
-        _ if size >= 99.95 || size == 0.0 => 0,
+        _ if !(5e-10..99.95).contains(&size) => 0,
         _ if size >= 9.995 => 1,
-        _ => 2,
+        _ if size >= 0.01 => 2,
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "3 to 10")]
+        _ => (1.0 - size.log10().floor()).min(DECIMALS_MAX as f64) as usize,
     };
     if decimals == 0 {
         #[expect(
@@ -139,6 +145,11 @@ mod tests {
         for (value, text) in [
             (0.0, "0"),
             (0.123, "0.12"),
+            (0.0099, "0.0099"),
+            (0.0025, "0.0025"),
+            (0.000_277_777, "0.00028"),
+            (-0.0025, "-0.0025"),
+            (1e-12, "0"),
             (1.5, "1.50"),
             (9.996, "10.0"),
             (12.34, "12.3"),
@@ -161,7 +172,16 @@ mod tests {
 
     #[test]
     fn rates_are_whole_but_for_small_ones() {
-        for (rate, text) in [(0.5, "0.50"), (1.0, "1"), (2.56, "2.56"), (20.0, "20"), (51.2, "51"), (99.6, "100"), (41_498.084, "41,498")] {
+        for (rate, text) in [
+            (0.0025, "0.0025"),
+            (0.5, "0.50"),
+            (1.0, "1"),
+            (2.56, "2.56"),
+            (20.0, "20"),
+            (51.2, "51"),
+            (99.6, "100"),
+            (41_498.084, "41,498"),
+        ] {
             assert_eq!(whole(rate), text, "{rate}");
         }
     }

@@ -158,9 +158,15 @@ pub(super) fn never_sent(results: &Results) -> String {
 /// Says what was sent again, and why that is no failure. None: nothing was.
 pub(super) fn resent(results: &Results) -> Option<String> {
     let resent = results.generator.resent;
-    let whose = if resent == 1 { "its connection" } else { "their connections" };
-    (resent > 0)
-        .then(|| format!("{}: the server closed {whose} without looking at what was asked; no failures", counted(resent, "request")))
+    // With streams, the server may have refused those (REFUSED_STREAM, H3_REQUEST_REJECTED), and kept the connection.
+    let has_streams = ["HTTP/2", "HTTP/3"].iter().any(|protocol| results.run.protocol.starts_with(protocol));
+    let did = match (has_streams, resent) {
+        (false, 1) => "closed its connection",
+        (false, _) => "closed their connections",
+        (true, 1) => "turned it away",
+        (true, _) => "turned them away",
+    };
+    (resent > 0).then(|| format!("{}: the server {did} without looking at what was asked; no failures", counted(resent, "request")))
 }
 
 /// Says that a check for leaks has found none, and how much it has looked at.
@@ -278,24 +284,29 @@ mod tests {
 
     #[test]
     fn what_was_sent_again_is_said_with_its_reason_and_is_no_failure() {
-        let said = |resent| {
+        let said = |protocol: &str, again: u64| {
             let json = format!(
                 r#"{{"duration":1,"requests":9,"answered":9,"rate":9,"bytes":0,"errors":{{}},"statuses":{{}},"latency":{{}},"latency_uncorrected":{{}},
                 "first_byte":{{}},"connect":{{}},"handshake":{{}},"send_lag":{{}},"missed":0,"cache":{{}},"clients":1,"seconds":[],
-                "verdict":{{"limit":"server","at_least":false,"reason":""}},"generator":{{"resent":{resent}}}}}"#
+                "verdict":{{"limit":"server","at_least":false,"reason":""}},"run":{{"protocol":"{protocol}"}},"generator":{{"resent":{again}}}}}"#
             );
-            resent_of(&json)
+            resent(&Results::read(&json).expect("a result"))
         };
-        assert_eq!(said(0), None);
-        assert_eq!(said(1).as_deref(), Some("1 request: the server closed its connection without looking at what was asked; no failures"));
-        assert_eq!(
-            said(7).as_deref(),
-            Some("7 requests: the server closed their connections without looking at what was asked; no failures")
-        );
-    }
-
-    fn resent_of(json: &str) -> Option<String> {
-        resent(&Results::read(json).expect("a result"))
+        for (protocol, requests, words) in [
+            ("HTTP/1.1", 0, None),
+            ("HTTP/2, 10 streams a connection", 0, None),
+            ("HTTP/1.1", 1, Some("1 request: the server closed its connection without looking at what was asked; no failures")),
+            ("HTTP/1.1", 7, Some("7 requests: the server closed their connections without looking at what was asked; no failures")),
+            // It closes the connection, or refuses a stream (RFC 9113 §8.7, RFC 9114 §4.1.1), and which it was is not counted.
+            ("HTTP/2", 1, Some("1 request: the server turned it away without looking at what was asked; no failures")),
+            (
+                "HTTP/3, 10 streams a connection",
+                7,
+                Some("7 requests: the server turned them away without looking at what was asked; no failures"),
+            ),
+        ] {
+            assert_eq!(said(protocol, requests).as_deref(), words, "{protocol}");
+        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ fn plain(value: f64) -> String {
     let typed = value.to_string();
     match typed.split_once('.') {
         None => number_whole(value),
-        Some((_, part)) if part.len() > TYPED_MAX => whole(value),
+        Some((whole_part, part)) if digits(whole_part, part) > TYPED_MAX => whole(value),
         Some(_) => typed,
     }
 }
@@ -213,8 +213,13 @@ fn number_whole(value: f64) -> String {
     count(value as u64)
 }
 
-/// The most digits after the point that somebody types.
+/// The most digits after the point that somebody types, not counting zeros that a small number begins with.
 const TYPED_MAX: usize = 3;
+
+/// Counts the digits after the point that mean something.
+fn digits(before: &str, after: &str) -> usize {
+    if before == "0" { after.trim_start_matches('0').len() } else { after.len() }
+}
 
 fn stop(stop: Stop, schedule_end: Option<Duration>) -> String {
     let requests = stop.requests.map(|requests| counted(requests, "request"));
@@ -250,6 +255,14 @@ mod tests {
             (
                 Schedule::Rate { rate: constant(0.5), spacing: Spacing::Poisson, clients: 8 },
                 "0.5 requests a second at random moments, over at most 8 connections",
+            ),
+            (
+                Schedule::Rate { rate: constant(0.0025), spacing: Spacing::Even, clients: 8 },
+                "0.0025 requests a second, over at most 8 connections",
+            ),
+            (
+                Schedule::Rate { rate: constant(0.0125), spacing: Spacing::Even, clients: 8 },
+                "0.0125 requests a second, over at most 8 connections",
             ),
             (
                 Schedule::Rate { rate: Profile::constant(41_498.084_255_152, Some(secs(2))), spacing: Spacing::Even, clients: 1 },

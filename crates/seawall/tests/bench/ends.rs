@@ -117,8 +117,10 @@ fn a_search_that_ctrl_c_ends_says_so_and_what_is_known_of_the_limit() {
     let path = fresh("limit");
     let output = ended_after(", good", &["--find-limit", "-o", path.to_str().expect("UTF-8"), &server.url()]);
     let (said, notes) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(said.starts_with("limit       at least "), "{said}");
-    assert!(said.contains("/s, which was good for 1 s; you ended the search before a rate was held"), "{said}");
+    // On a busy machine, the step that was good may be one of the longer ones.
+    for part in ["limit       ", "/s, which was good for ", " s; you ended the search before a rate was held"] {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
     assert!(notes.contains("nothing is written for --output, because no rate was held") && !path.exists(), "{notes}");
     assert_eq!(output.status.code(), Some(0));
 }
@@ -151,6 +153,27 @@ fn a_comparison_that_ctrl_c_ends_says_so_and_its_file_is_told_apart_from_a_resul
     let refused = seawall().args(["bench", "compare", file]).output().expect("the program can be run");
     let complaint = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && complaint.contains("is one result"), "{complaint}");
+    let _ = fs::remove_file(&path);
+}
+
+/// A file in which there is nothing to compare is told by its name, with what it is.
+#[test]
+fn a_file_without_a_result_is_named_with_what_it_is() {
+    let path = fresh("nothing-held");
+    let file = path.to_str().expect("UTF-8");
+    let searched = [file, "is no result: it is a search for the highest rate (--find-limit) in which no rate was held", "--hold"];
+    let unknown = [file, "is no result of seawall bench", "missing field `duration`"];
+    for (text, code, parts) in [(r#"{"limit": {"rate": 20.0}, "held": null}"#, 2, searched), ("{}", 1, unknown)] {
+        fs::write(&path, text).expect("written");
+        for words in [vec!["compare", file], vec!["compare", file, file], vec!["merge", file, "other.json"]] {
+            let refused = seawall().arg("bench").args(&words).output().expect("the program can be run");
+            let complaint = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(code), "{words:?}: {complaint}");
+            for part in parts {
+                assert!(complaint.contains(part), "{words:?}: {part:?} is not in {complaint}");
+            }
+        }
+    }
     let _ = fs::remove_file(&path);
 }
 

@@ -81,13 +81,18 @@ fn named_twice(files: &[PathBuf]) -> Option<&Path> {
 /// Shows again what `--compare` has written.
 fn show(path: &Path, format: Format, html: Option<&Path>, bounds: &[FailIf]) -> Result<ExitCode, Failed> {
     let text = read(path)?;
-    if Results::read(&text).is_ok() {
-        let path = path.display();
-        return Err(Failed::Mistyped(format!(
-            "{path} is one result\n  Name another one to compare it with: seawall bench compare {path} NEW.json. What --compare has written can stand alone."
-        )));
+    match Results::read(&text) {
+        Err(Unreadable::Comparison) => {}
+        Ok(_) => {
+            let path = path.display();
+            return Err(Failed::Mistyped(format!(
+                "{path} is one result\n  Name another one to compare it with: seawall bench compare {path} NEW.json. What --compare has written can stand \
+                 alone."
+            )));
+        }
+        Err(why) => return Err(unreadable(path, why)),
     }
-    let comparison = Comparison::read(&text).with_context(|| no_result(path))?;
+    let comparison = Comparison::read(&text).with_context(|| format!("{} is no whole comparison of seawall bench", path.display()))?;
     let filed = html.map_or(Ok(()), |path| written::file(path, &compare::beside(&comparison).html()));
     let printed = say(&written::comparison_text(format, &comparison)?).context("standard output cannot be written");
     let code = written::kept(bounds, &comparison.b);
@@ -97,14 +102,20 @@ fn show(path: &Path, format: Format, html: Option<&Path>, bounds: &[FailIf]) -> 
 
 /// Reads a result. `remedy` says what to do with a comparison, which is none.
 fn result(path: &Path, remedy: impl Fn(&Path) -> String) -> Result<Results, Failed> {
-    match Results::read(&read(path)?) {
-        Err(why @ Unreadable::Comparison) => Err(Failed::Mistyped(format!("{} is no result: {why}\n  {}", path.display(), remedy(path)))),
-        read => Ok(read.with_context(|| no_result(path))?),
-    }
+    Results::read(&read(path)?).map_err(|why| match why {
+        Unreadable::Comparison => Failed::Mistyped(format!("{} is no result: {why}\n  {}", path.display(), remedy(path))),
+        why => unreadable(path, why),
+    })
 }
 
-fn no_result(path: &Path) -> String {
-    format!("{} is no result of seawall bench (--output, or --format json)", path.display())
+/// Says what a file is that has no result in it, and what to do.
+fn unreadable(path: &Path, why: Unreadable) -> Failed {
+    if matches!(why, Unreadable::NotHeld) {
+        let remedy = "Let a search hold the rate that it finds (--hold says for how long), or allow more (--limit-p99, --limit-errors).";
+        return Failed::Mistyped(format!("{} is no result: {why}\n  {remedy}", path.display()));
+    }
+    let words = format!("{} is no result of seawall bench (--output, or --format json)", path.display());
+    Failed::Undone(anyhow::Error::new(why).context(words))
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
