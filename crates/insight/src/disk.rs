@@ -6,8 +6,9 @@ use crate::Unreadable;
 
 /// How a file begins.
 const MAGIC: &[u8; 8] = b"SWSEEN\r\n";
-/// The version of the form.
+/// The version of the form. Version 1 did not say how long the slowest responses took, and its lists had numbers in them that are hidden now.
 const VERSION: u32 = 2;
+const WITHOUT_SLOWEST: u32 = 1;
 
 /// What cannot be read. Where it is does not matter: nothing of it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Reader<'_>, Unreadable> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Unreadable::NotOurs)?;
     let (version, rest) = rest.split_first_chunk().ok_or(Unreadable::Damaged)?;
     match u32::from_le_bytes(*version) {
-        VERSION => Ok(Reader::new(rest)),
+        version @ (VERSION | WITHOUT_SLOWEST) => Ok(Reader { version, ..Reader::new(rest) }),
         other => Err(Unreadable::Version(other)),
     }
 }
@@ -73,11 +74,22 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Reader<'_>, Unreadable> {
 pub(crate) struct Reader<'a> {
     all: &'a [u8],
     at: usize,
+    version: u32,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) const fn new(all: &'a [u8]) -> Self {
-        Self { all, at: 0 }
+        Self { all, at: 0, version: VERSION }
+    }
+
+    /// Whether a build wrote it that did not hide what is hidden now: of its lists nothing is taken up.
+    pub(crate) const fn has_unhidden_lists(&self) -> bool {
+        self.version == WITHOUT_SLOWEST
+    }
+
+    /// Reads how long the slowest response took; zero: that is not known.
+    pub(crate) fn slowest(&mut self) -> Result<u64, Broken> {
+        if self.version == WITHOUT_SLOWEST { Ok(0) } else { self.number() }
     }
 
     pub(crate) const fn is_at_start(&self) -> bool {
@@ -129,7 +141,12 @@ impl<'a> Reader<'a> {
         let mut word = || self.bytes(4).and_then(|bytes| bytes.first_chunk().copied().ok_or(Broken)).map(u32::from_le_bytes);
         let (length, checksum) = (word()?, word()?);
         let part = self.bytes(usize::try_from(length).map_err(|_| Broken)?)?;
-        if crc32fast::hash(part) == checksum { Ok(Reader::new(part)) } else { Err(Broken) }
+        if crc32fast::hash(part) == checksum { Ok(Self { version: self.version, ..Reader::new(part) }) } else { Err(Broken) }
+    }
+
+    /// Leaves the rest unread.
+    pub(crate) const fn leave(&mut self) {
+        self.at = self.all.len();
     }
 
     /// Returns an error unless all was read.

@@ -556,7 +556,10 @@ impl Insight {
         let (began, began_before) = (first.number()?, first.number()?.checked_sub(1));
         *insight.all.lock() = All { began, began_before, sums: read_sums(&mut first)?, track: Track::read(&mut first)?, ..All::default() };
         insight.ring.lock().go_on_from(first.number()?);
-        *insight.purges.lock() = Purges::read(&mut first)?;
+        let purges = Purges::read(&mut first)?;
+        if !first.has_unhidden_lists() {
+            *insight.purges.lock() = purges;
+        }
         *insight.outages.lock() = Outages::read(&mut first)?;
         let count = first.number()?;
         first.end()?;

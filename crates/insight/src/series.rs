@@ -271,7 +271,7 @@ impl Track {
                 for count in &mut latencies {
                     *count = reader.number_of()?;
                 }
-                tier.open = Some(Open { index, sums, latencies, slowest: reader.number()? });
+                tier.open = Some(Open { index, sums, latencies, slowest: reader.slowest()? });
             }
             for _ in 0..reader.number()? {
                 let (first, last) = (reader.number()?, reader.number()?);
@@ -436,6 +436,23 @@ mod tests {
             let (byte, shown) = (to_byte(value), of_byte(to_byte(value)));
             assert!(byte < 256 && shown <= value && value - shown <= value / 8, "{value}: {byte}, {shown}");
             assert_eq!(to_byte(shown), byte);
+        }
+    }
+
+    /// Both take between 1 s and 2.5 s, which is one bucket, so it is the slowest that says how long: 2 s, of which a byte may take an eighth.
+    #[test]
+    fn the_row_of_a_minute_is_as_slow_as_the_slowest_of_its_seconds_whenever_it_came() {
+        let bucket = crate::BUCKET_MICROS.iter().position(|bound| *bound == 2_500_000).expect("a bound");
+        for of_seconds in [[1_100_000, 2_000_000], [2_000_000, 1_100_000]] {
+            let (mut track, minute) = (Track::default(), 2_000_000_040);
+            for (second, slowest) in (minute..).zip(of_seconds) {
+                let mut row = Row::default();
+                (row.sums[5][0].requests, row.latencies[5][bucket], row.slowest[5]) = (1, 1, slowest);
+                track.second(second, &row);
+            }
+            let rows = track.last(&track, 1, 60, minute + 60).2;
+            let p99: Vec<u64> = rows.iter().flatten().map(|row| row[SUMS + 1]).collect();
+            assert!(matches!(p99[..], [1_750_000..=2_000_000]), "{of_seconds:?}: {p99:?}");
         }
     }
 

@@ -288,6 +288,10 @@ impl State {
 
     pub(crate) fn read(reader: &mut Reader<'_>, keys: &Keys, names: &Names, room: &Room) -> Result<Self, Broken> {
         let mut state = Self { sums: read_sums(reader)?, track: Track::read(reader)?, ..Self::default() };
+        if reader.has_unhidden_lists() {
+            reader.leave();
+            return Ok(state);
+        }
         for _ in 0..reader.number()? {
             let rule = names.number(reader.text_within(NAME_BYTES_MAX)?);
             let detail = reader.text_within(DETAIL_BYTES_MAX)?.into();
@@ -407,9 +411,12 @@ fn read_period(reader: &mut Reader<'_>) -> Result<Period, Broken> {
         *class = (reader.number()?, reader.number()?, reader.number()?);
     }
     let mut others = [0; 5];
-    let mut slowest = [0; RESULTS.len()];
-    for value in others.iter_mut().chain(&mut slowest) {
+    for value in &mut others {
         *value = reader.number()?;
+    }
+    let mut slowest = [0; RESULTS.len()];
+    for value in &mut slowest {
+        *value = reader.slowest()?;
     }
     Ok(Period { by_result, by_class, saved, others, slowest })
 }

@@ -204,10 +204,10 @@ fn lines<const N: usize>(names: &[&str; N], now: &[Sum; N], before: &[Sum; N]) -
         .collect()
 }
 
-/// Returns the time that so many hundredths did not exceed, in microseconds: within its bucket as if all were spread evenly, and never more than the slowest
-/// took, if that is not zero. Zero if there are none.
+/// Returns the time in microseconds within which so many hundredths of the responses came; zero: there were none.
 ///
-/// Buckets are wide above a second. Without that bound, one response of 1.1 s would have a percentile of 2.5 s.
+/// The times of a bucket count as if they were spread evenly over it. None counts as longer than `slowest`, unless that is zero, which means that it is not
+/// known: buckets are wide above a second, and without that bound one response of 1.1 s would have a percentile of 2.5 s.
 pub(crate) fn percentile(buckets: &[u64; BUCKETS], hundredths: u64, slowest: u64) -> u64 {
     let count: u64 = buckets.iter().sum();
     if count == 0 {

@@ -321,6 +321,26 @@ fn the_account_survives_a_restart() {
     assert_eq!(recent.requests[0].site, "blog");
 }
 
+/// The file is what a build before version 2 wrote: 3 hits of the blog and a miss of the shop in the first second, 2 misses of the blog in the next, and a
+/// request and a purge of `/orders/1234567890/`, which may be somebody's own.
+#[test]
+fn sums_and_charts_of_version_1_are_taken_up_and_nothing_that_is_hidden_now() {
+    let insight = Insight::from_bytes(include_bytes!("version-1.seen")).expect("it is sound");
+    insight.set_sites(&SITES, START * 1_000);
+    let requests = |site, now| {
+        let hour = insight.series(site, Span::Hour, now).expect("known");
+        hour.rows.iter().flatten().map(|row| row[0]).collect::<Vec<_>>()
+    };
+    assert_eq!((requests(Some("blog"), START + 2), requests(Some("shop"), START + 2)), (vec![3, 2], vec![1, 0]));
+    let blog = insight.seen(Some("blog"), START * 1_000).expect("a site");
+    let results: Vec<_> = blog.by_result.iter().map(|line| (line.name.as_str(), line.requests)).collect();
+    assert_eq!(results, [("hit", 3), ("miss", 2)]);
+    assert!(blog.hot.is_empty() && blog.reasons.is_empty() && blog.purges.is_empty(), "{blog:?}");
+    assert_eq!(insight.moment(0).down, ["shop"]);
+    // It is written as the version of today.
+    assert!(Insight::from_bytes(&insight.to_bytes()).is_ok());
+}
+
 #[test]
 fn a_file_that_is_damaged_is_told_as_such() {
     let insight = insight();
@@ -342,8 +362,8 @@ fn a_file_that_is_damaged_is_told_as_such() {
     let mut newer = bytes.clone();
     newer[8] = 99;
     assert_eq!(read(&newer), Err(Unreadable::Version(99)));
-    newer[8] = 1;
-    assert_eq!(read(&newer), Err(Unreadable::Version(1)), "it did not say how long the slowest response took");
+    newer[8] = 0;
+    assert_eq!(read(&newer), Err(Unreadable::Version(0)));
     assert_eq!(read(&[&bytes[..], b"more"].concat()), Err(Unreadable::Damaged));
 }
 

@@ -180,7 +180,7 @@ mod tests {
             (971, 1_000, "97.1 %"),
             (4_678, 10_000, "46.8 %"),
             (4_674, 10_000, "46.7 %"),
-            // Half a tenth: 12.25 % and 3.125 %, of which binary fractions are exact.
+            // 12.25 % is half-way between two tenths, and 3.125 % nearer to the lower one.
             (49, 400, "12.3 %"),
             (1, 32, "3.1 %"),
             (u64::MAX / 2, u64::MAX, "50.0 %"),
