@@ -11,13 +11,13 @@ use semantics::shown;
 pub fn check(text: &str) -> Result<(), String> {
     const REMEDY: &str = "an address begins with http:// or https:// and names a host, such as https://blog.example.org/hello";
     let wrong = || REMEDY.to_owned();
+    check_whole(text)?;
     if !text.contains("://") {
         let with_scheme = format!("https://{text}");
         let looks_like_a_host = text.split('/').next().is_some_and(|host| host.contains('.') || host.starts_with("localhost"));
         let meant = if looks_like_a_host && check(&with_scheme).is_ok() { format!("; did you mean {with_scheme}?") } else { String::new() };
         return Err(wrong() + &meant);
     }
-    check_whole(text)?;
     let uri: Uri = text.parse().map_err(|_| wrong())?;
     let is_of_the_web = matches!(uri.scheme_str(), Some("http" | "https"));
     let has_host = uri.authority().is_some_and(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
@@ -48,7 +48,7 @@ mod tests {
             let said = check(bad).expect_err(bad);
             assert!(said.ends_with("such as https://blog.example.org/hello"), "{bad}: {said}");
         }
-        for hidden in ["https://blog.example/orders/…/", "https://blog.example/?p=…"] {
+        for hidden in ["https://blog.example/orders/…/", "https://blog.example/?p=…", "blog.example/orders/…/", "/orders/…/"] {
             assert!(check(hidden).expect_err(hidden).ends_with("put in what you mean"), "{hidden}");
         }
         for (bad, meant) in [("blog.example/hello/", "https://blog.example/hello/"), ("localhost:8080/a", "https://localhost:8080/a")] {
