@@ -14,6 +14,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
 use origins::{Arrival, Body, Caller, Fault, Origin, OriginError, php::Php};
 use semantics::Scheme;
+use tokio::sync::{Notify, Semaphore};
 
 use fpm::Fpm;
 
@@ -161,12 +162,15 @@ fn a_reload_under_load_costs_no_more_than_what_was_at_work() {
     on_a_worker(async {
         const CHILDREN: usize = 2;
         const RELOADS: usize = 3;
+        /// Requests that have ended between two reloads.
+        const BETWEEN: usize = 60;
         let fpm = Fpm::start(CHILDREN, &[("index.php", "usleep(3000); echo 'page';")]).await;
         let server = fpm.server(|_| {});
         let site = fpm.worker(&server);
+        let ended = Semaphore::new(0);
         let crowd = (0..6).map(|_| async {
             let mut lost = 0;
-            for _ in 0..60 {
+            for _ in 0..BETWEEN {
                 match ask(&site, request(Method::POST, "/", Body::Empty)).await {
                     Ok(response) => lost += usize::from(content(response).await.is_err()),
                     Err(error) => {
@@ -174,12 +178,15 @@ fn a_reload_under_load_costs_no_more_than_what_was_at_work() {
                         lost += 1;
                     }
                 }
+                ended.add_permits(1);
             }
             lost
         });
         let reloads = async {
             for _ in 0..RELOADS {
-                tokio::time::sleep(Duration::from_millis(120)).await;
+                for _ in 0..BETWEEN {
+                    ended.acquire().await.expect("nobody closes it").forget();
+                }
                 fpm.reload();
             }
         };
@@ -221,16 +228,16 @@ fn a_busy_site_does_not_keep_another_one_from_the_only_child_that_they_share() {
     on_a_worker(async {
         let fpm = Fpm::start(1, &[("index.php", "echo 'here';")]).await;
         for readers in [1, 4] {
-            let (busy, other) = (fpm.site(), fpm.site());
+            let (busy, other, begun) = (fpm.site(), fpm.site(), Notify::new());
             let crowd = join_all((0..readers).map(|_| async {
                 loop {
                     assert_eq!(text(&busy, "/").await, "here");
+                    begun.notify_one();
                     tokio::task::yield_now().await;
                 }
             }));
             let asks = async {
-                // The crowd has begun.
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                begun.notified().await;
                 let began = Instant::now();
                 for _ in 0..3 {
                     assert_eq!(testkit::patiently("the only child", text(&other, "/")).await, "here");
@@ -254,7 +261,7 @@ fn a_connection_serves_one_request_after_the_other() {
         let mut pids = Vec::new();
         for _ in 0..20 {
             pids.push(text(&site, "/").await);
-            // The child says that it is free.
+            // The child says that it is free, and the next request would not wait for that: it would take another child.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         pids.dedup();
