@@ -4,7 +4,7 @@ use super::{
     Ink,
     ab::distribution,
     chart::{self, Bar, Bars, Colour, Curve, Look, Over},
-    quantity::{count, counted, milliseconds, number, seconds, share},
+    quantity::{count, counted, milliseconds, number, seconds, share, whole},
     report::{Page, Section, facts, figure, notes, table as html_table, tables},
     table, words,
 };
@@ -151,7 +151,7 @@ impl Beside<'_> {
         }
         let percent = |part: f64| share(part.abs());
         Some(match ratio {
-            _ if ratio >= 1.995 => format!("{} times as many as {first}", number(if ratio >= 10.0 { ratio.round() } else { ratio })),
+            _ if ratio >= 1.995 => format!("{} times as many as {first}", if ratio >= 10.0 { whole(ratio) } else { number(ratio) }),
             _ if ratio > 1.0 => format!("{} more than {first}", percent(ratio - 1.0)),
             _ if ratio < 1.0 => format!("{} fewer than {first}", percent(1.0 - ratio)),
             _ => format!("as many as {first}"),

@@ -66,6 +66,7 @@ fn words_claim_no_more_than_the_interval_does() {
     let results = pair();
     for (rate, words) in [
         (Some([300.4, 290.0, 310.0]), "300 times as many as before"),
+        (Some([10.9, 8.6, 12.7]), "11 times as many as before"),
         (Some([2.4, 2.1, 2.7]), "2.40 times as many as before"),
         (Some([1.1, 1.05, 1.15]), "10.0 % more than before"),
         (Some([0.9, 0.85, 0.95]), "10.0 % fewer than before"),
