@@ -16,14 +16,25 @@ use super::{
 /// Rounds until a verdict must be right: a minute and more, in which another program should have left the machine alone once.
 const ROUNDS: usize = 24;
 
-/// Asserts the verdict, of the best of some rounds: on a busy machine the generator or the machine may be right, too.
+/// How many wrong verdicts one that is right outweighs. A machine that does something else meanwhile changes latencies, and with them what they show.
+const OUTWEIGHS: usize = 3;
+
+/// Asserts the verdict: usually that of the first round. It is made again until it was right in more than a quarter of the rounds. On a busy machine
+/// the generator or the machine is right, too, so rounds that say so do not count.
 fn says(limit: &str, mut run: impl FnMut() -> Told) {
     let _alone = alone();
-    let mut found = Vec::new();
+    let (mut right, mut wrong, mut found) = (0, 0, Vec::new());
     for _ in 0..ROUNDS {
         let told = run();
-        if told.text("verdict.limit") == limit {
-            assert!(!told.text("verdict.reason").is_empty(), "it says why");
+        match told.text("verdict.limit") {
+            said if said == limit => {
+                assert!(!told.text("verdict.reason").is_empty(), "it says why");
+                right += OUTWEIGHS;
+            }
+            "generator" | "machine" => {}
+            _ => wrong += 1,
+        }
+        if right > wrong {
             return;
         }
         found.push(told.at("verdict").clone());
