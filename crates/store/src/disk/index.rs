@@ -28,6 +28,8 @@ use crate::hash::{AsIs, KeyHash};
 const BLOCK: u64 = 4 << 10;
 /// The share of the table for keys that were asked for again, by the table's own default: see [`Index::settle`].
 const HOT: f64 = 0.97;
+/// Of how many bytes written one is added to a limit that was lowered, as the disk had less room than expected.
+const WIDENED: u64 = 16;
 /// How many times in a row one write may give another key its second chance.
 const CHANCES: usize = 8;
 
@@ -182,9 +184,18 @@ impl Index {
         files.sort_unstable_by_key(|file| std::cmp::Reverse(file.sequence));
         gone.extend(files.drain(self.variants_max.min(files.len())..).map(|file| Located { hash, file }));
         edit.held.add(&files, true);
+        self.widen(file.bytes());
         self.replace(hash, files);
         self.collect(&mut edit, &mut gone, in_memory);
         gone
+    }
+
+    /// Raises a limit that was [lowered](Self::shrink), as so many bytes have been written without the disk being full: it may have room again.
+    fn widen(&self, written: u64) {
+        let limit = self.table.capacity();
+        if limit < self.size_max {
+            self.table.set_capacity((limit + written.div_ceil(WIDENED)).min(self.size_max));
+        }
     }
 
     /// Forgets one file. Returns it if it was there, to be unlinked. `kill` says which, and is called between changes: a writer cannot add
@@ -288,7 +299,8 @@ impl Index {
         gone
     }
 
-    /// Lowers the limit to a sixteenth less than there is now, because the disk has less room than expected. Returns the files to unlink.
+    /// Lowers the limit to a sixteenth less than there is now, because the disk has less room than expected. It [rises](Self::widen) again with what is
+    /// written. Returns the files to unlink.
     pub(crate) fn shrink(&self) -> Vec<Located> {
         let mut edit = self.edit.lock();
         let mut gone = Vec::new();

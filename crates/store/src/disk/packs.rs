@@ -177,9 +177,10 @@ impl Packs {
         loop {
             let open = self.state.lock().open.take();
             let mut open = match open {
-                Some(open) if open.end < PACK => open,
-                full => {
-                    full.into_iter().for_each(|full| self.close(&full));
+                // What is written into a file without a name is lost with the process: somebody has removed the folder.
+                Some(open) if open.end < PACK && open.file.metadata()?.nlink() > 0 => open,
+                over => {
+                    over.into_iter().for_each(|over| self.close(&over));
                     self.create()?
                 }
             };

@@ -657,6 +657,20 @@ fn a_disk_that_takes_no_packs_leaves_memory_alone() {
     assert!(store.usage().disk == DiskState::Working && place.stored() > 50, "{:?}", store.usage());
 }
 
+#[test]
+fn a_folder_that_is_removed_is_told_with_the_next_page() {
+    let place = Place::of_packs();
+    let store = place.open();
+    put(&store, "h/a", 1);
+    store.settle_disk();
+    assert_eq!((store.usage().disk, place.told()), (DiskState::Working, vec![]));
+    fs::remove_dir_all(place.path()).expect("removed");
+    put(&store, "h/b", 2);
+    store.settle_disk();
+    assert_eq!((store.usage().disk, held(&store, "h/b")), (DiskState::Failing, vec![2]));
+    assert!(matches!(place.told().as_slice(), [Trouble::Failing { .. }]));
+}
+
 /// A cache that was written with files of their own is read with packs as well, and the other way round.
 #[test]
 fn both_kinds_of_files_are_read_whatever_is_written() {
