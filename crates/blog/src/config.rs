@@ -223,6 +223,14 @@ impl Settings {
         }
         problems
     }
+
+    /// Forgets files that the settings name and that are left out, of which is told elsewhere.
+    pub(crate) fn drop_files(&mut self, is_left_out: impl Fn(&str) -> bool) {
+        let pictures = self.authors.values_mut().map(|author| &mut author.picture);
+        for file in self.look.files_mut().into_iter().map(|(_, file)| file).chain(pictures) {
+            let _ = file.take_if(|file| is_left_out(file));
+        }
+    }
 }
 
 /// Tells whether a link can lead to `url`: an address of the blog, or one with a scheme that does not run a script.

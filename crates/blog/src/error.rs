@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::{folder::content_type, gallery::is_picture};
+
 /// What a problem does to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -42,6 +44,12 @@ impl Problem {
     #[must_use]
     pub fn is_warning(&self) -> bool {
         self.severity == Severity::Warning
+    }
+
+    /// Tells whether it is about a picture. Texts are published without a picture that is left out.
+    #[must_use]
+    pub fn is_about_a_picture(&self) -> bool {
+        self.file.to_str().and_then(content_type).is_some_and(is_picture)
     }
 
     /// Returns what tells the mistake from others, wherever it stands in the file: an author who writes above it has not made a new one.

@@ -379,7 +379,7 @@ fn is_extension(extension: &str) -> bool {
     EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-/// Tells whether files of this media type may be pictures with metadata.
+/// Tells whether files of this media type are pictures, which may have metadata, or others within them that do.
 pub(crate) fn is_picture(content_type: &str) -> bool {
-    content_type.starts_with("image/") && !content_type.starts_with("image/svg+xml")
+    content_type.starts_with("image/")
 }

@@ -3,8 +3,9 @@
 use std::{
     fmt,
     fs::File,
-    io::{self, Read},
+    io::{self, Read, Seek, SeekFrom},
     path::PathBuf,
+    time::SystemTime,
 };
 
 use bytes::{Bytes, BytesMut};
@@ -72,7 +73,8 @@ impl LargeFile {
         if !self.is_cleaned {
             return Ok(Some(Opened { content: Box::new(file), bytes: self.bytes }));
         }
-        let plan = pictures::clean(&file).map_err(io::Error::other)?;
+        let mut file = Unchanged::of(file)?;
+        let plan = pictures::clean(&mut file).map_err(io::Error::other)?;
         let bytes = plan.bytes();
         Ok(Some(Opened { content: Box::new(plan.read(file)), bytes }))
     }
@@ -110,7 +112,72 @@ impl LargeFile {
     }
 }
 
+/// A file of which nothing is read once it has changed: what was found out about it need not be true of what stands in it now.
+struct Unchanged {
+    file: File,
+    length: u64,
+    modified: SystemTime,
+}
+
+impl Unchanged {
+    fn of(file: File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        Ok(Self { length: metadata.len(), modified: metadata.modified()?, file })
+    }
+}
+
+impl Read for Unchanged {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        // Who writes into a file changes its time first.
+        let now = self.file.metadata()?;
+        if (now.len(), now.modified()?) != (self.length, self.modified) {
+            return Err(io::Error::other("it was changed while it was read"));
+        }
+        Ok(count)
+    }
+}
+
+impl Seek for Unchanged {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, OriginError> {
     let gone = |error| OriginError::new(Fault::Internal, "reading a file").because(error);
     tokio::task::spawn_blocking(work).await.map_err(gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Duration};
+
+    use super::*;
+
+    /// A picture is copied over while a slow reader fetches it: where metadata stands in the new one, pixels stood in the old one.
+    #[test]
+    fn nothing_is_read_of_a_picture_that_was_changed_meanwhile() {
+        let root = tempfile::tempdir().expect("a folder");
+        let path = root.path().join("a.jxl");
+        // A bare JPEG XL is copied as it is.
+        let content = [b"\xff\x0a".as_slice(), &[1; 300_000]].concat();
+        fs::write(&path, &content).expect("written");
+        let file = LargeFile {
+            path: path.clone(),
+            content_type: "image/jxl",
+            bytes: content.len() as u64,
+            etag: String::new(),
+            last_modified: Timestamp::default(),
+            is_cleaned: true,
+        };
+        let mut opened = file.open_now().expect("there").expect("unchanged");
+        let mut piece = vec![0; 1000];
+        opened.read_exact(&mut piece).expect("read");
+        assert_eq!(piece, content[..1000]);
+        let file = File::options().write(true).open(&path).expect("there");
+        let later = file.metadata().and_then(|metadata| metadata.modified()).expect("a time") + Duration::from_secs(1);
+        file.set_modified(later).expect("dated");
+        assert!(opened.read(&mut piece).is_err());
+    }
 }

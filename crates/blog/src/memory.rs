@@ -119,12 +119,13 @@ impl Memory {
     ) -> Result<(Site, Work), BuildError> {
         let clock = SystemTime::now();
         let mut problems = std::mem::take(&mut folder.problems);
-        let settings = self.settings(&folder, &read, &mut problems)?;
+        let mut settings = self.settings(&folder, &read, &mut problems)?;
         let millis = i64::try_from(now.as_millis()).ok();
         let now = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).unwrap_or(jiff::Timestamp::MAX);
 
         self.files.clean(settings.pictures);
         let files = self.files.read(std::mem::take(&mut folder.files), clock, &mut problems);
+        settings.drop_files(|name| self.files.is_left_out(name));
         let drawn = self.gallery.look(&files, settings.pictures, &mut problems);
         let target = |file: &StaticFile| Target { picture: drawn.get(&file.name).cloned(), ..file.target(settings.drafts) };
         let targets = files.iter().map(|file| (file.name.clone(), target(file))).chain(self.files.left_out()).collect();

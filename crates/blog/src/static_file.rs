@@ -84,6 +84,11 @@ impl Files {
         })
     }
 
+    /// Tells whether a file is a picture that is left out.
+    pub(crate) fn is_left_out(&self, name: &str) -> bool {
+        self.left_out.contains_key(name)
+    }
+
     /// Sets whether pictures are sent without their metadata.
     pub(crate) fn clean(&mut self, cleans: bool) {
         if self.cleans != cleans {

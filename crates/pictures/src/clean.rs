@@ -6,9 +6,11 @@
 mod avif;
 mod boxes;
 mod gif;
+mod ico;
 mod jpeg;
 mod jxl;
 mod png;
+mod svg;
 mod webp;
 
 use std::{
@@ -32,6 +34,17 @@ enum Piece {
     Zeros(u64),
 }
 
+impl Piece {
+    /// Returns its length in bytes.
+    const fn bytes(&self) -> u64 {
+        match self {
+            Self::Of(range) => range.end - range.start,
+            Self::New(bytes) => bytes.len() as u64,
+            Self::Zeros(count) => *count,
+        }
+    }
+}
+
 /// A plan how to copy a file: the parts of the copy, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned {
@@ -41,8 +54,8 @@ pub struct Cleaned {
 
 /// Plans a copy of a picture file without its metadata. Reads the whole file once, and holds none of it.
 ///
-/// The content decides about the kind of a file, and not its name. Texts are copied as they are, as their authors can see what is in them; so are
-/// drawings (SVG), and formats that have no room for metadata.
+/// The content decides about the kind of a file, and not its name. What a drawing (SVG) says in words stays, as its author can see it. Formats that have
+/// no room for metadata are copied as they are.
 ///
 /// # Errors
 /// When the file cannot be read, consists of too many parts, or is of a kind whose metadata is not known here, as TIFF is.
@@ -63,9 +76,9 @@ pub fn check_clean(file: impl Read + Seek) -> Result<(), Fault> {
     scan.plan()
 }
 
-/// Tells whether a file that begins so is an icon or a cursor: programs make them, and cameras do not.
-fn is_icon(start: &[u8]) -> bool {
-    matches!(start, [0, 0, 1 | 2, 0, ..])
+/// Tells whether a BMP that begins so has the name of a colour profile on its maker's disk: that is its kind of colours, "LINK".
+fn has_linked_profile(start: &[u8]) -> bool {
+    start.get(70..74) == Some(b"KNIL") && start.get(14..18).is_some_and(|length| length[0] >= 124)
 }
 
 /// Tells whether a file that begins so is text. The last character may be cut off.
@@ -208,8 +221,12 @@ impl<R: Read + Seek> Scan<R> {
             Some(Format::Gif) => gif::clean(self)?,
             Some(Format::WebP) => webp::clean(self)?,
             Some(Format::Avif) => avif::clean(self)?,
-            Some(Format::Bmp | Format::Svg) => self.keep(0..self.bytes)?,
-            None if start.starts_with(jxl::CODESTREAM) || is_icon(&start) || is_text(&start) => self.keep(0..self.bytes)?,
+            Some(Format::Bmp) if has_linked_profile(&start) => return Err(Fault::damaged("it names a file with its colours")),
+            Some(Format::Bmp) => self.keep(0..self.bytes)?,
+            None if start.starts_with(jxl::CODESTREAM) => self.keep(0..self.bytes)?,
+            None if ico::is_icon(&start) => ico::clean(self)?,
+            Some(Format::Svg) => svg::clean(self)?,
+            None if is_text(&start) => svg::clean(self)?,
             None => return Err(Fault::Unknown),
         }
         Ok(())
@@ -279,7 +296,7 @@ impl<R: Read + Seek> Scan<R> {
     }
 
     fn add(&mut self, bytes: Vec<u8>) -> Result<(), Fault> {
-        self.push(Piece::New(bytes))
+        if bytes.is_empty() { Ok(()) } else { self.push(Piece::New(bytes)) }
     }
 
     fn zeros(&mut self, count: u64) -> Result<(), Fault> {
@@ -292,11 +309,7 @@ impl<R: Read + Seek> Scan<R> {
             self.is_full = self.has_pixels;
             return if self.is_full { Ok(()) } else { Err(Fault::damaged("it has too many parts")) };
         }
-        self.cleaned.bytes += match &piece {
-            Piece::Of(range) => range.end - range.start,
-            Piece::New(bytes) => bytes.len() as u64,
-            Piece::Zeros(count) => *count,
-        };
+        self.cleaned.bytes += piece.bytes();
         self.cleaned.pieces.push(piece);
         Ok(())
     }

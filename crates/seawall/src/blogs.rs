@@ -15,6 +15,9 @@ use crate::config::settings::{Settings, Site};
 /// The file with the secret of which private links are made. It lies beside the token of the admin API, and never in the blog's folder.
 const SECRET_FILE: &str = "preview-secret";
 
+/// The most problems that are told at once.
+const PROBLEMS_MAX: usize = 100;
+
 /// The most private links that are written into one message.
 const LINKS_MAX: usize = 10;
 
@@ -132,12 +135,15 @@ pub(crate) fn drafts(blog: &Blog, base: &str) -> Vec<String> {
 }
 
 fn tell(folder: &Path, problems: &[Problem]) {
-    for problem in problems {
-        let folder = folder.display();
+    let folder = folder.display();
+    for problem in problems.iter().take(PROBLEMS_MAX) {
         match problem.severity {
             Severity::Error => tracing::error!("{folder}/{problem}"),
             Severity::Warning => tracing::warn!("{folder}/{problem}"),
         }
+    }
+    if let Some(more) = problems.len().checked_sub(PROBLEMS_MAX).filter(|more| *more > 0) {
+        tracing::error!("and {more} more: seawall check {folder} tells them all");
     }
 }
 

@@ -20,6 +20,9 @@ use crate::writer::{Destination, Piece, Writer};
 /// The longest wait at the end of the process for a reader of the last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// The longest wait of a command for a reader of one message, such as a person who reads page by page.
+const PATIENCE: Duration = Duration::from_hours(24);
+
 /// The writer of standard error, or `None` if not even a thread could be started. Then messages are lost.
 static STDERR: OnceLock<Option<Writer>> = OnceLock::new();
 
@@ -54,6 +57,14 @@ pub(crate) fn tell(level: Level, text: &str) {
     });
     if let Some(writer) = writer {
         writer.sink().send(Piece { bytes: marked(level, text), lines: 1 });
+    }
+}
+
+/// Writes as [`tell`] does, and waits for the reader: for commands that are there to tell, of which nothing may be lost.
+pub(crate) fn tell_all(level: Level, text: &str) {
+    tell(level, text);
+    if let Some(Some(writer)) = STDERR.get() {
+        let _ = writer.sink().flush(PATIENCE);
     }
 }
 

@@ -150,7 +150,11 @@ fn an_avif_under_a_general_name_does_not_say_where_it_was_taken() {
 #[test]
 fn a_picture_that_cannot_be_cleaned_is_told_and_the_rest_is_published() {
     let tiff = |bytes: usize| [b"II*\0\x08\0\0\0SECRET PLACE".to_vec(), vec![0; bytes]].concat();
-    let folder = Folder::of(&[("a.md", "---\ncover: large.jpg\n---\n# A\n\n![A cat](large.jpg)\n\n![B](small.jpg) [B](small.jpg)")]);
+    let settings = "[theme]\nlogo = \"small.jpg\"\n[authors.ann]\npicture = \"large.jpg\"\n";
+    let folder = Folder::of(&[
+        ("blog.toml", settings),
+        ("a.md", "---\nauthor: ann\ncover: large.jpg\n---\n# A\n\n![A cat](large.jpg)\n\n![B](small.jpg) [B](small.jpg)"),
+    ]);
     folder.write("small.jpg", tiff(100));
     folder.write("large.jpg", tiff(2 << 20));
     let large = [avif(), b"\0\x20\0\x08free".to_vec(), vec![0; 2 << 20]].concat();
@@ -167,7 +171,10 @@ fn a_picture_that_cannot_be_cleaned_is_told_and_the_rest_is_published() {
         assert!(told.starts_with(expected) && told.contains("so it is left out: its metadata cannot be told from its pixels"), "{told}");
     }
     let html = page(&blog, "/a/");
-    assert!(html.contains("<p>A cat</p>") && !html.contains("large.jpg") && !html.contains("small.jpg"), "{html}");
+    assert!(
+        html.contains("<p>A cat</p>") && !html.contains("large.jpg") && !html.contains("small.jpg"),
+        "neither in the text, nor as a logo: {html}"
+    );
     for (path, expected) in [("/small.jpg", 404), ("/large.jpg", 404), ("/large.avif", 404), ("/good.avif", 200)] {
         assert_eq!(ask(&blog, path, &[]).0.as_u16(), expected, "{path}");
     }

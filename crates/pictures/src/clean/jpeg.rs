@@ -1,4 +1,4 @@
-//! JPEG: segments of applications and comments go, except those that say how the pixels are meant. So does what follows the picture:
+//! JPEG: the segments of the picture are kept, and those that say how its pixels are meant. All others go, and so does what follows the picture:
 //! phones hide films and second pictures there.
 
 use std::io::{Read, Seek};
@@ -26,26 +26,29 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
             _ => {
                 let Some(length) = scan.array()?.map(u16::from_be_bytes) else { break };
                 let end = scan.at + u64::from(length).saturating_sub(2);
-                if matches!(marker, 0xe0..=0xef | 0xfe) {
+                if marker == 0xda && !scan.begin_pixels() {
+                    return Ok(true);
+                }
+                if is_of_picture(marker) {
+                    has_frame |= is_frame(marker);
+                    scan.keep(start..end)?;
+                } else {
                     let content = scan.some(end - scan.at)?;
                     // What says how to turn the picture stands before it.
                     if marker == 0xe1 && !has_frame {
                         orientation = content.strip_prefix(b"Exif\0\0").and_then(exif_orientation).unwrap_or(orientation);
                     }
-                    let is_kept = match marker {
-                        0xe0 => content.starts_with(b"JFIF\0"),
-                        0xe2 => content.starts_with(b"ICC_PROFILE\0"),
-                        0xee => content.starts_with(b"Adobe"),
-                        _ => false,
+                    let segment = match marker {
+                        0xe0 => jfif(&content),
+                        0xee => adobe(&content),
+                        _ => None,
                     };
-                    if is_kept {
-                        scan.keep(start..end)?;
+                    match segment {
+                        Some(segment) if segment[4..] != content => scan.add(segment)?,
+                        Some(_) => scan.keep(start..end)?,
+                        None if marker == 0xe2 && is_profile(&content) => scan.keep(start..end)?,
+                        None => {}
                     }
-                } else if marker == 0xda && !scan.begin_pixels() {
-                    return Ok(true);
-                } else {
-                    has_frame |= is_frame(marker);
-                    scan.keep(start..end)?;
                 }
                 scan.go_to(end)?;
                 if marker == 0xda {
@@ -66,6 +69,32 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
         scan.put_at(1, segment);
     }
     Ok(has_end)
+}
+
+/// Tells whether a segment with this marker is a part of the picture (ITU-T T.81, table B.1): frames, tables, scans and their lengths.
+const fn is_of_picture(marker: u8) -> bool {
+    matches!(marker, 0xc0..=0xc7 | 0xc9..=0xcf | 0xda..=0xdd)
+}
+
+/// Returns a JFIF segment with the density of the pixels (JFIF 1.02): a small picture may follow, which shows what was cut off since.
+fn jfif(content: &[u8]) -> Option<Vec<u8>> {
+    let density = content.strip_prefix(b"JFIF\0")?.get(..7)?;
+    Some([b"\xff\xe0\0\x10JFIF\0", density, b"\0\0"].concat())
+}
+
+/// Returns an Adobe segment, which says what the colours are: nothing may follow.
+fn adobe(content: &[u8]) -> Option<Vec<u8>> {
+    let fields = content.strip_prefix(b"Adobe")?.get(..7)?;
+    Some([b"\xff\xee\0\x0eAdobe", fields].concat())
+}
+
+/// Tells whether a segment holds a part of a colour profile (ICC.1 §B.4). The first has the profile's signature.
+fn is_profile(content: &[u8]) -> bool {
+    match content.strip_prefix(b"ICC_PROFILE\0") {
+        Some([1, _, profile @ ..]) => profile.get(36..40) == Some(b"acsp"),
+        Some([number, _, ..]) => *number > 1,
+        _ => false,
+    }
 }
 
 /// Passes over what stands before the next marker, and returns where that begins and what it is.

@@ -5,11 +5,30 @@ use std::io::{Read, Seek};
 use super::{Scan, exif_of};
 use crate::{Fault, facts::exif_orientation};
 
-/// Every chunk that is kept. Texts, times, Exif, and what no standard names are not among them.
-const KEPT: [&[u8; 4]; 20] = [
-    b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP", b"mDCV", b"cLLI", b"bKGD", b"hIST",
-    b"pHYs", b"sPLT", b"acTL", b"fcTL", b"fdAT",
+/// Every chunk that is kept, with the most bytes that it may have (PNG §11). Texts, times, Exif, and what no standard names are not among them.
+const KEPT: [(&[u8; 4], u64); 18] = [
+    (b"IHDR", 13),
+    (b"PLTE", 768),
+    (b"IDAT", u64::MAX),
+    (b"tRNS", 256),
+    (b"cHRM", 32),
+    (b"gAMA", 4),
+    (b"iCCP", u64::MAX),
+    (b"sBIT", 4),
+    (b"sRGB", 1),
+    (b"cICP", 4),
+    (b"mDCV", 24),
+    (b"cLLI", 8),
+    (b"bKGD", 6),
+    (b"hIST", 512),
+    (b"pHYs", 9),
+    (b"acTL", 8),
+    (b"fcTL", 26),
+    (b"fdAT", u64::MAX),
 ];
+
+/// The last chunk, which has no content.
+const END: [u8; 12] = *b"\0\0\0\0IEND\xae\x42\x60\x82";
 
 /// The largest Exif block that is looked at.
 const EXIF_BYTES_MAX: u64 = 1024 * 1024;
@@ -25,10 +44,13 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         if &kind == b"IDAT" && !std::mem::replace(&mut has_pixels, true) && !scan.begin_pixels() {
             return Ok(());
         }
+        if &kind == b"IHDR" && length != 13 {
+            return Err(Fault::damaged("its header has another length"));
+        }
         if &kind == b"eXIf" && length <= EXIF_BYTES_MAX && !has_pixels {
             orientation = exif_orientation(&scan.some(length)?).unwrap_or(orientation);
         }
-        if KEPT.contains(&&kind) {
+        if KEPT.iter().any(|(kept, most)| **kept == kind && length <= *most) {
             scan.keep(start..end)?;
         }
         scan.go_to(end)?;
@@ -36,6 +58,11 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
             header_end = Some(end);
         }
         if &kind == b"IEND" {
+            if length == 0 {
+                scan.keep(start..end)?;
+            } else {
+                scan.add(END.to_vec())?;
+            }
             break;
         }
     }

@@ -45,7 +45,8 @@ fn a_photograph_does_not_say_where_it_was_taken() {
 #[test]
 fn what_says_how_colours_are_meant_stays() {
     let jpeg = sample::jpeg(&sample::photo(8, 8));
-    let with = sample::with_segment(&jpeg, 0xe2, b"ICC_PROFILE\0\x01\x01colours");
+    let profile = [b"ICC_PROFILE\0\x01\x01".as_slice(), &[0; 36], b"acsp", b"colours"].concat();
+    let with = sample::with_segment(&jpeg, 0xe2, &profile);
     let with = sample::with_segment(&with, 0xee, b"Adobe\0\x64\0\0\0\0\0");
     assert!(cleaned(&with) == with);
     let png = sample::png_of(&sample::photo(8, 8));
@@ -57,8 +58,7 @@ fn what_says_how_colours_are_meant_stays() {
 fn files_without_metadata_are_copied_as_they_are() {
     let photo = sample::photo(40, 30);
     let svg = b"<svg width='1' height='1'><metadata>mine</metadata></svg>".to_vec();
-    let files =
-        [sample::jpeg(&photo), sample::png_of(&photo), sample::webp(&photo), sample::gif(9, 9, 3), svg, b"no picture".to_vec(), Vec::new()];
+    let files = [sample::jpeg(&photo), sample::png_of(&photo), sample::webp(&photo), sample::gif(9, 9, 3), svg];
     for file in files {
         assert!(cleaned(&file) == file && clean(Cursor::new(&file)).expect("planned").is_whole(file.len() as u64));
     }
@@ -242,10 +242,135 @@ fn a_file_of_a_kind_whose_metadata_is_not_known_is_not_published() {
         let plan = clean(Cursor::new([start, b"SECRET PLACE"].concat()));
         assert_eq!(plan.expect_err("not known"), Fault::Unknown);
     }
-    // An icon, a bare JPEG XL, and a page that was saved instead of a picture.
-    for start in [b"\0\0\x01\0\x01\0".as_slice(), b"\xff\x0a\0\0", "<!doctype html>\r\n<title>Ö</title>".as_bytes()] {
-        assert!(cleaned(start) == start);
+    // A page that was saved instead of a picture, what begins as an icon does, nothing, and formats that begin with text.
+    for content in
+        ["<!doctype html>\r\n<title>Ö</title>".as_bytes(), b"\0\0\x02\0\x01\0", b"", b"%PDF-1.7\n", b"#?RADIANCE\nGPS= 47.1 8.5\n"]
+    {
+        assert_eq!(clean(Cursor::new(content)).expect_err("no picture"), Fault::Unknown);
     }
+    // A bare JPEG XL, a page that was saved instead of a picture, and nothing.
+    for content in [b"\xff\x0a\0\0".as_slice(), "<!doctype html>\r\n<title>Ö</title>".as_bytes(), b""] {
+        assert!(cleaned(content) == content);
+    }
+}
+
+/// JFIF 1.02 and Adobe's technical note 5116: what follows their fields, a small picture for one, is no part of the picture. ITU-T T.81 knows no other
+/// segments than frames, tables and scans.
+#[test]
+fn segments_of_a_jpeg_have_what_is_listed_and_nothing_else() {
+    let jpeg = sample::jpeg(&sample::photo(40, 30));
+    assert_eq!(jpeg[2..6], *b"\xff\xe0\0\x10");
+    let without = [&jpeg[..2], &jpeg[20..]].concat();
+    let density = b"JFIF\0\x01\x02\x01\0H\0H";
+    let with_thumbnail = sample::with_segment(&without, 0xe0, &[density.as_slice(), b"\x01\x01SECRET"].concat());
+    assert!(cleaned(&with_thumbnail) == sample::with_segment(&without, 0xe0, &[density.as_slice(), b"\0\0"].concat()));
+    let adobe = b"Adobe\0d\0\0\0\0\x01";
+    assert!(
+        cleaned(&sample::with_segment(&jpeg, 0xee, &[adobe.as_slice(), b"SECRET"].concat())) == sample::with_segment(&jpeg, 0xee, adobe)
+    );
+    for marker in [0x02, 0x47, 0xc8, 0xde, 0xf0, 0xfd] {
+        assert!(cleaned(&sample::with_segment(&jpeg, marker, b"SECRET")) == jpeg, "{marker:x}");
+    }
+    assert!(cleaned(&sample::with_segment(&jpeg, 0xe2, b"ICC_PROFILE\0\x01\x01SECRET")) == jpeg);
+}
+
+/// PNG §11 and GIF89a say how long the parts are that say how a picture looks.
+#[test]
+fn parts_of_known_length_have_no_more() {
+    let png = sample::png_of(&sample::photo(8, 8));
+    for kind in [b"pHYs", b"bKGD", b"gAMA", b"sPLT"] {
+        assert!(cleaned(&sample::with_chunk(&png, kind, b"SECRET PLACE")) == png);
+    }
+    let (start, end) = png.split_at(png.len() - 12);
+    let content = b"SECRET";
+    let sum = crc32fast::hash(&[b"IEND".as_slice(), content].concat()).to_be_bytes();
+    assert!(cleaned(&[start, &6_u32.to_be_bytes(), b"IEND", content, &sum].concat()) == png);
+    assert_eq!(end, b"\0\0\0\0IEND\xae\x42\x60\x82");
+
+    let gif = sample::gif(9, 9, 1);
+    // Behind the head and its colours, if it has some for all frames.
+    let at = 13 + if gif[10] & 0x80 == 0 { 0 } else { 3 << ((gif[10] & 7) + 1) };
+    let with = |extension: &[u8]| [&gif[..at], extension, &gif[at..]].concat();
+    let circle = b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0";
+    assert!(cleaned(&with(&[circle.as_slice(), b"\x06SECRET\0"].concat())) == with(&[circle.as_slice(), b"\0"].concat()));
+    assert!(cleaned(&with(b"!\xf9\x04\0\0\0\0\x06SECRET\0")) == with(b"!\xf9\x04\0\0\0\0\0"));
+    for extension in
+        [b"!\x01\x0c\0\0\0\0\0\0\0\0\0\0\0\0\x06SECRET\0".as_slice(), b"!\xff\x0bICCRGBG1012\x06SECRET\0", b"!\xf9\x06SECRET\0"]
+    {
+        assert!(cleaned(&with(extension)) == gif);
+    }
+}
+
+/// RFC 9649 §2.7.1.5: unknown chunks may stand within a frame.
+#[test]
+fn frames_of_a_webp_have_pixels_alone() {
+    let chunk = |kind: &[u8; 4], content: &[u8]| {
+        let length = u32::try_from(content.len()).expect("short").to_le_bytes();
+        [kind.as_slice(), &length, content, &vec![0; content.len() % 2]].concat()
+    };
+    let still = sample::webp(&sample::photo(8, 8));
+    let file = |chunks: &[Vec<u8>]| {
+        let content = [b"WEBP".to_vec(), chunks.concat()].concat();
+        [b"RIFF".as_slice(), &u32::try_from(content.len()).expect("short").to_le_bytes(), &content].concat()
+    };
+    let frame = |rest: &[Vec<u8>]| chunk(b"ANMF", &[vec![0; 16], still[12..].to_vec(), rest.concat()].concat());
+    let (head, anim) = (chunk(b"VP8X", &[2, 0, 0, 0, 7, 0, 0, 7, 0, 0]), chunk(b"ANIM", &[0; 6]));
+    let clean_file = file(&[head.clone(), anim.clone(), frame(&[]), frame(&[])]);
+    assert!(cleaned(&clean_file) == clean_file);
+    let secret = chunk(b"prVt", b"SECRET!");
+    let with = file(&[head, anim, frame(&[secret.clone(), chunk(b"EXIF", b"SECRET")]), secret, frame(&[])]);
+    assert!(cleaned(&with) == clean_file);
+}
+
+#[test]
+fn pictures_within_icons_are_cleaned() {
+    let png = sample::png_of(&sample::photo(8, 8));
+    let icon = |pictures: &[&[u8]]| {
+        let mut icon = [0, 0, 1, 0, u8::try_from(pictures.len()).expect("few"), 0].to_vec();
+        let mut offset = 6 + 16 * pictures.len();
+        for picture in pictures {
+            icon.extend([8, 8, 0, 0, 1, 0, 32, 0]);
+            icon.extend(u32::try_from(picture.len()).expect("short").to_le_bytes());
+            icon.extend(u32::try_from(offset).expect("short").to_le_bytes());
+            offset += picture.len();
+        }
+        [icon, pictures.concat()].concat()
+    };
+    let plain = icon(&[&png, b"a bitmap"]);
+    assert!(cleaned(&plain) == plain);
+    let dirty = sample::with_chunk(&png, b"tEXt", b"SECRET");
+    assert!(cleaned(&[icon(&[&dirty, b"a bitmap"]), b"SECRET".to_vec()].concat()) == plain);
+}
+
+/// As drawing programs embed them (RFC 2397).
+#[test]
+fn pictures_within_drawings_are_cleaned() {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+    let jpeg = sample::jpeg(&sample::photo(40, 30));
+    let dirty = STANDARD.encode(sample::with_segment(&jpeg, 0xe1, b"Exif\0\0SECRET"));
+    let lines = |separator: &str| {
+        dirty.as_bytes().chunks(76).map(|line| std::str::from_utf8(line).expect("ASCII")).collect::<Vec<_>>().join(separator)
+    };
+    let drawing =
+        |data: &str| format!("<svg><metadata>mine</metadata><image href=\"data:image/jpeg;base64,{data}\"/><text>base64,</text></svg>");
+    let clean_drawing = drawing(&STANDARD.encode(&jpeg));
+    for data in [dirty.clone(), lines("\n"), lines("&#10;"), lines("%0A"), dirty.replace('+', "%2B")] {
+        assert_eq!(String::from_utf8(cleaned(drawing(&data).as_bytes())).expect("text"), clean_drawing);
+    }
+    assert!(cleaned(clean_drawing.as_bytes()) == clean_drawing.as_bytes());
+    // A picture that says that it is something else, a drawing in a drawing, and a font.
+    let hidden = format!("<svg><a href='data:;base64,{dirty}'/></svg>");
+    assert_eq!(
+        String::from_utf8(cleaned(hidden.as_bytes())).expect("text"),
+        format!("<svg><a href='data:;base64,{}'/></svg>", STANDARD.encode(&jpeg))
+    );
+    let inner = |data: &str| format!("<svg><image href=\"data:image/svg+xml;base64,{}\"/></svg>", STANDARD.encode(drawing(data)));
+    assert_eq!(String::from_utf8(cleaned(inner(&dirty).as_bytes())).expect("text"), inner(&STANDARD.encode(&jpeg)));
+    let font = "<svg><style>src: url(data:font/woff2;base64,d09GMgABAAA=)</style></svg>";
+    assert!(cleaned(font.as_bytes()) == font.as_bytes());
+    let unreadable = clean(Cursor::new(drawing("?")));
+    assert!(unreadable.is_err(), "it could be anything");
 }
 
 #[test]

@@ -66,7 +66,8 @@ impl Run for Build {
                     blog.rebuild(now)?;
                 }
                 let problems = blog.problems();
-                if problems.iter().all(|problem| problem.severity == Severity::Warning) {
+                // The site is whole without a picture that must not be published.
+                if problems.iter().all(|problem| problem.is_warning() || problem.is_about_a_picture()) {
                     self.tell(&problems);
                     return self.write(&blog, &base).map(|()| ExitCode::SUCCESS);
                 }
@@ -113,7 +114,7 @@ impl Build {
                 Severity::Error => (Level::ERROR, "error"),
                 Severity::Warning => (Level::WARN, "warning"),
             };
-            told::tell(level, &format!("{word}: {}/{problem}\n", self.source.display()));
+            told::tell_all(level, &format!("{word}: {}/{problem}\n", self.source.display()));
         }
     }
 }

@@ -289,6 +289,27 @@ fn the_folder_that_a_blog_has_begun_takes_the_pages_of_a_server() {
     assert!(kept.iter().any(|name| name == "seawall-cache"), "{kept:?}");
 }
 
+/// A TIFF may say where it was taken, whatever it is called: it is not published, and the site is whole without it. Each is told, however many they are.
+#[test]
+fn pictures_that_must_not_be_published_keep_no_site_back() {
+    let place = Place::with_blog();
+    for number in 0..400 {
+        place.write(&format!("blog/p{number}.jpg"), "II*\0\u{8}\0\0\0SECRET");
+    }
+    for arguments in [&["build", "blog", "public", "--base-url", "https://blog.example"][..], &["check", "blog"]] {
+        let output = place.seawall(arguments).output().expect("it runs");
+        let told = text(&output).1;
+        assert_eq!(told.matches("so it is left out").count(), 400, "{told}");
+        assert!((0..400).all(|number| told.contains(&format!("blog/p{number}.jpg:"))) && !told.contains("lost"), "{told}");
+        assert_eq!(output.status.success(), arguments[0] == "build", "{output:?}");
+    }
+    let written = files(&place.path().join("public"));
+    assert!(
+        written.iter().any(|name| name == "index.html") && !written.iter().any(|name| name.ends_with(".jpg") && name.starts_with('p')),
+        "{written:?}"
+    );
+}
+
 /// A later build changes what differs, removes what is gone, and leaves what it has not written.
 #[test]
 fn a_build_is_repeated_and_touches_nothing_else() {

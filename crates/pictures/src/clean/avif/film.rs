@@ -10,12 +10,12 @@ use super::{
 /// What a track may show. Others say where the camera was, for example.
 const HANDLERS: [&[u8; 4]; 3] = [b"pict", b"vide", b"auxv"];
 
-/// What the pixels of a track may be coded as.
-const CODINGS: [&[u8; 4]; 5] = [b"av01", b"hvc1", b"hev1", b"avc1", b"vvc1"];
+/// What the pixels of a track may be coded as. Within those of other codings, cameras say when and where they were taken, and browsers show none of them
+/// as a picture.
+const CODINGS: [&[u8; 4]; 1] = [b"av01"];
 
 /// The boxes in the description of a coding that say how it is decoded and shown.
-const CODING_BOXES: [&[u8; 4]; 14] =
-    [b"av1C", b"hvcC", b"lhvC", b"avcC", b"vvcC", b"colr", b"pasp", b"clap", b"ccst", b"auxi", b"btrt", b"clli", b"mdcv", b"pixi"];
+const CODING_BOXES: [&[u8; 4]; 10] = [b"av1C", b"colr", b"pasp", b"clap", b"ccst", b"auxi", b"btrt", b"clli", b"mdcv", b"pixi"];
 
 /// The tables of samples that are kept as they are.
 const TABLES: [&[u8; 4]; 11] = [b"stts", b"ctts", b"cslg", b"stsc", b"stsz", b"stco", b"co64", b"stss", b"sgpd", b"sbgp", b"sdtp"];
