@@ -53,6 +53,9 @@ pub(crate) const LABEL: usize = 48;
 /// Those of them that the seal covers.
 const SEALED: usize = LABEL - 8;
 
+/// The most entries of one call to the system, which takes 1,024 pieces: each is four of them.
+const TOGETHER: usize = 256;
+
 const MAGIC: [u8; 8] = *b"seapack\x1a";
 const NOTHING: [u8; LABEL] = [0; LABEL];
 /// What stands between an entry and the next block.
@@ -186,7 +189,7 @@ impl Packs {
             };
             let begin = open.end;
             let mut labels: SmallVec<[(Place, [u8; LABEL]); 32]> = SmallVec::new();
-            for entry in entries {
+            for entry in entries.iter().take(TOGETHER) {
                 if open.end >= PACK {
                     break;
                 }

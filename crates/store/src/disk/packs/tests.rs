@@ -105,6 +105,16 @@ fn entries_that_are_written_together_stand_as_if_they_had_come_one_by_one() {
 }
 
 #[test]
+fn more_entries_than_one_call_takes_are_written_by_several() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let entries: Vec<_> = (0..600).map(|number| (number, 10)).collect();
+    let written = append_all(&packs, &entries);
+    assert_eq!(folder.files().len(), 1);
+    assert_eq!(written.iter().filter(|entry| read(&packs, **entry).is_ok()).count(), 600);
+}
+
+#[test]
 fn what_a_pack_has_no_room_for_goes_into_the_next_ones() {
     let folder = Folder::new();
     let packs = folder.open();
