@@ -4,6 +4,7 @@
 //! What is kept is listed, and all else is left out: a new kind of metadata must not get out because nobody has heard of it here.
 
 mod avif;
+mod bmp;
 mod boxes;
 mod gif;
 mod ico;
@@ -74,11 +75,6 @@ pub fn check_clean(file: impl Read + Seek) -> Result<(), Fault> {
     let mut scan = Scan::new(file)?;
     scan.stops_at_pixels = true;
     scan.plan()
-}
-
-/// Tells whether a BMP that begins so has the name of a colour profile on its maker's disk: that is its kind of colours, "LINK".
-fn has_linked_profile(start: &[u8]) -> bool {
-    start.get(70..74) == Some(b"KNIL") && start.get(14..18).is_some_and(|length| length[0] >= 124)
 }
 
 /// Tells whether a file that begins so is text. The last character may be cut off.
@@ -221,8 +217,7 @@ impl<R: Read + Seek> Scan<R> {
             Some(Format::Gif) => gif::clean(self)?,
             Some(Format::WebP) => webp::clean(self)?,
             Some(Format::Avif) => avif::clean(self)?,
-            Some(Format::Bmp) if has_linked_profile(&start) => return Err(Fault::damaged("it names a file with its colours")),
-            Some(Format::Bmp) => self.keep(0..self.bytes)?,
+            Some(Format::Bmp) => bmp::clean(self)?,
             None if start.starts_with(jxl::CODESTREAM) => self.keep(0..self.bytes)?,
             None if ico::is_icon(&start) => ico::clean(self)?,
             Some(Format::Svg) => svg::clean(self)?,

@@ -29,7 +29,8 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
                 if marker == 0xda && !scan.begin_pixels() {
                     return Ok(true);
                 }
-                if is_of_picture(marker) {
+                // How many lines there are, and how far restarts are apart, are two bytes.
+                if is_of_picture(marker) && (length == 4 || !matches!(marker, 0xdc | 0xdd)) {
                     has_frame |= is_frame(marker);
                     scan.keep(start..end)?;
                 } else {

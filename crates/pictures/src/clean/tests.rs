@@ -270,6 +270,9 @@ fn segments_of_a_jpeg_have_what_is_listed_and_nothing_else() {
     for marker in [0x02, 0x47, 0xc8, 0xde, 0xf0, 0xfd] {
         assert!(cleaned(&sample::with_segment(&jpeg, marker, b"SECRET")) == jpeg, "{marker:x}");
     }
+    for marker in [0xdc, 0xdd] {
+        assert!(cleaned(&sample::with_segment(&jpeg, marker, b"\0\x10SECRET")) == jpeg, "{marker:x}");
+    }
     assert!(cleaned(&sample::with_segment(&jpeg, 0xe2, b"ICC_PROFILE\0\x01\x01SECRET")) == jpeg);
 }
 
@@ -319,6 +322,33 @@ fn frames_of_a_webp_have_pixels_alone() {
     let secret = chunk(b"prVt", b"SECRET!");
     let with = file(&[head, anim, frame(&[secret.clone(), chunk(b"EXIF", b"SECRET")]), secret, frame(&[])]);
     assert!(cleaned(&with) == clean_file);
+}
+
+/// Windows Imaging: the head of the file says where pixels begin, and the head of the picture how many they are.
+#[test]
+fn a_bitmap_has_heads_colours_and_pixels() {
+    let encoded = |bits: image::ExtendedColorType, pixels: &[u8]| {
+        let mut bitmap = Vec::new();
+        image::codecs::bmp::BmpEncoder::new(&mut bitmap).encode(pixels, 5, 3, bits).expect("encoded");
+        bitmap
+    };
+    for bitmap in [
+        encoded(image::ExtendedColorType::Rgb8, &[7; 45]),
+        encoded(image::ExtendedColorType::L8, &[7; 15]),
+        encoded(image::ExtendedColorType::Rgba8, &[7; 60]),
+    ] {
+        assert!(cleaned(&bitmap) == bitmap);
+        assert!(cleaned(&[&bitmap, b"SECRET".as_slice()].concat()) == bitmap);
+        // Something stands before the pixels.
+        let pixels = u32::from_le_bytes(bitmap[10..14].try_into().expect("four bytes"));
+        let at = usize::try_from(pixels).expect("short");
+        let with = |between: &[u8]| [&bitmap[..10], &(pixels + 6).to_le_bytes(), &bitmap[14..at], between, &bitmap[at..]].concat();
+        assert!(cleaned(&with(b"SECRET")) == with(&[0; 6]));
+        let mut linked = [&bitmap[..14], &[0; 124], &bitmap[at..]].concat();
+        linked[14] = 124;
+        linked[70..74].copy_from_slice(b"KNIL");
+        assert!(matches!(clean(Cursor::new(linked)), Err(Fault::Damaged(_))));
+    }
 }
 
 #[test]

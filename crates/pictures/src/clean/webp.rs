@@ -41,7 +41,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         // One of another length hides something, and so does a second profile.
         let is_hiding = match &kind {
             b"VP8X" => length != 10 || start != 12,
-            b"ICCP" => std::mem::replace(&mut has_profile, true),
+            b"ICCP" => std::mem::replace(&mut has_profile, true) || !has_signature(scan, length)?,
             _ => false,
         };
         if &kind == b"ANMF" {
@@ -85,6 +85,11 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         }
     }
     if exif.is_empty() { Ok(()) } else { scan.add(exif) }
+}
+
+/// Tells whether a colour profile of so many bytes, before which the reader stands, has the signature of one (ICC.1 §7.2.9).
+fn has_signature<R: Read + Seek>(scan: &mut Scan<R>, length: u64) -> Result<bool, Fault> {
+    Ok(scan.some(length.min(40))?.get(36..) == Some(b"acsp"))
 }
 
 /// Returns the parts of a frame of a picture that moves, which lies there: its place and time, and the chunks of its pixels (§2.7.1.5). Unknown chunks

@@ -67,8 +67,8 @@ fn track(content: &[u8], at: u64, parts: &mut Parts) -> Option<()> {
         match &child.kind {
             b"tkhd" | b"mdhd" => times(inner, start, parts)?,
             b"mdia" | b"minf" => track(inner, start, parts)?,
-            // The name of the program stands behind the kind.
-            b"hdlr" => parts.zeros.push(start + 24..start + inner.len() as u64),
+            // The name of the program stands behind the kind. What stands around that is zero.
+            b"hdlr" => parts.zeros.extend([start + 4..start + 8, start + 12..start + inner.len() as u64]),
             b"edts" | b"tref" | b"vmhd" => {}
             b"dinf" if inner.len() == DINF_BYTES => {}
             b"stbl" => table(inner, start, parts)?,

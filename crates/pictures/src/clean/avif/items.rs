@@ -50,8 +50,8 @@ impl Items {
             let inner = &content[child.content.clone()];
             let start = at + child.content.start as u64;
             match &child.kind {
-                // The name of the program stands behind the kind.
-                b"hdlr" => parts.zeros.push(start + 24..start + inner.len() as u64),
+                // The name of the program stands behind the kind. What stands around that is zero.
+                b"hdlr" => parts.zeros.extend([start + 4..start + 8, start + 12..start + inner.len() as u64]),
                 b"iref" => {}
                 b"pitm" => items.primary = Some(number(inner.get(4..).filter(|id| matches!(id.len(), 2 | 4))?)),
                 b"iinf" if !std::mem::replace(&mut has_kinds, true) => items.read_kinds(inner, start, parts)?,
