@@ -129,7 +129,7 @@ impl Unchanged {
 impl Read for Unchanged {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
-        // Who writes into a file changes its time first.
+        // A write changes the time of a file before its content.
         let now = self.file.metadata()?;
         if (now.len(), now.modified()?) != (self.length, self.modified) {
             return Err(io::Error::other("it was changed while it was read"));

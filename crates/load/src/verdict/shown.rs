@@ -19,7 +19,7 @@ const OWN_MIN: f64 = 0.1;
 /// The least share of all requests for which a kind of failure is told beside others.
 const SHOWN_MIN: f64 = 0.000_5;
 
-/// What is said of failures of all other kinds together.
+/// The words for failures of all other kinds together.
 const OTHERWISE: &str = "failed otherwise";
 
 /// What a run has shown. Times are in milliseconds, shares from 0 to 1.

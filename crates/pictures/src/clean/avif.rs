@@ -72,12 +72,12 @@ fn unreadable() -> Fault {
     Fault::damaged("its description cannot be read")
 }
 
-/// What is known of the bytes of a file.
+/// The bytes of a file by their purpose, as far as they were read.
 #[derive(Default)]
 struct Parts {
-    /// What is overwritten with zeros.
+    /// The bytes that are overwritten with zeros.
     zeros: Vec<Range<u64>>,
-    /// What is written into the zeros, by where that begins.
+    /// The bytes that are written into the zeros, by the place where they begin.
     patches: BTreeMap<u64, Vec<u8>>,
     /// Where the pixels of pictures lie.
     pixels: Vec<Range<u64>>,

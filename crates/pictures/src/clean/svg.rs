@@ -42,7 +42,8 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         let Some(kind) = before.windows(5).rposition(|bytes| bytes.eq_ignore_ascii_case(b"data:")) else { continue };
         let is_image = before[kind + 5..].trim_ascii_start().get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case(b"image/"));
         let written = begin..begin + end_of_data(&content[begin..]);
-        let Some(embedded) = decoded(&content[written.clone()]) else {
+        let is_whole = content.get(written.end).is_none_or(|end| b"\"')<>".contains(end));
+        let Some(embedded) = decoded(&content[written.clone()]).filter(|_| is_whole) else {
             // It may be a font, say; a browser reads it in another way, or not at all.
             if is_image { return Err(unreadable()) } else { continue }
         };
@@ -63,9 +64,11 @@ fn unreadable() -> Fault {
     Fault::damaged("a picture within it cannot be read")
 }
 
-/// Returns where data ends: at the quotation mark or the bracket behind it.
+/// Returns where data ends: at the first byte that cannot stand in it, a quotation mark or a bracket usually. A comma cannot either, so no byte is in the
+/// data of two places.
 fn end_of_data(rest: &[u8]) -> usize {
-    rest.iter().position(|byte| b"\"')<>".contains(byte)).unwrap_or(rest.len())
+    let is_of_data = |byte: &u8| byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || b"+/=%&#;".contains(byte);
+    rest.iter().position(|byte| !is_of_data(byte)).unwrap_or(rest.len())
 }
 
 /// Decodes data, in which there may be white space, and characters that are written as in addresses.

@@ -28,7 +28,7 @@ use crate::hash::{AsIs, KeyHash};
 const BLOCK: u64 = 4 << 10;
 /// The share of the table for keys that were asked for again, by the table's own default: see [`Index::settle`].
 const HOT: f64 = 0.97;
-/// Of how many bytes written one is added to a limit that was lowered, as the disk had less room than expected.
+/// A limit that was lowered, as the disk had less room than expected, rises by one byte for so many that are written.
 const WIDENED: u64 = 16;
 /// How many times in a row one write may give another key its second chance.
 const CHANCES: usize = 8;

@@ -180,7 +180,7 @@ impl Packs {
         loop {
             let open = self.state.lock().open.take();
             let mut open = match open {
-                // What is written into a file without a name is lost with the process: somebody has removed the folder.
+                // A file without a name, whose folder somebody has removed, is lost with the process.
                 Some(open) if open.end < PACK && open.file.metadata()?.nlink() > 0 => open,
                 over => {
                     over.into_iter().for_each(|over| self.close(&over));

@@ -75,7 +75,7 @@ struct Staged {
     ended: Ended,
 }
 
-/// What is due when a response has been written at a place, or could not be. It is told the bytes that the response takes there.
+/// The work that is due when a response has been written at a place, or could not be. It is told the bytes that the response takes there.
 type Ended = Box<dyn FnOnce(&Disk, Option<Place>, u64) + Send>;
 
 /// A response on its way to the disk.

@@ -73,7 +73,7 @@ struct UnderWay {
     heard: u64,
 }
 
-/// What is needed to ask the server for a sign of life.
+/// The means to ask the server for a sign of life.
 struct Signs {
     /// Set to the earliest moment at which a request may ask, or to one before it.
     timer: Pin<Box<Sleep>>,
