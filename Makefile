@@ -178,6 +178,7 @@ release: test ## test, then pack the binary into target/dist
 	rm -rf 'target/dist/$(PACKAGE)'
 	mkdir -p 'target/dist/$(PACKAGE)'
 	cp '$(OPTIMISED)' 'target/dist/$(PACKAGE)/'
+	strip --strip-unneeded 'target/dist/$(PACKAGE)/seawall'
 	deploy/documentation 'target/dist/$(PACKAGE)' '$(VERSION)'
 	'$(OPTIMISED)' manual >'target/dist/$(PACKAGE)/seawall.1'
 	tar -C target/dist -czf 'target/dist/$(PACKAGE).tar.gz' '$(PACKAGE)'

@@ -16,11 +16,19 @@ pub(crate) struct Sketch {
     /// The cells of one row are a power of two.
     width: usize,
     /// Empty where nothing but requests is counted.
-    micros: Box<[AtomicU64]>,
+    costs: Box<[Cell]>,
+    /// Empty where costs are counted: they have the requests beside them.
     requests: Box<[AtomicU32]>,
     /// What stands in the cells of the first row.
     filled_micros: AtomicU64,
     filled_requests: AtomicU64,
+}
+
+/// What names that share a cell have cost together, in one line of memory.
+#[derive(Debug, Default)]
+struct Cell {
+    micros: AtomicU64,
+    requests: AtomicU32,
 }
 
 /// An estimate of what a name has cost.
@@ -46,8 +54,8 @@ impl Sketch {
         let cells = width * ROWS;
         Self {
             width,
-            micros: (0..if costs { cells } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
-            requests: (0..cells).map(|_| AtomicU32::new(0)).collect(),
+            costs: (0..if costs { cells } else { 0 }).map(|_| Cell::default()).collect(),
+            requests: (0..if costs { 0 } else { cells }).map(|_| AtomicU32::new(0)).collect(),
             filled_micros: AtomicU64::new(0),
             filled_requests: AtomicU64::new(0),
         }
@@ -55,8 +63,9 @@ impl Sketch {
 
     /// Counts for a name, and returns what it has cost, this included.
     pub(crate) fn add(&self, hash: u64, amount: Amount) -> Estimate {
-        let requests = self.add_requests(hash, amount.requests);
-        let micros = if self.micros.is_empty() { 0 } else { self.add_micros(hash, amount.micros) };
+        let places = self.places(hash);
+        let requests = self.add_requests(places, amount.requests);
+        let micros = if self.costs.is_empty() { 0 } else { self.add_micros(places, amount.micros) };
         let width = self.width as u64;
         // What others have put into the cells of this one: on average the mean of all; twice of it nearly never.
         let noise = (self.filled_micros.load(Relaxed) / width, self.filled_requests.load(Relaxed) / width);
@@ -68,27 +77,32 @@ impl Sketch {
         Estimate { likely: less(1), certain: less(2) }
     }
 
-    fn add_micros(&self, hash: u64, micros: u64) -> u64 {
-        let places = self.places(hash);
-        let least = places.iter().map(|at| self.micros[*at].load(Relaxed)).min().unwrap_or(0);
+    fn add_micros(&self, places: [usize; ROWS], micros: u64) -> u64 {
+        let cells = places.map(|at| &self.costs[at].micros);
+        let least = cells.iter().map(|cell| cell.load(Relaxed)).min().unwrap_or(0);
         let estimate = least.saturating_add(micros);
-        for (row, at) in places.into_iter().enumerate() {
-            let before = self.micros[at].fetch_max(estimate, Relaxed);
-            if row == 0 {
-                self.filled_micros.fetch_add(estimate.saturating_sub(before), Relaxed);
+        for (row, cell) in cells.into_iter().enumerate() {
+            // Most cells are above it already, because of others: looking costs less than an exchange.
+            if cell.load(Relaxed) < estimate {
+                let before = cell.fetch_max(estimate, Relaxed);
+                if row == 0 {
+                    self.filled_micros.fetch_add(estimate.saturating_sub(before), Relaxed);
+                }
             }
         }
         estimate
     }
 
-    fn add_requests(&self, hash: u64, requests: u64) -> u64 {
-        let places = self.places(hash);
-        let least = places.iter().map(|at| self.requests[*at].load(Relaxed)).min().unwrap_or(0);
+    fn add_requests(&self, places: [usize; ROWS], requests: u64) -> u64 {
+        let cells = places.map(|at| if self.costs.is_empty() { &self.requests[at] } else { &self.costs[at].requests });
+        let least = cells.iter().map(|cell| cell.load(Relaxed)).min().unwrap_or(0);
         let estimate = least.saturating_add(u32::try_from(requests).unwrap_or(u32::MAX));
-        for (row, at) in places.into_iter().enumerate() {
-            let before = self.requests[at].fetch_max(estimate, Relaxed);
-            if row == 0 {
-                self.filled_requests.fetch_add(u64::from(estimate.saturating_sub(before)), Relaxed);
+        for (row, cell) in cells.into_iter().enumerate() {
+            if cell.load(Relaxed) < estimate {
+                let before = cell.fetch_max(estimate, Relaxed);
+                if row == 0 {
+                    self.filled_requests.fetch_add(u64::from(estimate.saturating_sub(before)), Relaxed);
+                }
             }
         }
         u64::from(estimate)
@@ -106,11 +120,11 @@ impl Sketch {
 
     /// Makes everything worth half.
     pub(crate) fn halve(&self) {
-        for cell in &self.micros {
-            cell.store(cell.load(Relaxed) / 2, Relaxed);
+        for cell in &self.costs {
+            cell.micros.store(cell.micros.load(Relaxed) / 2, Relaxed);
         }
-        for cell in &self.requests {
-            cell.store(cell.load(Relaxed) / 2, Relaxed);
+        for requests in self.costs.iter().map(|cell| &cell.requests).chain(&self.requests) {
+            requests.store(requests.load(Relaxed) / 2, Relaxed);
         }
         for filled in [&self.filled_micros, &self.filled_requests] {
             filled.store(filled.load(Relaxed) / 2, Relaxed);
@@ -118,7 +132,7 @@ impl Sketch {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.micros) + size_of_val(&*self.requests)
+        size_of::<Self>() + size_of_val(&*self.costs) + size_of_val(&*self.requests)
     }
 }
 

@@ -30,7 +30,7 @@
 //! | purge targets (URL, tag) | [`StoreOptions::purge_targets_max`] | 96 each: 6 MiB for 65,536 |
 //! | invalidated URLs while older fetches are open | [`INVALIDATIONS_MAX`] | 96 each: 400 KiB |
 //! | purge prefixes | [`PREFIXES_MAX`], [`PREFIX_BYTES_MAX`] | 4 MiB |
-//! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 128 each: 8 MiB for 65,536 |
+//! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 16 each: 1 MiB for 65,536 |
 //! | the list of files, with a disk tier | [`DiskOptions::objects_max`] | 150 each: 38 MB for 250,000 |
 //! | responses waiting to be written | 64 MiB | 64 MiB, or one response; most are in memory anyway |
 //! | responses just read | 1,024 readings, two at a time | half a shard of `memory` each until its first waiter is polled |
@@ -45,6 +45,7 @@ mod growing;
 mod hash;
 mod hot_pages;
 mod index;
+mod marks;
 mod options;
 mod purge;
 mod resource;

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
+use quick_cache::sync::Cache;
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use smallvec::SmallVec;
 
 use crate::changes::{Changes, Counter};
@@ -26,6 +26,7 @@ use crate::fetches::{Fetches, Fetching};
 use crate::flight::{Failure, FlightView, Flights, Joined, Moment};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::index::UrlIndex;
+use crate::marks::Marks;
 use crate::options::StoreOptions;
 use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, PurgeTarget, Purged};
 use crate::resource::{Record, Resource, Scope, Stored};
@@ -50,7 +51,7 @@ pub struct Store<R: Record, E: Failure> {
     purges: PurgeTable,
     fetches: Arc<Fetches>,
     flights: Arc<Flights<R, E>>,
-    uncacheable: Cache<KeyHash, u64, UnitWeighter, AsIs, DefaultLifecycle<KeyHash, u64>>,
+    uncacheable: Marks,
     evicted: AtomicU64,
     variants_max: usize,
     object_max: u64,
@@ -123,7 +124,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             purges,
             fetches: Arc::default(),
             flights: Arc::new(Flights::new(&options)),
-            uncacheable: uncacheable(options.uncacheable_max),
+            uncacheable: Marks::new(options.uncacheable_max),
             evicted: AtomicU64::new(0),
             variants_max: options.variants_max.max(1),
             object_max: options.object_max,
@@ -445,23 +446,23 @@ impl<R: Record, E: Failure> Store<R, E> {
 
     /// Returns whether the key was marked as uncacheable until a time after `now`, both in the caller's milliseconds.
     pub fn uncacheable(&self, hash: KeyHash, now: u64) -> bool {
-        self.uncacheable.get(&hash).is_some_and(|until| now < until)
+        self.uncacheable.until(hash).is_some_and(|until| now < until)
     }
 
     /// Returns until when the key is marked as uncacheable, in the caller's milliseconds; for somebody who only looks.
     pub fn uncacheable_until(&self, hash: KeyHash) -> Option<u64> {
-        self.uncacheable.peek(&hash)
+        self.uncacheable.until(hash)
     }
 
     /// Remembers that answers to this key may not be shared, so that its requests do not wait for each other in vain. A mark that is pushed
     /// out by others only costs a few requests that wait once more.
     pub fn mark_uncacheable(&self, hash: KeyHash, until: u64) {
-        self.uncacheable.insert(hash, until);
+        self.uncacheable.set(hash, until);
     }
 
     /// Removes the mark: an answer could be shared after all.
     pub fn unmark_uncacheable(&self, hash: KeyHash) {
-        self.uncacheable.remove(&hash);
+        self.uncacheable.remove(hash);
     }
 
     /// Returns the current content of the store in numbers.
@@ -566,13 +567,6 @@ fn memory<R: Record>(options: &StoreOptions) -> Memory<R> {
         .build()
         .expect("both capacities are set");
     Cache::with_options(options, ByWeight, AsIs::default(), Evictions)
-}
-
-fn uncacheable<L>(max: usize) -> Cache<KeyHash, u64, UnitWeighter, AsIs, L>
-where
-    L: Lifecycle<KeyHash, u64> + Default + Clone,
-{
-    Cache::with(max, max as u64, UnitWeighter, AsIs::default(), L::default())
 }
 
 /// Weighs a resource by the bytes it was made with.

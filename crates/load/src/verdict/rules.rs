@@ -194,7 +194,7 @@ pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
             Limit::Unknown,
             false,
             reason,
-            "The failures above say why; seawall bench without --quiet tries the address first, and says more.",
+            "The failures above say why. Unless --quiet is given, seawall bench tries the address first, and says more.",
         )
     })
 }

@@ -1,19 +1,20 @@
 //! Why answers were not kept: the last reason for each key, for whoever asks.
 //!
-//! Written once per fetch whose answer was not kept, never on a hit. At most [`REASONS_MAX`] keys of 72 bytes: 0.3 MiB. When there are
-//! more, the older half is forgotten, which costs an explanation its reason and nothing else.
-
-use std::collections::HashMap;
+//! Written once per fetch whose answer was not kept, never on a hit. At most [`REASONS_MAX`] keys of 48 bytes: 192 KiB. A key has [`WAYS`] places; when
+//! others have them all, the oldest reason is forgotten, which costs an explanation its reason and nothing else.
 
 use http::StatusCode;
 use parking_lot::Mutex;
 use semantics::Timestamp;
-use store::{AsIs, KeyHash};
+use store::KeyHash;
 
 use crate::{Shared, question::Question};
 
 /// Keys whose last reason is remembered.
 const REASONS_MAX: usize = 4_096;
+
+/// Places of a key.
+const WAYS: usize = 8;
 
 /// An answer that was not kept, or a fetch that brought none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,29 +27,52 @@ pub(crate) struct Reason {
     pub(crate) at: Timestamp,
 }
 
+/// The place of a key.
+type Place = Option<(KeyHash, Reason)>;
+
 /// The last reason of each key.
-#[derive(Debug, Default)]
-pub(crate) struct Reasons(Mutex<HashMap<KeyHash, Reason, AsIs>>);
+#[derive(Debug)]
+pub(crate) struct Reasons(Mutex<Box<[Place]>>);
+
+impl Default for Reasons {
+    fn default() -> Self {
+        Self(Mutex::new(vec![None; REASONS_MAX].into()))
+    }
+}
 
 impl Reasons {
     pub(crate) fn note(&self, key: KeyHash, reason: Reason) {
         let mut reasons = self.0.lock();
-        if reasons.len() >= REASONS_MAX && !reasons.contains_key(&key) {
-            let mut times: Vec<Timestamp> = reasons.values().map(|reason| reason.at).collect();
-            let middle = *times.select_nth_unstable(REASONS_MAX / 2).1;
-            reasons.retain(|_, reason| reason.at > middle);
+        let places = &mut reasons[of(key)];
+        let place = places.iter().position(|place| is(place, key)).or_else(|| {
+            let age = |at: &usize| places[*at].map(|(_, reason)| reason.at);
+            (0..WAYS).min_by_key(age)
+        });
+        if let Some(place) = place {
+            places[place] = Some((key, reason));
         }
-        reasons.insert(key, reason);
     }
 
     /// Forgets why answers for a key were not kept: now one is.
     pub(crate) fn forget(&self, key: KeyHash) {
-        self.0.lock().remove(&key);
+        if let Some(place) = self.0.lock()[of(key)].iter_mut().find(|place| is(place, key)) {
+            *place = None;
+        }
     }
 
     pub(crate) fn get(&self, key: KeyHash) -> Option<Reason> {
-        self.0.lock().get(&key).copied()
+        self.0.lock()[of(key)].iter().flatten().find(|(other, _)| *other == key).map(|(_, reason)| *reason)
     }
+}
+
+/// Returns which places a key has.
+fn of(key: KeyHash) -> std::ops::Range<usize> {
+    let first = key.stripe(REASONS_MAX / WAYS) * WAYS;
+    first..first + WAYS
+}
+
+fn is(place: &Place, key: KeyHash) -> bool {
+    place.as_ref().is_some_and(|(other, _)| *other == key)
 }
 
 /// Remembers, for an operator who asks why, that nothing came of a lookup.
@@ -76,10 +100,12 @@ mod tests {
         assert_eq!(reasons.get(key(0)), Some(reason("set-cookie", 1)));
         reasons.forget(key(0));
         assert_eq!(reasons.get(key(0)), None);
-        for n in 0..=REASONS_MAX {
+        let last = 8 * REASONS_MAX;
+        for n in 0..=last {
             reasons.note(key(n), reason("private", n));
         }
-        assert!(reasons.0.lock().len() <= REASONS_MAX);
-        assert_eq!((reasons.get(key(0)), reasons.get(key(REASONS_MAX)).is_some()), (None, true));
+        let left = (0..=last).filter(|n| reasons.get(key(*n)).is_some()).count();
+        assert_eq!(left, REASONS_MAX, "all places are taken, and no more");
+        assert_eq!((reasons.get(key(0)), reasons.get(key(last))), (None, Some(reason("private", last))));
     }
 }
