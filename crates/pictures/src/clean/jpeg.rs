@@ -11,7 +11,7 @@ use crate::{
 
 /// Plans the copy. Returns whether the picture has its end.
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
-    let (mut orientation, mut has_frame, mut has_end) = (1, false, false);
+    let (mut orientation, mut has_frame, mut has_end) = (None, false, false);
     scan.go_to(2)?;
     scan.keep(0..2)?;
     while let Some((start, marker)) = marker(scan)? {
@@ -35,9 +35,9 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
                     scan.keep(start..end)?;
                 } else {
                     let content = scan.some(end - scan.at)?;
-                    // What says how to turn the picture stands before it.
+                    // What says how to turn the picture stands before it. Browsers take the first that does.
                     if marker == 0xe1 && !has_frame {
-                        orientation = content.strip_prefix(b"Exif\0\0").and_then(exif_orientation).unwrap_or(orientation);
+                        orientation = orientation.or_else(|| content.strip_prefix(b"Exif\0\0").and_then(exif_orientation));
                     }
                     let segment = match marker {
                         0xe0 => jfif(&content),
@@ -58,7 +58,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
             }
         }
     }
-    if orientation > 1 {
+    if let Some(orientation) = orientation.filter(|&orientation| orientation > 1) {
         let exif = exif_of(orientation);
         let length = u16::try_from(2 + 6 + exif.len()).expect("it has 34 bytes");
         let mut segment = vec![0xff, 0xe1];

@@ -36,7 +36,7 @@ const EXIF_BYTES_MAX: u64 = 1024 * 1024;
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     scan.go_to(8)?;
     scan.keep(0..8)?;
-    let (mut orientation, mut header_end, mut has_pixels) = (1, None, false);
+    let (mut orientation, mut header_end, mut has_pixels) = (None, None, false);
     while let Some([a, b, c, d, kind @ ..]) = scan.array::<8>()? {
         let start = scan.at - 8;
         let length = u64::from(u32::from_be_bytes([a, b, c, d]));
@@ -47,8 +47,8 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         if &kind == b"IHDR" && length != 13 {
             return Err(Fault::damaged("its header has another length"));
         }
-        if &kind == b"eXIf" && length <= EXIF_BYTES_MAX && !has_pixels {
-            orientation = exif_orientation(&scan.some(length)?).unwrap_or(orientation);
+        if &kind == b"eXIf" && length <= EXIF_BYTES_MAX && !has_pixels && orientation.is_none() {
+            orientation = exif_orientation(&scan.some(length)?);
         }
         if KEPT.iter().any(|(kept, most)| **kept == kind && length <= *most) {
             scan.keep(start..end)?;
@@ -67,7 +67,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         }
     }
     // The header has to be the first chunk; another file is broken, and shown by nobody.
-    if orientation > 1 && header_end == Some(33) {
+    if let Some(orientation) = orientation.filter(|&orientation| orientation > 1 && header_end == Some(33)) {
         let exif = exif_of(orientation);
         let mut chunk = u32::try_from(exif.len()).expect("it has 26 bytes").to_be_bytes().to_vec();
         chunk.extend_from_slice(b"eXIf");

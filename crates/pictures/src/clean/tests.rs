@@ -42,6 +42,19 @@ fn a_photograph_does_not_say_where_it_was_taken() {
     assert!(!copy.windows(2).take(60).any(|tag| tag == 0x8825_u16.to_le_bytes()));
 }
 
+/// Browsers take the first.
+#[test]
+fn the_first_of_two_blocks_of_exif_says_how_to_turn_a_picture() {
+    let jpeg = sample::jpeg(&sample::photo(64, 48));
+    let twice = sample::with_exif(&sample::with_exif(&jpeg, 3), 6);
+    let png = sample::png_of(&sample::photo(64, 48));
+    let png = sample::with_chunk(&sample::with_chunk(&png, b"eXIf", &sample::exif(3)), b"eXIf", &sample::exif(6));
+    for twice in [twice, png] {
+        let orientation = |content: &[u8]| Facts::read(Cursor::new(content)).expect("a picture").orientation;
+        assert_eq!((orientation(&twice), orientation(&cleaned(&twice))), (6, 6));
+    }
+}
+
 #[test]
 fn what_says_how_colours_are_meant_stays() {
     let jpeg = sample::jpeg(&sample::photo(8, 8));
