@@ -316,6 +316,27 @@ fn parts_of_known_length_have_no_more() {
     }
 }
 
+/// GIF89a, appendix F: a code says where the pixels of a frame end, and no decoder reads on when it has them all.
+#[test]
+fn a_frame_of_a_gif_ends_with_its_pixels() {
+    let gif = |rest: &[u8]| [b"GIF89a\x04\0\x02\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x04\0\x02\0\0\x02".as_slice(), rest].concat();
+    // Codes of three bits, and of four when there are seven: clear (4), 0, 6, 7 and 6 (eight pixels in all), and the end (5).
+    let whole = gif(b"\x03\x84\x6f\x05\0;");
+    assert_eq!(pixels(&whole), [0; 24]);
+    for rest in [b"\x09\x84\x6f\x05SECRET\0;".as_slice(), b"\x03\x84\x6f\x05\x06SECRET\0;", b"\x03\x84\x6f\x05\x07SECRET\0\x03OFF\0;"] {
+        let copy = cleaned(&gif(rest));
+        assert!(copy == whole, "{:?}", String::from_utf8_lossy(&copy));
+    }
+    // Each byte is a block of its own, the end does not come, there is no code, and one has no meaning.
+    let split = b"\x01\x84\x01\x6f\x01\x05\0;";
+    assert!(cleaned(&gif(&[&split[..6], b"\x06SECRET\0;"].concat())) == gif(split));
+    assert!(cleaned(&gif(b"\x08\x84\x6fSECRET\0;")) == gif(b"\x02\x84\x6f\0;"));
+    assert!(cleaned(&gif(b"\x07\xffSECRET\0;")) == gif(b"\0;"));
+    assert!(cleaned(&gif(b"\x08\xc4\x01SECRET\0;")) == gif(b"\x01\xc4\0;"));
+    let wide = |rest: &[u8]| [&gif(b"")[..29], b"\x0d", rest].concat();
+    assert!(cleaned(&wide(b"\x06SECRET\0;")) == wide(b"\0;"));
+}
+
 /// RFC 9649 §2.7.1.5: unknown chunks may stand within a frame.
 #[test]
 fn frames_of_a_webp_have_pixels_alone() {
