@@ -316,6 +316,60 @@ fn parts_of_known_length_have_no_more() {
     }
 }
 
+/// PNG §10.1: the pixels are one zlib stream in chunks that may be split anywhere, and each frame of a picture that moves has one of its own.
+#[test]
+fn the_compressed_pixels_of_a_png_end_with_their_stream() {
+    let compressed = |bytes: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, bytes).and_then(|()| encoder.finish()).expect("compressed")
+    };
+    let chunk = |kind: &[u8; 4], content: &[u8]| {
+        let sum = crc32fast::hash(&[kind, content].concat()).to_be_bytes();
+        [&u32::try_from(content.len()).expect("short").to_be_bytes(), kind.as_slice(), content, &sum].concat()
+    };
+    // Two by two grey pixels, with the filter of each line.
+    let (lines, more) = ([0, 10, 20, 0, 30, 40], [0, 10, 20, 0, 30, 40, b'S', b'E', b'C', b'R', b'E', b'T']);
+    let png = |chunks: &[Vec<u8>]| {
+        let header = chunk(b"IHDR", &[0, 0, 0, 2, 0, 0, 0, 2, 8, 0, 0, 0, 0]);
+        [b"\x89PNG\r\n\x1a\n".as_slice(), &header, &chunks.concat(), &chunk(b"IEND", b"")].concat()
+    };
+    let idat = |content: &[u8]| chunk(b"IDAT", content);
+    let stream = compressed(&lines);
+    let whole = png(&[idat(&stream)]);
+    assert_eq!(pixels(&whole), [10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40]);
+    let (start, end) = stream.split_at(7);
+    let split = png(&[idat(start), idat(b""), idat(end)]);
+    assert!(cleaned(&whole) == whole && cleaned(&split) == split);
+    let behind = [&stream, b"SECRET".as_slice()].concat();
+    assert!(cleaned(&png(&[idat(&behind)])) == whole);
+    assert!(cleaned(&png(&[idat(&behind), idat(b"SECRET")])) == whole);
+    assert!(cleaned(&png(&[idat(&stream), idat(b"SECRET")])) == whole);
+    assert!(cleaned(&png(&[idat(start), idat(b""), idat(&[end, b"SECRET"].concat())])) == split);
+    // More pixels than there are, and a stream that cannot be read any further.
+    let copy = cleaned(&png(&[idat(&compressed(&more))]));
+    assert!(pixels(&copy) == pixels(&whole) && !has(&copy, "SECRET"));
+    let mut broken = compressed(&more.repeat(50));
+    broken[2] = 0xff;
+    assert!(!has(&cleaned(&png(&[idat(&[&broken, b"SECRET".as_slice()].concat())])), "SECRET"));
+
+    let part = |number: u8, content: &[u8]| chunk(b"fdAT", &[&[0, 0, 0, number], content].concat());
+    let frame = |number: u8| chunk(b"fcTL", &[[0, 0, 0, number, 0, 0, 0, 2, 0, 0, 0, 2].as_slice(), &[0; 14]].concat());
+    let film = |secret: &[u8]| {
+        let (idat, fdat) = ([&stream, secret].concat(), [end, secret].concat());
+        png(&[
+            chunk(b"acTL", &[0, 0, 0, 2, 0, 0, 0, 0]),
+            frame(0),
+            chunk(b"IDAT", &idat),
+            frame(1),
+            part(2, start),
+            part(3, &fdat),
+            frame(4),
+            part(5, &idat),
+        ])
+    };
+    assert!(cleaned(&film(b"")) == film(b"") && cleaned(&film(b"SECRET")) == film(b""));
+}
+
 /// GIF89a, appendix F: a code says where the pixels of a frame end, and no decoder reads on when it has them all.
 #[test]
 fn a_frame_of_a_gif_ends_with_its_pixels() {
