@@ -309,6 +309,21 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
+    /// Ends the copy before a place of the file.
+    fn cut(&mut self, at: u64) {
+        while let Some(piece) = self.cleaned.pieces.pop() {
+            self.cleaned.bytes -= piece.bytes();
+            if let Piece::Of(range) = piece
+                && range.start < at
+            {
+                let kept = Piece::Of(range.start..range.end.min(at));
+                self.cleaned.bytes += kept.bytes();
+                self.cleaned.pieces.push(kept);
+                break;
+            }
+        }
+    }
+
     /// Inserts bytes before the part with this index.
     fn put_at(&mut self, index: usize, bytes: Vec<u8>) {
         self.cleaned.bytes += bytes.len() as u64;

@@ -316,6 +316,34 @@ fn parts_of_known_length_have_no_more() {
     }
 }
 
+/// Some cameras write no end. Nothing says then where the pixels end but the pixels themselves (ITU-T T.81, annex F).
+#[test]
+fn a_jpeg_without_its_end_ends_with_its_pixels() {
+    let photo = sample::photo(70, 45);
+    let whole = sample::jpeg(&photo);
+    let cut = &whole[..whole.len() - 2];
+    assert!(cleaned(cut) == cut, "it is as long as its pixels");
+    assert!(cleaned(&cut[..cut.len() - 200]) == cut[..cut.len() - 200], "some are missing");
+    for text in ["SECRET", "\n\u{feff}SECRET \u{ff}\u{da}\0\u{8}"] {
+        assert!(cleaned(&[cut, text.as_bytes()].concat()) == whole);
+    }
+    // What follows has segments, which a picture may have.
+    assert!(cleaned(&[cut, b"SECRET\xff\xdb\0\x08SECRET\xff\xfe\0\x08SECRET".as_slice()].concat()) == whole);
+    // With restarts, one component, and an end that is not there where pixels cannot be read.
+    let mut grey = Vec::new();
+    let encoded = image::codecs::jpeg::JpegEncoder::new(&mut grey).encode(&[90; 700], 35, 20, image::ExtendedColorType::L8);
+    assert!(encoded.is_ok() && cleaned(&[&grey[..grey.len() - 2], b"SECRET"].concat()) == grey);
+    let mut damaged = whole.clone();
+    let at = damaged.len() - 300;
+    damaged.splice(at.., b"\xff\xd3SECRET".to_vec());
+    let copy = cleaned(&damaged);
+    assert!(copy.len() > 1000 && copy.ends_with(b"\xff\xd9") && whole.starts_with(&copy[..copy.len() - 2]), "{}", copy.len());
+    // How scans that refine others are coded is told by all of them together.
+    let scans = b"\xff\xd8\xff\xc2\0\x0b\x08\0\x10\0\x10\x01\x01\x11\0\xff\xda\0\x08\x01\x01\0\0\0\0abc";
+    let refined = [scans, b"\xff\xda\0\x08\x01\x01\0\x01\x3f\x10SECRET".as_slice()].concat();
+    assert!(cleaned(&refined) == [scans, b"\xff\xd9".as_slice()].concat());
+}
+
 /// PNG §10.1: the pixels are one zlib stream in chunks that may be split anywhere, and each frame of a picture that moves has one of its own.
 #[test]
 fn the_compressed_pixels_of_a_png_end_with_their_stream() {
