@@ -122,11 +122,11 @@ fn avif() -> Vec<u8> {
     let whole = |pixels: u8| {
         // Numbers of one byte are not foreseen, so offsets and lengths have four.
         let place = |number: u8, at: u8, length: u8| [0, number, 0, 0, 0, 1, 0, 0, 0, at, 0, 0, 0, length];
-        let places = boxed(b"iloc", &[&[0, 0, 0, 0, 0x44, 0, 0, 2], place(1, pixels, 6).as_slice(), &place(2, pixels + 6, 12)].concat());
+        let places = boxed(b"iloc", &[&[0, 0, 0, 0, 0x44, 0, 0, 2], place(1, pixels, 8).as_slice(), &place(2, pixels + 8, 12)].concat());
         let meta = boxed(b"meta", &[&[0; 4], items.as_slice(), &places].concat());
-        [boxed(b"ftyp", b"mif1\0\0\0\0mif1miafavif"), meta, boxed(b"mdat", b"PIXELSSECRET PLACE")].concat()
+        [boxed(b"ftyp", b"mif1\0\0\0\0mif1miafavif"), meta, boxed(b"mdat", b"\x32\x06PIXELSSECRET PLACE")].concat()
     };
-    let pixels = whole(0).len() - 18;
+    let pixels = whole(0).len() - 20;
     whole(u8::try_from(pixels).expect("short"))
 }
 

@@ -141,7 +141,7 @@ fn what_describes_an_avif_is_told_by_a_list() {
     for kind in [b"udes", b"altt", b"itai", b"crtt", b"mdft", b"cmin", b"uuid", b"what"] {
         let avif = sample::Heif {
             brands: b"avif\0\0\0\0avif",
-            items: &[(b"av01", b"PIXELS"), (b"mime", b"SECRET XMP"), (b"jpeg", b"SECRET EXIF OF A PREVIEW"), (b"uri ", b"SECRET")],
+            items: &[(b"av01", sample::PIXELS), (b"mime", b"SECRET XMP"), (b"jpeg", b"SECRET EXIF OF A PREVIEW"), (b"uri ", b"SECRET")],
             properties: &[property(kind), ispe.clone(), property(b"colr")].concat(),
             more: &[more.clone(), idat.clone(), group.clone()].concat(),
         };
@@ -175,8 +175,10 @@ fn items_without_bytes_are_nothing() {
 fn an_avif_that_moves_shows_its_pixels_and_nothing_else() {
     let film = |handler: &[u8; 4]| {
         let more = [sample::boxed(b"udta", b"SECRET PLACE"), sample::boxed(b"meta", b"\0\0\0\0SECRET WORDS")].concat();
-        let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"SECRETPIXELSSECRET")].concat();
-        [start, sample::moov(handler, 20 + 8 + 6, 6, &more)].concat()
+        let start =
+            [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", &[b"SECRET", sample::SAMPLES, b"SECRET"].concat())]
+                .concat();
+        [start, sample::moov(handler, 20 + 8 + 6, 10, &more)].concat()
     };
     for (handler, shows) in [(b"pict", true), (b"auxv", true), (b"meta", false), (b"soun", false)] {
         let (film, copy) = (film(handler), cleaned(&film(handler)));
@@ -193,11 +195,57 @@ fn an_avif_that_moves_shows_its_pixels_and_nothing_else() {
     }
 }
 
+/// AV1 §5.3 to §5.8: beside frames, coded pixels may have words of programs and cameras (ITU-T T.35), a time, padding, and parts that no standard knows.
+#[test]
+fn coded_pixels_of_an_avif_have_frames_alone() {
+    let part = |head: u8, content: &[u8]| [&[head, u8::try_from(content.len()).expect("short")], content].concat();
+    let padding = |length: usize| part(0x7a, &[vec![0; length - 1], vec![0x80]].concat());
+    let light = [part(0x2a, b"\x01abcd\x80"), part(0x2a, &[b"\x02".as_slice(), &[7; 24], b"\x80"].concat())].concat();
+    let needed = [b"\x12\0".as_slice(), &part(0x0a, b"SEQUENCE"), &light, sample::PIXELS].concat();
+    let file = |pixels: &[u8], settings: &[u8]| {
+        let properties = sample::boxed(b"av1C", &[b"\x81\0\0\0", settings].concat());
+        let avif = sample::Heif { brands: b"avif\0\0\0\0avif", items: &[(b"av01", pixels)], properties: &properties, more: &[] };
+        cleaned(&avif.file())
+    };
+    assert!(file(&needed, &part(0x0a, b"SEQUENCE")).ends_with(&needed));
+    let words = [
+        part(0x2a, b"\x04\xb5SECRET"),
+        part(0x2a, b"\x05SECRET"),
+        part(0x2a, b"\x01abcdSECRET"),
+        part(0x7a, b"SECRET"),
+        part(0x4a, b"SECRET"),
+        part(0x12, b"SECRET"),
+    ];
+    for words in words {
+        let with = file(&[&needed, &words, sample::PIXELS].concat(), &words);
+        assert!(with.ends_with(&[&needed, &padding(words.len() - 2), sample::PIXELS].concat()), "{:?}", String::from_utf8_lossy(&with));
+        let settings = with.windows(9).find(|window| window.starts_with(b"av1C"));
+        assert!(!has(&with, "SECRET") && settings == Some(b"av1C\x81\0\0\0\x7a"));
+    }
+    // One with an extension, one without a length, and what nobody can decode.
+    let with = |rest: &[u8]| file(&[&needed, rest].concat(), b"");
+    assert!(with(b"\x2e\x08\x08\x04\xb5SECRET").ends_with(&[&needed, b"\x7e\x08\x08\0\0\0\0\0\0\0\x80".as_slice()].concat()));
+    for rest in [b"\x28\x04\xb5SECRET".as_slice(), b"\xb2\x06SECRET", b"\x32\x7fSECRET", b"\x32\xff\xff\xffSECRET"] {
+        let padding = [b"\x78".as_slice(), &vec![0; rest.len() - 2], b"\x80"].concat();
+        assert!(with(rest).ends_with(&[&needed, padding.as_slice()].concat()));
+    }
+
+    // Each sample of a film has its own parts, of which the last need not have a length.
+    let film = |first: &[u8; 2]| {
+        let mdat = [first.as_slice(), b"\x30PIXELS"].concat();
+        let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", &mdat)].concat();
+        cleaned(&[start, sample::moov(b"pict", 28, 9, &[])].concat())
+    };
+    let mdat = |film: &[u8]| film[20..].windows(13).find(|window| window.starts_with(b"mdat")).expect("a box")[4..].to_vec();
+    assert_eq!(mdat(&film(b"\x12\0")), b"\x12\0\x30PIXELS");
+    assert_eq!(mdat(&film(b"\x28S")), b"\x78\x80\x30PIXELS");
+}
+
 /// A box that ends before its parent does hides what follows.
 #[test]
 fn a_film_whose_boxes_do_not_fill_each_other_is_not_published() {
-    let film = sample::moov(b"pict", 20 + 8, 6, &sample::boxed(b"udta", b"SECRET"));
-    let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"PIXELS")].concat();
+    let film = sample::moov(b"pict", 20 + 8, 10, &sample::boxed(b"udta", b"SECRET"));
+    let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", sample::SAMPLES)].concat();
     assert!(!has(&cleaned(&[start.clone(), film.clone()].concat()), "SECRET"));
     for kind in [b"mvhd", b"trak", b"mdia", b"minf", b"stbl", b"stsd"] {
         let at = film.windows(4).position(|window| window == kind).expect("a box");
@@ -224,7 +272,8 @@ fn zeros_are_counted_and_not_held() {
 #[test]
 fn an_avif_whose_parts_cannot_be_told_apart_is_not_published() {
     let exif = [[0; 4].as_slice(), &sample::exif(1)].concat();
-    let file = sample::Heif { brands: b"avif\0\0\0\0avif", items: &[(b"av01", b"PIXELS"), (b"Exif", &exif)], properties: &[], more: &[] };
+    let file =
+        sample::Heif { brands: b"avif\0\0\0\0avif", items: &[(b"av01", sample::PIXELS), (b"Exif", &exif)], properties: &[], more: &[] };
     let avif = file.file();
     let of = |kind: &[u8; 4]| avif.windows(4).position(|window| window == kind).expect("a box");
     for kind in [b"iinf", b"iloc"] {
@@ -581,12 +630,13 @@ fn files_that_are_cut_off_give_nothing_away() {
 fn with_metadata() -> Vec<Vec<u8>> {
     let photo = sample::photo(40, 30);
     let exif = sample::exif(3);
-    let items: &[(&[u8; 4], &[u8])] = &[(b"av01", b"PIXELS"), (b"Exif", &exif), (b"mime", b"SECRET")];
+    let items: &[(&[u8; 4], &[u8])] = &[(b"av01", sample::PIXELS), (b"Exif", &exif), (b"mime", b"SECRET")];
     let words = [sample::boxed(b"xml ", b"SECRET"), sample::boxed(b"idat", b"SECRET")].concat();
     let heif = sample::Heif { brands: b"avif\0\0\0\0avif", items, properties: &sample::boxed(b"udes", b"SECRET"), more: &words };
-    let film = sample::moov(b"pict", 34, 6, &sample::boxed(b"udta", b"SECRET"));
-    let film_first = sample::moov(b"pict", 34 + u32::try_from(film.len()).expect("short"), 6, &sample::boxed(b"udta", b"SECRET"));
-    let (avis, mdat) = (sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"SECRETPIXELSSECRET"));
+    let film = sample::moov(b"pict", 34, 10, &sample::boxed(b"udta", b"SECRET"));
+    let film_first = sample::moov(b"pict", 34 + u32::try_from(film.len()).expect("short"), 10, &sample::boxed(b"udta", b"SECRET"));
+    let (avis, mdat) =
+        (sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", &[b"SECRET", sample::SAMPLES, b"SECRET"].concat()));
     let (gif, jxl) = (sample::gif(9, 9, 2), sample::boxed(b"JXL ", b"\r\n\x87\n"));
     vec![
         sample::with_segment(&sample::with_exif(&sample::jpeg(&photo), 3), 0xfe, b"SECRET"),
