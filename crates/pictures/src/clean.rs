@@ -53,7 +53,7 @@ pub struct Cleaned {
     bytes: u64,
 }
 
-/// Plans a copy of a picture file without its metadata. Reads the whole file once, and holds none of it.
+/// Plans a copy of a picture file without its metadata. Reads the whole file once, and the pixels of a JPEG without its end twice, and holds none of it.
 ///
 /// The content decides about the kind of a file, and not its name. What a drawing (SVG) says in words stays, as its author can see it. Formats that have
 /// no room for metadata are copied as they are.

@@ -705,6 +705,9 @@ fn whether_a_picture_can_be_cleaned_is_known_before_its_pixels_are_read() {
 fn damaged_files_are_cleaned_as_well() {
     let mut files = with_metadata();
     files.push(sample::avif(12, 9, 1));
+    // One that has no end, so that its pixels are read.
+    let jpeg = sample::jpeg(&sample::photo(24, 16));
+    files.push([&jpeg[..jpeg.len() - 2], b"SECRET"].concat());
     let mut seed = 3_u64;
     let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
