@@ -275,6 +275,11 @@ impl Shown {
         self.source.path()
     }
 
+    /// Tells whether the next look at the folder tells that there are no variants.
+    pub(crate) fn is_known_to_fail(&self) -> bool {
+        self.source.fault().is_some()
+    }
+
     /// Makes all variants that are missing, on the calling thread.
     pub(crate) fn make_all(&self) -> Result<(), Fault> {
         self.workshop.make_all(&self.source, |_, _| {})

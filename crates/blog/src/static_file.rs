@@ -156,7 +156,7 @@ fn read(file: Listed, content_type: &'static str, is_held: bool, is_cleaned: boo
             // Hashing gigabytes at every start would cost more than it tells: nanoseconds and length change with the content.
             let nanos = modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
             // The number rises when more is taken out of pictures than before: what readers have is then no longer the same.
-            format!("\"{nanos:x}-{:x}{}\"", stamp.bytes, if is_cleaned { "-c3" } else { "" })
+            format!("\"{nanos:x}-{:x}{}\"", stamp.bytes, if is_cleaned { "-c4" } else { "" })
         },
         |body| entity_tag(body),
     );

@@ -53,7 +53,7 @@ pub struct Cleaned {
     bytes: u64,
 }
 
-/// Plans a copy of a picture file without its metadata. Reads the whole file once, and holds none of it.
+/// Plans a copy of a picture file without its metadata. Reads the whole file once, and the pixels of a JPEG without its end twice, and holds none of it.
 ///
 /// The content decides about the kind of a file, and not its name. What a drawing (SVG) says in words stays, as its author can see it. Formats that have
 /// no room for metadata are copied as they are.
@@ -307,6 +307,21 @@ impl<R: Read + Seek> Scan<R> {
         self.cleaned.bytes += piece.bytes();
         self.cleaned.pieces.push(piece);
         Ok(())
+    }
+
+    /// Ends the copy before a place of the file.
+    fn cut(&mut self, at: u64) {
+        while let Some(piece) = self.cleaned.pieces.pop() {
+            self.cleaned.bytes -= piece.bytes();
+            if let Piece::Of(range) = piece
+                && range.start < at
+            {
+                let kept = Piece::Of(range.start..range.end.min(at));
+                self.cleaned.bytes += kept.bytes();
+                self.cleaned.pieces.push(kept);
+                break;
+            }
+        }
     }
 
     /// Inserts bytes before the part with this index.

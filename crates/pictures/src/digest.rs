@@ -10,7 +10,7 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use crate::fault::Fault;
 
 /// A change of how variants are made gets a new number: the pictures get new addresses, and are made again.
-const ENCODER_VERSION: u64 = 2;
+const ENCODER_VERSION: u64 = 3;
 
 /// Files up to this length are hashed whole.
 const WHOLE_BYTES_MAX: u64 = 1024 * 1024;

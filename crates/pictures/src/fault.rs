@@ -69,6 +69,11 @@ impl Fault {
         }
     }
 
+    /// Tells whether the same picture may have no fault at another time.
+    pub(crate) const fn is_passing(&self) -> bool {
+        matches!(self, Self::Changed | Self::Busy | Self::Unreadable(_))
+    }
+
     pub(crate) fn damaged(why: impl Into<String>) -> Self {
         Self::Damaged(why.into())
     }

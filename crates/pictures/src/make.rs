@@ -2,6 +2,8 @@
 //!
 //! What is made has no metadata. Colours are converted to sRGB, which every screen shows, and need no profile then.
 
+mod colours;
+
 use std::{borrow::Cow, io::Cursor};
 
 use base64::Engine as _;
@@ -17,7 +19,7 @@ use image::{
     },
     metadata::Orientation,
 };
-use moxcms::{ColorProfile, DataColorSpace, Layout, TransformOptions};
+use moxcms::ColorProfile;
 use webp::{PixelLayout, WebPConfig};
 
 use crate::{Facts, Fault, Form, Format, SIDE_MAX, Source, Variant, clean};
@@ -53,6 +55,8 @@ struct Pixels {
     width: u32,
     height: u32,
     has_alpha: bool,
+    /// Whether the file has one channel of colours, which is all three here.
+    is_grey: bool,
     bytes: Vec<u8>,
 }
 
@@ -147,7 +151,8 @@ const fn is_graphic(facts: &Facts, bytes: u64) -> bool {
     }
 }
 
-fn decode(content: &[u8], facts: &Facts) -> Result<(Pixels, Option<Vec<u8>>), Fault> {
+/// Decodes a picture. Returns the profile of its colours, if they are not those of sRGB.
+fn decode(content: &[u8], facts: &Facts) -> Result<(Pixels, Option<ColorProfile>), Fault> {
     let format = match facts.format {
         Format::Jpeg => ImageFormat::Jpeg,
         Format::Png => ImageFormat::Png,
@@ -162,11 +167,13 @@ fn decode(content: &[u8], facts: &Facts) -> Result<(Pixels, Option<Vec<u8>>), Fa
     limits.max_alloc = Some(DECODER_BYTES_MAX);
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(undecodable)?;
-    let profile = decoder.icc_profile().ok().flatten();
+    let icc = decoder.icc_profile().ok().flatten();
+    let profile = colours::profile(Some(content).filter(|_| facts.format == Format::Png), icc.as_deref());
     let image = DynamicImage::from_decoder(decoder).map_err(undecodable)?;
     let (width, height, has_alpha) = (image.width(), image.height(), image.color().has_alpha());
+    let is_grey = !image.color().has_color();
     let bytes = if has_alpha { image.into_rgba8().into_raw() } else { image.into_rgb8().into_raw() };
-    Ok((Pixels { width, height, has_alpha, bytes }, profile))
+    Ok((Pixels { width, height, has_alpha, is_grey, bytes }, profile))
 }
 
 fn undecodable(error: image::ImageError) -> Fault {
@@ -190,23 +197,7 @@ impl Pixels {
         let from = ImageRef::new(self.width, self.height, &self.bytes, self.kind()).map_err(|error| failed(&error))?;
         let mut to = Image::new(width, height, self.kind());
         Resizer::new().resize(&from, &mut to, None).map_err(|error| failed(&error))?;
-        Ok(Self { width, height, has_alpha: self.has_alpha, bytes: to.into_vec() })
-    }
-
-    /// Converts the colours to sRGB. A profile that cannot be read is left out: the colours are paler then, and still the picture's.
-    fn convert(&mut self, profile: &[u8]) {
-        let converted = || {
-            let profile = ColorProfile::new_from_slice(profile).ok().filter(|profile| profile.color_space == DataColorSpace::Rgb)?;
-            let layout = if self.has_alpha { Layout::Rgba } else { Layout::Rgb };
-            let to = ColorProfile::new_srgb();
-            let transform = profile.create_transform_8bit(layout, &to, layout, TransformOptions::default()).ok()?;
-            let mut bytes = vec![0; self.bytes.len()];
-            transform.transform(&self.bytes, &mut bytes).ok()?;
-            Some(bytes)
-        };
-        if let Some(bytes) = converted() {
-            self.bytes = bytes;
-        }
+        Ok(Self { width, height, bytes: to.into_vec(), ..*self })
     }
 
     /// Turns the pixels as the camera was held.
@@ -214,7 +205,7 @@ impl Pixels {
         let Some(orientation) = Orientation::from_exif(orientation).filter(|&orientation| orientation != Orientation::NoTransforms) else {
             return Ok(self);
         };
-        let Self { width, height, has_alpha, bytes } = self;
+        let Self { width, height, has_alpha, is_grey, bytes } = self;
         let image = if has_alpha {
             image::RgbaImage::from_raw(width, height, bytes).map(DynamicImage::from)
         } else {
@@ -223,7 +214,7 @@ impl Pixels {
         let mut image = image.ok_or_else(|| Fault::Encoder("the pixels do not fit".to_owned()))?;
         image.apply_orientation(orientation);
         let (width, height) = (image.width(), image.height());
-        Ok(Self { width, height, has_alpha, bytes: image.into_bytes() })
+        Ok(Self { width, height, has_alpha, is_grey, bytes: image.into_bytes() })
     }
 
     /// Leaves transparency out where nothing is transparent.

@@ -130,6 +130,9 @@ pub(crate) fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
     boxed
 }
 
+/// A frame as it is coded (AV1 §5.3): its kind, that its length follows, the length, and what nobody decodes.
+pub(crate) const PIXELS: &[u8] = b"\x32\x06PIXELS";
+
 /// The boxes of an AVIF around pixels that nobody decodes: item 1 is the picture, item 2 its Exif data.
 pub(crate) fn avif(width: u32, height: u32, turns: u8) -> Vec<u8> {
     avif_of(b"avif\0\0\0\0avifmif1", width, height, turns)
@@ -140,7 +143,7 @@ pub(crate) fn avif_of(brands: &[u8], width: u32, height: u32, turns: u8) -> Vec<
     let ispe = |width: u32, height: u32| boxed(b"ispe", &[[0; 4], width.to_be_bytes(), height.to_be_bytes()].concat());
     let properties = [ispe(7, 7), ispe(width, height), boxed(b"irot", &[turns])].concat();
     let exif = [[0; 4].as_slice(), &exif(1)].concat();
-    Heif { brands, items: &[(b"av01", b"PIXELS"), (b"Exif", &exif)], properties: &properties, more: &[] }.file()
+    Heif { brands, items: &[(b"av01", PIXELS), (b"Exif", &exif)], properties: &properties, more: &[] }.file()
 }
 
 /// A picture in boxes, whose first item is the one that is shown.
@@ -198,7 +201,10 @@ impl Heif<'_> {
     }
 }
 
-/// A film of one track with this handler, in one chunk.
+/// The two samples of a film: the second is a frame.
+pub(crate) const SAMPLES: &[u8] = b"\x12\0\x32\x06PIXELS";
+
+/// A film of one track with this handler, in one chunk of so many bytes, of which the first sample has two.
 pub(crate) fn moov(handler: &[u8; 4], chunk: u32, bytes: u32, more: &[u8]) -> Vec<u8> {
     let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
     // The times at which it was made, of version 0: seconds since 1904.
@@ -210,7 +216,7 @@ pub(crate) fn moov(handler: &[u8; 4], chunk: u32, bytes: u32, more: &[u8]) -> Ve
     let tables = [
         stsd,
         boxed(b"stsc", &numbers(&[0, 1, 1, 2, 1])),
-        boxed(b"stsz", &numbers(&[0, 0, 2, 1, bytes - 1])),
+        boxed(b"stsz", &numbers(&[0, 0, 2, 2, bytes - 2])),
         boxed(b"stco", &numbers(&[0, 1, chunk])),
         boxed(b"uuid", b"SECRET"),
     ];

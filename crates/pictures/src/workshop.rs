@@ -150,8 +150,18 @@ impl Workshop {
     /// Makes all variants of a picture that are missing, on the calling thread, and hands every one of them over.
     ///
     /// # Errors
-    /// When nothing can be made of the picture.
-    pub fn make_all(&self, source: &Source, mut each: impl FnMut(&Variant, Bytes)) -> Result<(), Fault> {
+    /// When nothing can be made of the picture. Its source remembers that.
+    pub fn make_all(&self, source: &Source, each: impl FnMut(&Variant, Bytes)) -> Result<(), Fault> {
+        let made = self.try_all(source, each);
+        if let Err(fault) = &made
+            && !fault.is_passing()
+        {
+            source.fail(fault);
+        }
+        made
+    }
+
+    fn try_all(&self, source: &Source, mut each: impl FnMut(&Variant, Bytes)) -> Result<(), Fault> {
         let mut master = None;
         for variant in source.variants() {
             let made = match self.made(source, variant) {
@@ -427,7 +437,7 @@ impl Shared {
 
     /// Remembers that nothing can be made of a picture, and says so once. A file that changes is read anew by whoever listed it.
     fn failed(&self, source: &Source, fault: &Fault) {
-        if matches!(fault, Fault::Changed | Fault::Busy | Fault::Unreadable(_)) {
+        if fault.is_passing() {
             return;
         }
         if source.fail(fault) {

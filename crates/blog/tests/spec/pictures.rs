@@ -122,11 +122,11 @@ fn avif() -> Vec<u8> {
     let whole = |pixels: u8| {
         // Numbers of one byte are not foreseen, so offsets and lengths have four.
         let place = |number: u8, at: u8, length: u8| [0, number, 0, 0, 0, 1, 0, 0, 0, at, 0, 0, 0, length];
-        let places = boxed(b"iloc", &[&[0, 0, 0, 0, 0x44, 0, 0, 2], place(1, pixels, 6).as_slice(), &place(2, pixels + 6, 12)].concat());
+        let places = boxed(b"iloc", &[&[0, 0, 0, 0, 0x44, 0, 0, 2], place(1, pixels, 8).as_slice(), &place(2, pixels + 8, 12)].concat());
         let meta = boxed(b"meta", &[&[0; 4], items.as_slice(), &places].concat());
-        [boxed(b"ftyp", b"mif1\0\0\0\0mif1miafavif"), meta, boxed(b"mdat", b"PIXELSSECRET PLACE")].concat()
+        [boxed(b"ftyp", b"mif1\0\0\0\0mif1miafavif"), meta, boxed(b"mdat", b"\x32\x06PIXELSSECRET PLACE")].concat()
     };
-    let pixels = whole(0).len() - 18;
+    let pixels = whole(0).len() - 20;
     whole(u8::try_from(pixels).expect("short"))
 }
 
@@ -216,6 +216,28 @@ fn a_picture_of_the_theme_does_not_say_where_it_was_taken() {
         told.len() == 1 && told[0].starts_with("theme/sky.avif: is damaged: its description cannot be read, so it is left out"),
         "{told:?}"
     );
+}
+
+/// What a head says may be all that there is of a picture: that is known only when its variants are made. A folder has no file then whose name says another
+/// kind than its content is.
+#[test]
+fn a_folder_has_no_variants_of_a_picture_that_cannot_be_decoded() {
+    let folder = Folder::of(&[("a.md", "# A\n\n![A cat](cat.jpg)")]);
+    let photo = photo(1000, 700, false);
+    // A frame of a kind that nobody decodes.
+    let frame = photo.windows(2).position(|window| window == b"\xff\xc0").expect("a frame");
+    folder.write("cat.jpg", [&photo[..=frame], b"\xc9", &photo[frame + 2..]].concat());
+    let blog = folder.blog();
+    assert!(page(&blog, "/a/").contains("/pictures/"));
+    assert_eq!(blog.make_pictures(), 1);
+    rebuilt(&blog);
+    let told = lines(&blog.problems());
+    assert!(told.len() == 1 && told[0].starts_with("cat.jpg: is damaged"), "{told:?}");
+    let into = tempfile::tempdir().expect("a folder");
+    blog.export(&into.path().join("site"), "https://blog.test").expect("written");
+    let html = fs::read_to_string(into.path().join("site/a/index.html")).expect("a page");
+    assert!(html.contains("src=\"/cat.jpg\"") && !html.contains("/pictures/"), "{html}");
+    assert!(into.path().join("site/cat.jpg").exists() && !into.path().join("site/pictures").exists());
 }
 
 #[test]

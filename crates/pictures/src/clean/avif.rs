@@ -1,8 +1,9 @@
 //! AVIF, and what else consists of such boxes. Positions in the file must still hold in the copy, so nothing is taken out: what is not known to be
-//! part of the picture is overwritten with zeros.
+//! part of the picture is overwritten with zeros, and with padding within coded pixels.
 //!
 //! Everything that is kept is listed: boxes, kinds of items, their properties, and of the bytes of the content those that belong to a picture.
 
+mod coded;
 mod film;
 mod items;
 
@@ -12,8 +13,13 @@ use std::{
     ops::Range,
 };
 
-use super::{PIECES_MAX, Scan, boxes::Child, exif_of};
+use super::{
+    Cleaned, PIECES_MAX, Scan,
+    boxes::{Child, children},
+    exif_of,
+};
 use crate::Fault;
+use coded::Run;
 use items::Items;
 
 /// The largest `meta` or `moov` box that is read.
@@ -55,6 +61,16 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     }
     // Too little for a box is part of none.
     parts.zeros.push(scan.at..scan.bytes);
+    let runs = coded::ordered(std::mem::take(&mut parts.runs), &merged(parts.hidden.clone()));
+    let runs = runs.ok_or_else(|| Fault::damaged("its parts overlap"))?;
+    parts.write(scan)?;
+    if !scan.begin_pixels() {
+        return Ok(());
+    }
+    for run in runs {
+        coded::clean(&run, scan, &mut parts)?;
+    }
+    scan.cleaned = Cleaned::default();
     parts.write(scan)
 }
 
@@ -73,7 +89,7 @@ fn unreadable() -> Fault {
 }
 
 /// The bytes of a file by their purpose, as far as they were read.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Parts {
     /// The bytes that are overwritten with zeros.
     zeros: Vec<Range<u64>>,
@@ -81,6 +97,8 @@ struct Parts {
     patches: BTreeMap<u64, Vec<u8>>,
     /// Where the pixels of pictures lie.
     pixels: Vec<Range<u64>>,
+    /// Where coded pixels lie, and what says how they are coded.
+    runs: Vec<Run>,
     /// Where items that are no pictures lie.
     hidden: Vec<Range<u64>>,
     /// Where pixels may lie: the contents of the boxes `mdat` and `idat`.
@@ -97,6 +115,14 @@ impl Parts {
     /// Makes such a box of the child of a box whose content lies at `at` in the file.
     fn free_child(&mut self, at: u64, child: &Child) {
         self.free(at + child.start as u64, place(at, &child.content));
+    }
+
+    /// Takes note of what the boxes in a content, which lies at `at`, say of how pixels are coded. That is coded as pixels are, behind four bytes (AV1 in ISO
+    /// Base Media File Format, §2.3.3).
+    fn settings(&mut self, content: &[u8], at: u64) -> Option<()> {
+        let coded = children(content)?.into_iter().filter(|child| &child.kind == b"av1C");
+        self.runs.extend(coded.map(|child| place(at, &child.content)).map(|place| Run::new((place.start + 4).min(place.end)..place.end)));
+        Some(())
     }
 
     /// Takes note of the items of a `meta` box whose content lies at `at`.
@@ -117,12 +143,13 @@ impl Parts {
         }
         self.hidden.extend(items.hidden);
         self.pixels.extend(items.pixels);
+        self.runs.extend(items.coded);
         Ok(())
     }
 
     /// Plans the copy.
-    fn write<R: Read + Seek>(self, scan: &mut Scan<R>) -> Result<(), Fault> {
-        let Self { mut zeros, patches, pixels, hidden, mut contents } = self;
+    fn write<R: Read + Seek>(&self, scan: &mut Scan<R>) -> Result<(), Fault> {
+        let Self { mut zeros, patches, pixels, hidden, mut contents, .. } = self.clone();
         contents.sort_by_key(|content| content.start);
         let is_in_content = |range: &Range<u64>| {
             let next = contents.partition_point(|content| content.start <= range.start);

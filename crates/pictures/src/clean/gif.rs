@@ -1,9 +1,12 @@
 //! GIF: the frames are kept, and of the extensions those that say how they are shown one after the other.
 
+mod codes;
+
 use std::io::{Read, Seek};
 
 use super::Scan;
 use crate::Fault;
+use codes::Codes;
 
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     scan.go_to(10)?;
@@ -13,7 +16,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     scan.keep(0..end)?;
     while let Some(introducer) = scan.byte()? {
         let start = scan.at - 1;
-        let is_kept = match introducer {
+        match introducer {
             b'!' => {
                 match scan.byte()? {
                     // How long a frame is shown, and what is transparent.
@@ -31,15 +34,16 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
                     Some(_) => {}
                     None => break,
                 }
-                false
+                blocks(scan)?;
             }
             b',' => {
                 if !scan.begin_pixels() {
                     return Ok(());
                 }
-                let Some([.., flags]) = scan.array::<9>()? else { break };
-                scan.go_to(scan.at + colours(flags) + 1)?;
-                true
+                let Some([_, _, _, _, a, b, c, d, flags]) = scan.array::<9>()? else { break };
+                let pixels = u64::from(u16::from_le_bytes([a, b])) * u64::from(u16::from_le_bytes([c, d]));
+                scan.go_to(scan.at + colours(flags))?;
+                frame(scan, start, pixels)?;
             }
             // The end; what follows it is no part of the picture.
             b';' => {
@@ -48,18 +52,59 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
             }
             // No decoder reads on here.
             _ => break,
-        };
-        while let Some(length) = scan.byte()? {
-            if length == 0 {
-                break;
-            }
-            scan.go_to(scan.at + u64::from(length))?;
-        }
-        if is_kept {
-            scan.keep(start..scan.at)?;
         }
     }
     Ok(())
+}
+
+/// Passes over blocks of data, up to and with the empty one that ends them.
+fn blocks<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
+    while let Some(length) = scan.byte()?.filter(|&length| length > 0) {
+        scan.go_to(scan.at + u64::from(length))?;
+    }
+    Ok(())
+}
+
+/// Keeps a frame that begins at `start`, up to the last code that its pixels need: decoders pass over what follows that. The reader stands before what says
+/// how many bits a code has.
+fn frame<R: Read + Seek>(scan: &mut Scan<R>, start: u64, pixels: u64) -> Result<(), Fault> {
+    let codes = scan.byte()?.map(|colour_bits| Codes::new(colour_bits, pixels));
+    let Some(codes) = codes else { return scan.keep(start..scan.at) };
+    // Where the last block with something needed begins, and where that ends in it. Before the first block, there is none.
+    let (mut block, mut needed) = (scan.at, scan.at);
+    let mut is_cut = codes.is_none();
+    if let Some(mut codes) = codes {
+        while !codes.is_over() {
+            let at = scan.at;
+            let Some(length) = scan.byte()?.filter(|&length| length > 0) else { break };
+            for (offset, byte) in (at + 2..).zip(scan.some(length.into())?) {
+                if codes.take(byte) {
+                    (block, needed) = (at, offset);
+                }
+            }
+        }
+        is_cut = codes.is_over() || codes.is_complete();
+    }
+    if !is_cut {
+        return scan.keep(start..scan.at);
+    }
+    scan.go_to(block)?;
+    let length = if needed > block { scan.byte()?.unwrap_or(0) } else { 0 };
+    let kept = needed.saturating_sub(block + 1);
+    if u64::from(length) == kept {
+        scan.keep(start..needed)?;
+        scan.go_to(needed)?;
+        if scan.byte()? == Some(0) {
+            return scan.keep(needed..scan.at);
+        }
+    } else {
+        scan.keep(start..block)?;
+        scan.add(vec![u8::try_from(kept).unwrap_or(u8::MAX)])?;
+        scan.keep(block + 1..needed)?;
+    }
+    scan.add(vec![0])?;
+    scan.go_to(block + u64::from(length > 0) + u64::from(length))?;
+    blocks(scan)
 }
 
 /// Keeps an extension that begins at `start`: the block with its name, which has so many bytes, if it has one, and its first block of `length` bytes.

@@ -1,17 +1,24 @@
 //! JPEG: the segments of the picture are kept, and those that say how its pixels are meant. All others go, and so does what follows the picture:
 //! phones hide films and second pictures there.
 
-use std::io::{Read, Seek};
+mod coded;
+
+use std::{
+    io::{Read, Seek},
+    ops::Range,
+};
 
 use super::{Scan, exif_of};
 use crate::{
     Fault,
     facts::{exif_orientation, is_frame},
 };
+use coded::{End, Tables};
 
 /// Plans the copy. Returns whether the picture has its end.
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
-    let (mut orientation, mut has_frame, mut has_end) = (1, false, false);
+    let (mut orientation, mut has_frame, mut has_end) = (None, false, false);
+    let (mut tables, mut last) = (Tables::default(), None);
     scan.go_to(2)?;
     scan.keep(0..2)?;
     while let Some((start, marker)) = marker(scan)? {
@@ -32,12 +39,17 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
                 // How many lines there are, and how far restarts are apart, are two bytes.
                 if is_of_picture(marker) && (length == 4 || !matches!(marker, 0xdc | 0xdd)) {
                     has_frame |= is_frame(marker);
+                    let content = scan.some(end - scan.at)?;
+                    tables.read(marker, &content);
+                    if marker == 0xda {
+                        last = Some(Coded { start, content, tables: tables.clone(), pixels: end..end });
+                    }
                     scan.keep(start..end)?;
                 } else {
                     let content = scan.some(end - scan.at)?;
-                    // What says how to turn the picture stands before it.
+                    // What says how to turn the picture stands before it. Browsers take the first that does.
                     if marker == 0xe1 && !has_frame {
-                        orientation = content.strip_prefix(b"Exif\0\0").and_then(exif_orientation).unwrap_or(orientation);
+                        orientation = orientation.or_else(|| content.strip_prefix(b"Exif\0\0").and_then(exif_orientation));
                     }
                     let segment = match marker {
                         0xe0 => jfif(&content),
@@ -53,12 +65,16 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<bool, Fault> {
                 }
                 scan.go_to(end)?;
                 if marker == 0xda {
-                    entropy_coded(scan)?;
+                    let pixels = entropy_coded(scan)?;
+                    last = last.map(|last| Coded { pixels, ..last });
                 }
             }
         }
     }
-    if orientation > 1 {
+    if let Some(last) = last.filter(|_| !has_end) {
+        last.end(scan)?;
+    }
+    if let Some(orientation) = orientation.filter(|&orientation| orientation > 1) {
         let exif = exif_of(orientation);
         let length = u16::try_from(2 + 6 + exif.len()).expect("it has 34 bytes");
         let mut segment = vec![0xff, 0xe1];
@@ -115,8 +131,32 @@ fn marker<R: Read + Seek>(scan: &mut Scan<R>) -> Result<Option<(u64, u8)>, Fault
     }
 }
 
-/// Takes over coded pixels, up to the next marker that ends them (§B.1.1.5).
-fn entropy_coded<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
+/// A scan whose picture may have no end.
+struct Coded {
+    start: u64,
+    content: Vec<u8>,
+    tables: Tables,
+    pixels: Range<u64>,
+}
+
+impl Coded {
+    /// Ends the copy with this scan, which is the last one, where its pixels end. What follows could be anything, and no mark says where it begins. Where
+    /// that cannot be told, the scan is left out: the picture is then what those before it say.
+    fn end<R: Read + Seek>(self, scan: &mut Scan<R>) -> Result<(), Fault> {
+        scan.go_to(self.pixels.start)?;
+        let end = match self.tables.end(&self.content, scan)? {
+            End::Missing => return Ok(()),
+            End::At(end) if end >= self.pixels.end => return Ok(()),
+            End::At(end) => end,
+            End::Unknown => self.start,
+        };
+        scan.cut(end);
+        scan.add(vec![0xff, 0xd9])
+    }
+}
+
+/// Takes over coded pixels, up to the next marker that ends them (§B.1.1.5). Returns where they lie.
+fn entropy_coded<R: Read + Seek>(scan: &mut Scan<R>) -> Result<Range<u64>, Fault> {
     let start = scan.at;
     let mut was_mark = false;
     let end = loop {
@@ -153,5 +193,6 @@ fn entropy_coded<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
         }
     };
     scan.keep(start..end)?;
-    scan.go_to(end)
+    scan.go_to(end)?;
+    Ok(start..end)
 }

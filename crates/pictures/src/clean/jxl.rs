@@ -1,4 +1,5 @@
-//! JPEG XL: of its boxes (ISO/IEC 18181-2), only those that a decoder needs are kept. Bare codestreams have no room for metadata.
+//! JPEG XL: of its boxes (ISO/IEC 18181-2), only those that a decoder needs are kept. Bare codestreams have no room for metadata;
+//! where one ends, only decoding it would tell.
 
 use std::io::{Read, Seek};
 

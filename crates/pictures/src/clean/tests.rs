@@ -42,6 +42,19 @@ fn a_photograph_does_not_say_where_it_was_taken() {
     assert!(!copy.windows(2).take(60).any(|tag| tag == 0x8825_u16.to_le_bytes()));
 }
 
+/// Browsers take the first.
+#[test]
+fn the_first_of_two_blocks_of_exif_says_how_to_turn_a_picture() {
+    let jpeg = sample::jpeg(&sample::photo(64, 48));
+    let twice = sample::with_exif(&sample::with_exif(&jpeg, 3), 6);
+    let png = sample::png_of(&sample::photo(64, 48));
+    let png = sample::with_chunk(&sample::with_chunk(&png, b"eXIf", &sample::exif(3)), b"eXIf", &sample::exif(6));
+    for twice in [twice, png] {
+        let orientation = |content: &[u8]| Facts::read(Cursor::new(content)).expect("a picture").orientation;
+        assert_eq!((orientation(&twice), orientation(&cleaned(&twice))), (6, 6));
+    }
+}
+
 #[test]
 fn what_says_how_colours_are_meant_stays() {
     let jpeg = sample::jpeg(&sample::photo(8, 8));
@@ -128,7 +141,7 @@ fn what_describes_an_avif_is_told_by_a_list() {
     for kind in [b"udes", b"altt", b"itai", b"crtt", b"mdft", b"cmin", b"uuid", b"what"] {
         let avif = sample::Heif {
             brands: b"avif\0\0\0\0avif",
-            items: &[(b"av01", b"PIXELS"), (b"mime", b"SECRET XMP"), (b"jpeg", b"SECRET EXIF OF A PREVIEW"), (b"uri ", b"SECRET")],
+            items: &[(b"av01", sample::PIXELS), (b"mime", b"SECRET XMP"), (b"jpeg", b"SECRET EXIF OF A PREVIEW"), (b"uri ", b"SECRET")],
             properties: &[property(kind), ispe.clone(), property(b"colr")].concat(),
             more: &[more.clone(), idat.clone(), group.clone()].concat(),
         };
@@ -162,8 +175,10 @@ fn items_without_bytes_are_nothing() {
 fn an_avif_that_moves_shows_its_pixels_and_nothing_else() {
     let film = |handler: &[u8; 4]| {
         let more = [sample::boxed(b"udta", b"SECRET PLACE"), sample::boxed(b"meta", b"\0\0\0\0SECRET WORDS")].concat();
-        let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"SECRETPIXELSSECRET")].concat();
-        [start, sample::moov(handler, 20 + 8 + 6, 6, &more)].concat()
+        let start =
+            [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", &[b"SECRET", sample::SAMPLES, b"SECRET"].concat())]
+                .concat();
+        [start, sample::moov(handler, 20 + 8 + 6, 10, &more)].concat()
     };
     for (handler, shows) in [(b"pict", true), (b"auxv", true), (b"meta", false), (b"soun", false)] {
         let (film, copy) = (film(handler), cleaned(&film(handler)));
@@ -180,11 +195,57 @@ fn an_avif_that_moves_shows_its_pixels_and_nothing_else() {
     }
 }
 
+/// AV1 §5.3 to §5.8: beside frames, coded pixels may have words of programs and cameras (ITU-T T.35), a time, padding, and parts that no standard knows.
+#[test]
+fn coded_pixels_of_an_avif_have_frames_alone() {
+    let part = |head: u8, content: &[u8]| [&[head, u8::try_from(content.len()).expect("short")], content].concat();
+    let padding = |length: usize| part(0x7a, &[vec![0; length - 1], vec![0x80]].concat());
+    let light = [part(0x2a, b"\x01abcd\x80"), part(0x2a, &[b"\x02".as_slice(), &[7; 24], b"\x80"].concat())].concat();
+    let needed = [b"\x12\0".as_slice(), &part(0x0a, b"SEQUENCE"), &light, sample::PIXELS].concat();
+    let file = |pixels: &[u8], settings: &[u8]| {
+        let properties = sample::boxed(b"av1C", &[b"\x81\0\0\0", settings].concat());
+        let avif = sample::Heif { brands: b"avif\0\0\0\0avif", items: &[(b"av01", pixels)], properties: &properties, more: &[] };
+        cleaned(&avif.file())
+    };
+    assert!(file(&needed, &part(0x0a, b"SEQUENCE")).ends_with(&needed));
+    let words = [
+        part(0x2a, b"\x04\xb5SECRET"),
+        part(0x2a, b"\x05SECRET"),
+        part(0x2a, b"\x01abcdSECRET"),
+        part(0x7a, b"SECRET"),
+        part(0x4a, b"SECRET"),
+        part(0x12, b"SECRET"),
+    ];
+    for words in words {
+        let with = file(&[&needed, &words, sample::PIXELS].concat(), &words);
+        assert!(with.ends_with(&[&needed, &padding(words.len() - 2), sample::PIXELS].concat()), "{:?}", String::from_utf8_lossy(&with));
+        let settings = with.windows(9).find(|window| window.starts_with(b"av1C"));
+        assert!(!has(&with, "SECRET") && settings == Some(b"av1C\x81\0\0\0\x7a"));
+    }
+    // One with an extension, one without a length, and what nobody can decode.
+    let with = |rest: &[u8]| file(&[&needed, rest].concat(), b"");
+    assert!(with(b"\x2e\x08\x08\x04\xb5SECRET").ends_with(&[&needed, b"\x7e\x08\x08\0\0\0\0\0\0\0\x80".as_slice()].concat()));
+    for rest in [b"\x28\x04\xb5SECRET".as_slice(), b"\xb2\x06SECRET", b"\x32\x7fSECRET", b"\x32\xff\xff\xffSECRET"] {
+        let padding = [b"\x78".as_slice(), &vec![0; rest.len() - 2], b"\x80"].concat();
+        assert!(with(rest).ends_with(&[&needed, padding.as_slice()].concat()));
+    }
+
+    // Each sample of a film has its own parts, of which the last need not have a length.
+    let film = |first: &[u8; 2]| {
+        let mdat = [first.as_slice(), b"\x30PIXELS"].concat();
+        let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", &mdat)].concat();
+        cleaned(&[start, sample::moov(b"pict", 28, 9, &[])].concat())
+    };
+    let mdat = |film: &[u8]| film[20..].windows(13).find(|window| window.starts_with(b"mdat")).expect("a box")[4..].to_vec();
+    assert_eq!(mdat(&film(b"\x12\0")), b"\x12\0\x30PIXELS");
+    assert_eq!(mdat(&film(b"\x28S")), b"\x78\x80\x30PIXELS");
+}
+
 /// A box that ends before its parent does hides what follows.
 #[test]
 fn a_film_whose_boxes_do_not_fill_each_other_is_not_published() {
-    let film = sample::moov(b"pict", 20 + 8, 6, &sample::boxed(b"udta", b"SECRET"));
-    let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"PIXELS")].concat();
+    let film = sample::moov(b"pict", 20 + 8, 10, &sample::boxed(b"udta", b"SECRET"));
+    let start = [sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", sample::SAMPLES)].concat();
     assert!(!has(&cleaned(&[start.clone(), film.clone()].concat()), "SECRET"));
     for kind in [b"mvhd", b"trak", b"mdia", b"minf", b"stbl", b"stsd"] {
         let at = film.windows(4).position(|window| window == kind).expect("a box");
@@ -211,7 +272,8 @@ fn zeros_are_counted_and_not_held() {
 #[test]
 fn an_avif_whose_parts_cannot_be_told_apart_is_not_published() {
     let exif = [[0; 4].as_slice(), &sample::exif(1)].concat();
-    let file = sample::Heif { brands: b"avif\0\0\0\0avif", items: &[(b"av01", b"PIXELS"), (b"Exif", &exif)], properties: &[], more: &[] };
+    let file =
+        sample::Heif { brands: b"avif\0\0\0\0avif", items: &[(b"av01", sample::PIXELS), (b"Exif", &exif)], properties: &[], more: &[] };
     let avif = file.file();
     let of = |kind: &[u8; 4]| avif.windows(4).position(|window| window == kind).expect("a box");
     for kind in [b"iinf", b"iloc"] {
@@ -301,6 +363,109 @@ fn parts_of_known_length_have_no_more() {
     {
         assert!(cleaned(&with(extension)) == gif);
     }
+}
+
+/// Some cameras write no end. Nothing says then where the pixels end but the pixels themselves (ITU-T T.81, annex F).
+#[test]
+fn a_jpeg_without_its_end_ends_with_its_pixels() {
+    let photo = sample::photo(70, 45);
+    let whole = sample::jpeg(&photo);
+    let cut = &whole[..whole.len() - 2];
+    assert!(cleaned(cut) == cut, "it is as long as its pixels");
+    assert!(cleaned(&cut[..cut.len() - 200]) == cut[..cut.len() - 200], "some are missing");
+    for text in ["SECRET", "\n\u{feff}SECRET \u{ff}\u{da}\0\u{8}"] {
+        assert!(cleaned(&[cut, text.as_bytes()].concat()) == whole);
+    }
+    // What follows has segments, which a picture may have.
+    assert!(cleaned(&[cut, b"SECRET\xff\xdb\0\x08SECRET\xff\xfe\0\x08SECRET".as_slice()].concat()) == whole);
+    // With restarts, one component, and an end that is not there where pixels cannot be read.
+    let mut grey = Vec::new();
+    let encoded = image::codecs::jpeg::JpegEncoder::new(&mut grey).encode(&[90; 700], 35, 20, image::ExtendedColorType::L8);
+    assert!(encoded.is_ok() && cleaned(&[&grey[..grey.len() - 2], b"SECRET"].concat()) == grey);
+    let mut damaged = whole.clone();
+    let at = damaged.len() - 300;
+    damaged.splice(at.., b"\xff\xd3SECRET".to_vec());
+    let copy = cleaned(&damaged);
+    assert!(copy.len() > 1000 && copy.ends_with(b"\xff\xd9") && whole.starts_with(&copy[..copy.len() - 2]), "{}", copy.len());
+    // How scans that refine others are coded is told by all of them together.
+    let scans = b"\xff\xd8\xff\xc2\0\x0b\x08\0\x10\0\x10\x01\x01\x11\0\xff\xda\0\x08\x01\x01\0\0\0\0abc";
+    let refined = [scans, b"\xff\xda\0\x08\x01\x01\0\x01\x3f\x10SECRET".as_slice()].concat();
+    assert!(cleaned(&refined) == [scans, b"\xff\xd9".as_slice()].concat());
+}
+
+/// PNG §10.1: the pixels are one zlib stream in chunks that may be split anywhere, and each frame of a picture that moves has one of its own.
+#[test]
+fn the_compressed_pixels_of_a_png_end_with_their_stream() {
+    let compressed = |bytes: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, bytes).and_then(|()| encoder.finish()).expect("compressed")
+    };
+    let chunk = |kind: &[u8; 4], content: &[u8]| {
+        let sum = crc32fast::hash(&[kind, content].concat()).to_be_bytes();
+        [&u32::try_from(content.len()).expect("short").to_be_bytes(), kind.as_slice(), content, &sum].concat()
+    };
+    // Two by two grey pixels, with the filter of each line.
+    let (lines, more) = ([0, 10, 20, 0, 30, 40], [0, 10, 20, 0, 30, 40, b'S', b'E', b'C', b'R', b'E', b'T']);
+    let png = |chunks: &[Vec<u8>]| {
+        let header = chunk(b"IHDR", &[0, 0, 0, 2, 0, 0, 0, 2, 8, 0, 0, 0, 0]);
+        [b"\x89PNG\r\n\x1a\n".as_slice(), &header, &chunks.concat(), &chunk(b"IEND", b"")].concat()
+    };
+    let idat = |content: &[u8]| chunk(b"IDAT", content);
+    let stream = compressed(&lines);
+    let whole = png(&[idat(&stream)]);
+    assert_eq!(pixels(&whole), [10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40]);
+    let (start, end) = stream.split_at(7);
+    let split = png(&[idat(start), idat(b""), idat(end)]);
+    assert!(cleaned(&whole) == whole && cleaned(&split) == split);
+    let behind = [&stream, b"SECRET".as_slice()].concat();
+    assert!(cleaned(&png(&[idat(&behind)])) == whole);
+    assert!(cleaned(&png(&[idat(&behind), idat(b"SECRET")])) == whole);
+    assert!(cleaned(&png(&[idat(&stream), idat(b"SECRET")])) == whole);
+    assert!(cleaned(&png(&[idat(start), idat(b""), idat(&[end, b"SECRET"].concat())])) == split);
+    // More pixels than there are, and a stream that cannot be read any further.
+    let copy = cleaned(&png(&[idat(&compressed(&more))]));
+    assert!(pixels(&copy) == pixels(&whole) && !has(&copy, "SECRET"));
+    let mut broken = compressed(&more.repeat(50));
+    broken[2] = 0xff;
+    assert!(!has(&cleaned(&png(&[idat(&[&broken, b"SECRET".as_slice()].concat())])), "SECRET"));
+
+    let part = |number: u8, content: &[u8]| chunk(b"fdAT", &[&[0, 0, 0, number], content].concat());
+    let frame = |number: u8| chunk(b"fcTL", &[[0, 0, 0, number, 0, 0, 0, 2, 0, 0, 0, 2].as_slice(), &[0; 14]].concat());
+    let film = |secret: &[u8]| {
+        let (idat, fdat) = ([&stream, secret].concat(), [end, secret].concat());
+        png(&[
+            chunk(b"acTL", &[0, 0, 0, 2, 0, 0, 0, 0]),
+            frame(0),
+            chunk(b"IDAT", &idat),
+            frame(1),
+            part(2, start),
+            part(3, &fdat),
+            frame(4),
+            part(5, &idat),
+        ])
+    };
+    assert!(cleaned(&film(b"")) == film(b"") && cleaned(&film(b"SECRET")) == film(b""));
+}
+
+/// GIF89a, appendix F: a code says where the pixels of a frame end, and no decoder reads on when it has them all.
+#[test]
+fn a_frame_of_a_gif_ends_with_its_pixels() {
+    let gif = |rest: &[u8]| [b"GIF89a\x04\0\x02\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x04\0\x02\0\0\x02".as_slice(), rest].concat();
+    // Codes of three bits, and of four when there are seven: clear (4), 0, 6, 7 and 6 (eight pixels in all), and the end (5).
+    let whole = gif(b"\x03\x84\x6f\x05\0;");
+    assert_eq!(pixels(&whole), [0; 24]);
+    for rest in [b"\x09\x84\x6f\x05SECRET\0;".as_slice(), b"\x03\x84\x6f\x05\x06SECRET\0;", b"\x03\x84\x6f\x05\x07SECRET\0\x03OFF\0;"] {
+        let copy = cleaned(&gif(rest));
+        assert!(copy == whole, "{:?}", String::from_utf8_lossy(&copy));
+    }
+    // Each byte is a block of its own, the end does not come, there is no code, and one has no meaning.
+    let split = b"\x01\x84\x01\x6f\x01\x05\0;";
+    assert!(cleaned(&gif(&[&split[..6], b"\x06SECRET\0;"].concat())) == gif(split));
+    assert!(cleaned(&gif(b"\x08\x84\x6fSECRET\0;")) == gif(b"\x02\x84\x6f\0;"));
+    assert!(cleaned(&gif(b"\x07\xffSECRET\0;")) == gif(b"\0;"));
+    assert!(cleaned(&gif(b"\x08\xc4\x01SECRET\0;")) == gif(b"\x01\xc4\0;"));
+    let wide = |rest: &[u8]| [&gif(b"")[..29], b"\x0d", rest].concat();
+    assert!(cleaned(&wide(b"\x06SECRET\0;")) == wide(b"\0;"));
 }
 
 /// RFC 9649 §2.7.1.5: unknown chunks may stand within a frame.
@@ -465,12 +630,13 @@ fn files_that_are_cut_off_give_nothing_away() {
 fn with_metadata() -> Vec<Vec<u8>> {
     let photo = sample::photo(40, 30);
     let exif = sample::exif(3);
-    let items: &[(&[u8; 4], &[u8])] = &[(b"av01", b"PIXELS"), (b"Exif", &exif), (b"mime", b"SECRET")];
+    let items: &[(&[u8; 4], &[u8])] = &[(b"av01", sample::PIXELS), (b"Exif", &exif), (b"mime", b"SECRET")];
     let words = [sample::boxed(b"xml ", b"SECRET"), sample::boxed(b"idat", b"SECRET")].concat();
     let heif = sample::Heif { brands: b"avif\0\0\0\0avif", items, properties: &sample::boxed(b"udes", b"SECRET"), more: &words };
-    let film = sample::moov(b"pict", 34, 6, &sample::boxed(b"udta", b"SECRET"));
-    let film_first = sample::moov(b"pict", 34 + u32::try_from(film.len()).expect("short"), 6, &sample::boxed(b"udta", b"SECRET"));
-    let (avis, mdat) = (sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", b"SECRETPIXELSSECRET"));
+    let film = sample::moov(b"pict", 34, 10, &sample::boxed(b"udta", b"SECRET"));
+    let film_first = sample::moov(b"pict", 34 + u32::try_from(film.len()).expect("short"), 10, &sample::boxed(b"udta", b"SECRET"));
+    let (avis, mdat) =
+        (sample::boxed(b"ftyp", b"avis\0\0\0\0avis"), sample::boxed(b"mdat", &[b"SECRET", sample::SAMPLES, b"SECRET"].concat()));
     let (gif, jxl) = (sample::gif(9, 9, 2), sample::boxed(b"JXL ", b"\r\n\x87\n"));
     vec![
         sample::with_segment(&sample::with_exif(&sample::jpeg(&photo), 3), 0xfe, b"SECRET"),
@@ -539,6 +705,9 @@ fn whether_a_picture_can_be_cleaned_is_known_before_its_pixels_are_read() {
 fn damaged_files_are_cleaned_as_well() {
     let mut files = with_metadata();
     files.push(sample::avif(12, 9, 1));
+    // One that has no end, so that its pixels are read.
+    let jpeg = sample::jpeg(&sample::photo(24, 16));
+    files.push([&jpeg[..jpeg.len() - 2], b"SECRET"].concat());
     let mut seed = 3_u64;
     let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,4 +1,6 @@
 //! WebP (RFC 9649): the chunks of pixels and colours are kept, and the head says so.
+//!
+//! A chunk of pixels is kept whole. Where its last code ends, only decoding all of it would tell.
 
 use std::io::{Read, Seek};
 

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 
 pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
     head.skip(2)?;
-    let mut orientation = 1;
+    let mut orientation = None;
     loop {
         head.piece()?;
         match marker(head)? {
@@ -19,6 +19,7 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
                     return Err(Fault::damaged("its frame header is too short"));
                 }
                 let (height, width) = (head.be16()?, head.be16()?);
+                let orientation = orientation.unwrap_or(1);
                 return Ok(Facts { orientation, ..Facts::plain(Format::Jpeg, width.into(), height.into()) });
             }
             marker => {
@@ -26,8 +27,8 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
                 let rest = length.checked_sub(2).ok_or_else(|| Fault::damaged("a segment is shorter than its own length"))?;
                 if marker == 0xe1 {
                     let segment = head.block(rest)?;
-                    let exif = segment.strip_prefix(b"Exif\0\0").and_then(exif_orientation);
-                    orientation = exif.unwrap_or(orientation);
+                    // Browsers take the first that says how to turn the picture.
+                    orientation = orientation.or_else(|| segment.strip_prefix(b"Exif\0\0").and_then(exif_orientation));
                 } else {
                     head.skip(rest)?;
                 }

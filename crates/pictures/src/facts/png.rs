@@ -16,6 +16,7 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
     }
     let (width, height) = (head.be32()?, head.be32()?);
     let [_depth, colours] = head.array()?;
+    let mut orientation = None;
     let mut facts = Facts::plain(Format::Png, width, height);
     facts.alpha = matches!(colours, 4 | 6);
     head.skip(u64::from(length) - 10 + 4)?;
@@ -23,12 +24,12 @@ pub(super) fn read<R: Read + Seek>(head: &mut Head<R>) -> Result<Facts, Fault> {
         head.piece()?;
         let (length, kind) = (head.be32()?, head.array::<4>()?);
         match &kind {
-            b"IDAT" | b"IEND" => return Ok(facts),
+            b"IDAT" | b"IEND" => return Ok(Facts { orientation: orientation.unwrap_or(1), ..facts }),
             b"acTL" => facts.animated = true,
             b"tRNS" => facts.alpha = true,
             b"eXIf" if length <= EXIF_BYTES_MAX => {
                 let exif = head.block(length.into())?;
-                facts.orientation = exif_orientation(&exif).unwrap_or(facts.orientation);
+                orientation = orientation.or_else(|| exif_orientation(&exif));
                 head.skip(4)?;
                 continue;
             }

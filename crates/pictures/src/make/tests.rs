@@ -158,6 +158,75 @@ fn colours_of_cameras_become_those_of_the_web() {
     assert!(unconverted.0.abs_diff(200) < 6, "{unconverted:?}");
 }
 
+/// PNG §4.3: the numbers of a standard go before a profile, that before the mark of sRGB, and that before brightness and hues.
+#[test]
+fn colours_of_a_png_become_those_of_the_web() {
+    let fixture = fixture();
+    let grey = sample::png_of(&RgbImage::from_pixel(64, 64, Rgb([100, 100, 100])));
+    let red = sample::png_of(&RgbImage::from_pixel(64, 64, Rgb([200, 80, 80])));
+    let pixel = |png: &[u8], chunks: &[(&[u8; 4], &[u8])]| {
+        let with = chunks.iter().rev().fold(png.to_vec(), |png, (kind, content)| sample::with_chunk(&png, kind, content));
+        let (_, made) = all(&fixture.source(&with)).remove(0);
+        let Rgba([red, green, blue, _]) = image::load_from_memory(&made).expect("decoded").get_pixel(30, 30);
+        [red, green, blue]
+    };
+    let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
+    let near = |got: [u8; 3], expected: [u8; 3]| {
+        assert!(got.iter().zip(expected).all(|(one, other)| one.abs_diff(other) < 6), "{got:?} {expected:?}")
+    };
+    let (linear, of_screens) = (numbers(&[100_000]), numbers(&[45_455]));
+    let srgb = numbers(&[31_270, 32_900, 64_000, 33_000, 30_000, 60_000, 15_000, 6_000]);
+    let p3 = numbers(&[31_270, 32_900, 68_000, 32_000, 26_500, 69_000, 15_000, 6_000]);
+    // 100/255 of light is 168/255 in sRGB, and that to the power of 1.8 is 119/255.
+    near(pixel(&grey, &[(b"gAMA", &linear)]), [168; 3]);
+    near(pixel(&grey, &[(b"gAMA", &numbers(&[55_556]))]), [119; 3]);
+    near(pixel(&red, &[(b"gAMA", &of_screens), (b"cHRM", &p3)]), [216, 69, 75]);
+    near(pixel(&red, &[(b"cHRM", &p3)]), [216, 69, 75]);
+    near(pixel(&red, &[(b"cICP", &[12, 13, 0, 1]), (b"sRGB", &[0])]), [216, 69, 75]);
+    // Those of sRGB, by whichever way, and what makes no sense.
+    let unchanged: [&[(&[u8; 4], &[u8])]; 8] = [
+        &[],
+        &[(b"gAMA", &of_screens), (b"cHRM", &srgb)],
+        &[(b"sRGB", &[0]), (b"gAMA", &linear), (b"cHRM", &p3)],
+        &[(b"cICP", &[1, 13, 0, 1]), (b"gAMA", &linear)],
+        &[(b"cICP", &[9, 16, 0, 1])],
+        &[(b"gAMA", &[0; 4]), (b"cHRM", &[0; 32])],
+        &[(b"gAMA", &[0xff; 4]), (b"cHRM", &[0xff; 32])],
+        &[(b"cICP", &[2, 2, 0, 1])],
+    ];
+    for chunks in unchanged {
+        near(pixel(&red, chunks), [200, 80, 80]);
+    }
+}
+
+#[test]
+fn greys_of_a_profile_become_those_of_the_web() {
+    let fixture = fixture();
+    let profile = ColorProfile::new_gray_with_gamma(1.0).encode().expect("encoded");
+    let mut jpeg = Vec::new();
+    JpegEncoder::new(&mut jpeg).encode(&[100; 64 * 64], 64, 64, ExtendedColorType::L8).expect("encoded");
+    let with = sample::with_segment(&jpeg, 0xe2, &[b"ICC_PROFILE\0\x01\x01".as_slice(), &profile].concat());
+    let mut png = Vec::new();
+    let mut encoder = PngEncoder::new(&mut png);
+    encoder.set_icc_profile(profile.clone()).expect("kept");
+    encoder.write_image(&[100, 50].repeat(64 * 64), 64, 64, ExtendedColorType::La8).expect("encoded");
+    for (content, alpha) in [(with, 255), (png, 50)] {
+        let (_, made) = all(&fixture.source(&content)).remove(0);
+        let Rgba([red, green, blue, opacity]) = image::load_from_memory(&made).expect("decoded").get_pixel(30, 30);
+        // 100/255 of light.
+        assert!([red, green, blue].iter().all(|grey| grey.abs_diff(168) < 6), "{red} {green} {blue}");
+        assert_eq!(opacity, alpha);
+    }
+    // In a picture with colours, it means nothing.
+    let colours = sample::with_segment(
+        &sample::jpeg(&RgbImage::from_pixel(64, 64, Rgb([200, 80, 80]))),
+        0xe2,
+        &[b"ICC_PROFILE\0\x01\x01".as_slice(), &profile].concat(),
+    );
+    let (_, made) = all(&fixture.source(&colours)).remove(0);
+    assert!(image::load_from_memory(&made).expect("decoded").get_pixel(30, 30)[0].abs_diff(200) < 6);
+}
+
 #[test]
 fn hostile_files_are_faults_and_nothing_worse() {
     let fixture = fixture();

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::{
     super::boxes::{Child, children, number},
-    Parts, place,
+    Parts,
+    coded::Run,
+    place,
 };
 
 /// What a track may show. Others say where the camera was, for example.
@@ -19,6 +21,9 @@ const CODING_BOXES: [&[u8; 4]; 10] = [b"av1C", b"colr", b"pasp", b"clap", b"ccst
 
 /// The tables of samples that are kept as they are.
 const TABLES: [&[u8; 4]; 11] = [b"stts", b"ctts", b"cslg", b"stsc", b"stsz", b"stco", b"co64", b"stss", b"sgpd", b"sbgp", b"sdtp"];
+
+/// The most samples of all tracks, of which each is looked at: two hours of pictures.
+const SAMPLES_MAX: usize = 262_144;
 
 /// Where the boxes begin in the description of a coding, and where the name of the program stands (§12.1.3).
 const CODING_BYTES: usize = 78;
@@ -88,8 +93,7 @@ fn table(stbl: &[u8], at: u64, parts: &mut Parts) -> Option<()> {
             _ => parts.free_child(at, &child),
         }
     }
-    parts.pixels.extend(chunks(stbl)?);
-    Some(())
+    chunks(stbl, parts)
 }
 
 /// Reads how the samples are coded from an `stsd` box.
@@ -104,13 +108,14 @@ fn codings(stsd: &[u8], at: u64, parts: &mut Parts) -> Option<()> {
         let boxes = coding.get(CODING_BYTES..)?;
         parts.zeros.push(place(start, &COMPRESSOR));
         let is_other = |child: &&Child| !CODING_BOXES.contains(&&child.kind);
+        parts.settings(boxes, start + CODING_BYTES as u64)?;
         children(boxes)?.iter().filter(is_other).for_each(|child| parts.free_child(start + CODING_BYTES as u64, child));
     }
     Some(())
 }
 
-/// Returns where the chunks of samples lie (§8.7).
-fn chunks(stbl: &[u8]) -> Option<Vec<Range<u64>>> {
+/// Tells `parts` where the samples lie, and the chunks of which they are parts (§8.7).
+fn chunks(stbl: &[u8], parts: &mut Parts) -> Option<()> {
     let offsets: Vec<u64> = match (child(stbl, b"stco"), child(stbl, b"co64")) {
         (Some(offsets), None) => offsets.get(8..)?.chunks_exact(4).map(number).collect(),
         (None, Some(offsets)) => offsets.get(8..)?.chunks_exact(8).map(number).collect(),
@@ -122,23 +127,26 @@ fn chunks(stbl: &[u8]) -> Option<Vec<Range<u64>>> {
     let sizes = child(stbl, b"stsz")?;
     let (same, each) = (number(sizes.get(4..8)?), sizes.get(12..)?);
     let (mut run, mut sample) = (0_usize, 0_usize);
-    let mut chunks = Vec::with_capacity(offsets.len());
     for (number_before, &offset) in (0_u64..).zip(&offsets) {
         while runs.get(run + 1).is_some_and(|(first, _)| *first <= number_before + 1) {
             run += 1;
         }
-        let count = runs.get(run)?.1;
-        let bytes = if same > 0 {
-            same.checked_mul(count)?
-        } else {
-            let count = usize::try_from(count).ok()?.checked_mul(4)?;
-            let of = each.get(sample..sample.checked_add(count)?)?;
-            sample += count;
-            of.chunks_exact(4).map(number).sum()
-        };
-        chunks.push(offset..offset.checked_add(bytes)?);
+        let count = usize::try_from(runs.get(run)?.1).ok()?;
+        let end = sample.checked_add(count)?;
+        if count > SAMPLES_MAX.saturating_sub(parts.runs.len()) {
+            return None;
+        }
+        let mut at = offset;
+        for sample in sample..end {
+            let bytes = if same > 0 { same } else { number(each.get(sample.checked_mul(4)?..)?.get(..4)?) };
+            let next = at.checked_add(bytes)?;
+            parts.runs.push(Run::new(at..next));
+            at = next;
+        }
+        parts.pixels.push(offset..at);
+        sample = end;
     }
-    Some(chunks)
+    Some(())
 }
 
 /// Returns the content of the first child of this kind.

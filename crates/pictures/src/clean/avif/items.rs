@@ -4,7 +4,9 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     super::boxes::{Child, children, number},
-    Parts, place,
+    Parts,
+    coded::Run,
+    place,
 };
 
 /// The items that are parts of a picture (ISO/IEC 23008-12 §6 and annexes, AVIF §2), and have no room for metadata. A JPEG within has.
@@ -30,6 +32,8 @@ const EXTENTS_MAX: usize = 65_536;
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) pixels: Vec<Range<u64>>,
+    /// Those among them that are coded as AV1.
+    pub(super) coded: Vec<Run>,
     pub(super) exif: Vec<Range<u64>>,
     /// Items that are neither.
     pub(super) hidden: Vec<Range<u64>>,
@@ -136,6 +140,7 @@ impl Items {
             let method = if version == 0 { 0 } else { take(2)? & 15 };
             take(2)?;
             let base = take(base_size)?;
+            let mut coded: Option<Run> = None;
             for _ in 0..take(2)? {
                 extents += 1;
                 if extents > EXTENTS_MAX {
@@ -159,6 +164,10 @@ impl Items {
                     self.primary_bytes = self.primary_bytes.saturating_add(length);
                 }
                 if self.is_picture(item) {
+                    match &mut coded {
+                        Some(run) => run.extend(range.clone()),
+                        None => coded = Some(Run::new(range.clone())),
+                    }
                     self.pixels.push(range);
                 } else if self.kinds.get(&item) == Some(b"Exif") {
                     self.exif.push(range);
@@ -166,6 +175,7 @@ impl Items {
                     self.hidden.push(range);
                 }
             }
+            self.coded.extend(coded.filter(|_| self.kinds.get(&item) == Some(b"av01")));
         }
         Some(())
     }
@@ -175,7 +185,11 @@ impl Items {
 fn properties(iprp: &[u8], at: u64, parts: &mut Parts) -> Option<()> {
     for child in children(iprp)? {
         match &child.kind {
-            b"ipco" => listed_boxes(&iprp[child.content.clone()], at + child.content.start as u64, &PROPERTIES, parts)?,
+            b"ipco" => {
+                let (inner, start) = (&iprp[child.content.clone()], at + child.content.start as u64);
+                listed_boxes(inner, start, &PROPERTIES, parts)?;
+                parts.settings(inner, start)?;
+            }
             b"ipma" => {}
             _ => parts.free_child(at, &child),
         }
