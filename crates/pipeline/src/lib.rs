@@ -76,7 +76,7 @@ pub use rate::{Rate, Rates, RequestLimit, Together, Told, ToldRequests};
 pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
-pub use site::{Down, Parts, Route, Router, Site};
+pub use site::{Contact, Down, Parts, Route, Router, Site};
 pub use tier::{Held, Later, Looked, Page as TierPage, TIER_HEAD_MAX, Tier};
 pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
 

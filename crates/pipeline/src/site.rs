@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -145,16 +145,51 @@ impl Route {
 #[derive(Debug, Default)]
 pub struct Down {
     failures: Cell<Failures>,
-    seen: Arc<AtomicBool>,
-    asked: Arc<AtomicBool>,
+    contact: Arc<Contact>,
+}
+
+/// What connecting to an origin has come to, for others than those who ask it.
+#[derive(Debug, Default)]
+pub struct Contact {
+    is_down: AtomicBool,
+    was_asked: AtomicBool,
+    falls: AtomicU64,
+}
+
+impl Contact {
+    /// Returns whether the origin could not be connected to when that was tried last.
+    pub fn is_down(&self) -> bool {
+        self.is_down.load(Relaxed)
+    }
+
+    /// Returns whether it was ever asked.
+    pub fn was_asked(&self) -> bool {
+        self.was_asked.load(Relaxed)
+    }
+
+    /// Returns how often it could not be connected to after it could be: who looks now and then sees by it also what was over in between.
+    pub fn falls(&self) -> u64 {
+        self.falls.load(Relaxed)
+    }
+
+    /// Notes that it can be connected to, although nobody has asked for anything.
+    pub fn reached(&self) {
+        self.is_down.store(false, Relaxed);
+    }
+
+    fn failed(&self) {
+        if !self.is_down.swap(true, Relaxed) {
+            self.falls.fetch_add(1, Relaxed);
+        }
+        self.was_asked.store(true, Relaxed);
+    }
 }
 
 impl Down {
-    /// Makes a state that also tells others: through `seen`, whether the origin could not be connected to when that was tried last; through `asked`,
-    /// whether it was ever tried.
+    /// Makes a state that also tells others.
     #[must_use]
-    pub fn telling(seen: Arc<AtomicBool>, asked: Arc<AtomicBool>) -> Self {
-        Self { seen, asked, ..Self::default() }
+    pub fn telling(contact: Arc<Contact>) -> Self {
+        Self { contact, ..Self::default() }
     }
 
     pub(crate) fn at(&self, now: Timestamp) -> Trouble {
@@ -190,18 +225,17 @@ impl Down {
         let mut failures = self.failures.get();
         failures.pause(now, begun);
         self.failures.set(failures);
-        self.seen.store(true, Relaxed);
-        self.asked.store(true, Relaxed);
+        self.contact.failed();
     }
 
     pub(crate) fn answered(&self) {
-        if !self.asked.load(Relaxed) {
-            self.asked.store(true, Relaxed);
+        if !self.contact.was_asked() {
+            self.contact.was_asked.store(true, Relaxed);
         }
         // Nearly always it was up before: then nothing that is shared is written.
-        if self.failures.get().until() != Timestamp::default() || self.seen.load(Relaxed) {
+        if self.failures.get().until() != Timestamp::default() || self.contact.is_down() {
             self.failures.set(Failures::default());
-            self.seen.store(false, Relaxed);
+            self.contact.reached();
         }
     }
 }

@@ -1,15 +1,6 @@
 //! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeSet, path::Path, rc::Rc, sync::Arc, time::Duration};
 
 use access::Lock;
 use anyhow::Context;
@@ -23,7 +14,7 @@ use origins::{
     server::{Address, Budget, ServerOptions, tls_config},
 };
 use pipeline::{
-    Auth, Collapse, Down, Https, LoginLimits, Parts, Rate, Refill, RequestLimit, ResponseFields, Route, Router, Schedule, Shared,
+    Auth, Collapse, Contact, Down, Https, LoginLimits, Parts, Rate, Refill, RequestLimit, ResponseFields, Route, Router, Schedule, Shared,
     WebhookSecret,
 };
 use policy::{
@@ -78,9 +69,7 @@ struct PartPlan {
     headers: Headers,
     source: SharedSource,
     origin_host: Option<String>,
-    down: Arc<AtomicBool>,
-    /// Whether a request was ever sent there.
-    asked: Arc<AtomicBool>,
+    contact: Arc<Contact>,
     /// Whether its responses may be stored on the disk.
     on_disk: bool,
     is_shared: bool,
@@ -96,6 +85,8 @@ pub(crate) struct ServerState {
     pub(crate) up: bool,
     /// Whether a request was ever sent there.
     pub(crate) asked: bool,
+    /// How often it could not be connected to after it could be.
+    pub(crate) falls: u64,
     /// Its addresses. The flag says whether an address is in use: requests go to it as to any other.
     pub(crate) addresses: Vec<(String, bool)>,
     pub(crate) in_flight: usize,
@@ -261,8 +252,7 @@ impl SitePlan {
             origin_host: source.host(&site.origin.host),
             logins: logins(&source),
             source,
-            down: Arc::default(),
-            asked: Arc::default(),
+            contact: Arc::default(),
             on_disk,
             is_shared: site.source.is_server(),
         };
@@ -282,8 +272,7 @@ impl SitePlan {
                 origin_host: source.host(&route.origin.host),
                 logins: logins(&source),
                 source,
-                down: Arc::default(),
-                asked: Arc::default(),
+                contact: Arc::default(),
                 on_disk: kept,
                 is_shared: true,
             })
@@ -327,7 +316,7 @@ impl SitePlan {
             reader_wait_max: settings.limits.write_timeout,
             on_disk: part.on_disk,
             is_shared: part.is_shared,
-            down: Down::telling(Arc::clone(&part.down), Arc::clone(&part.asked)),
+            down: Down::telling(Arc::clone(&part.contact)),
             collapse: Collapse::new(part.collapse_wait, budget.clone()),
             refill: Refill::new(settings.refill.concurrency, budget),
             https: Https {
@@ -373,11 +362,12 @@ impl SitePlan {
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerState> {
         std::iter::once(&self.whole).chain(&self.parts).filter_map(|part| match &part.source {
             SharedSource::Http { options, budget } | SharedSource::Php { options, budget, .. } => {
-                let up = !part.down.load(Ordering::Relaxed);
+                let up = !part.contact.is_down();
                 Some(ServerState {
                     route: part.route.as_ref().map(|route| route.path.clone()),
                     up,
-                    asked: part.asked.load(Ordering::Relaxed),
+                    asked: part.contact.was_asked(),
+                    falls: part.contact.falls(),
                     addresses: options
                         .known()
                         .map(|(address, is_up)| (address.to_string(), is_up && (up || options.addresses().len() > 1)))
@@ -396,7 +386,7 @@ impl SitePlan {
             let (SharedSource::Http { options, .. } | SharedSource::Php { options, .. }) = &part.source else { continue };
             if options.known().any(|(known, _)| known.to_string() == address) {
                 options.reached(address);
-                part.down.store(false, Ordering::Relaxed);
+                part.contact.reached();
             }
         }
     }
@@ -404,6 +394,11 @@ impl SitePlan {
     /// Tells whether the last attempt to connect to the server of the whole site succeeded. Returns `None` if a folder is behind the site.
     pub(crate) fn origin_up(&self) -> Option<bool> {
         self.servers().find(|server| server.route.is_none()).map(|server| server.up)
+    }
+
+    /// Returns how often the server of the whole site could not be connected to after it could be.
+    pub(crate) fn origin_falls(&self) -> u64 {
+        self.servers().find(|server| server.route.is_none()).map_or(0, |server| server.falls)
     }
 
     /// Returns the numbers of requests at its servers, and of requests that wait to be sent there.

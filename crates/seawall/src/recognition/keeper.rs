@@ -141,6 +141,8 @@ struct Asked {
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
     was_up: bool,
+    /// How often it could not be connected to any more, as of then.
+    falls: u64,
     /// How often it was asked in vain since it answered last.
     in_vain: u32,
     /// Whether it was away, and has not been seen as a Ghost since.
@@ -168,16 +170,10 @@ impl Keeping {
         self.asked.retain(|question, _| all.iter().any(|asking| asking.question == *question));
         let mut due: Vec<Asking> = Vec::new();
         for asking in &all {
-            let is_up = is_up(plan, &asking.question);
+            let (is_up, falls) = contact(plan, &asking.question);
             let finding = self.known.lock().of(&asking.question);
             let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| Asked::new(now, &finding));
-            // When it has come back it may be another one, and while it is away nothing else asks for it.
-            if is_up != asked.was_up {
-                asked.was_up = is_up;
-                asked.retry = RETRY;
-                asked.was_away |= !is_up;
-                asked.due = asked.due.min(if is_up { now } else { now + RETRY });
-            }
+            asked.look(now, is_up, falls);
             if asked.due <= now {
                 due.push(asking.clone());
             }
@@ -307,7 +303,20 @@ impl Asked {
         };
         // One that is only remembered did not answer at the start.
         let was_away = matches!(finding, Finding::Recognised { remembered: true, .. });
-        Self { due, retry: RETRY, was_up: true, in_vain: 0, was_away, otherwise: None, told: None }
+        Self { due, retry: RETRY, was_up: true, falls: 0, in_vain: 0, was_away, otherwise: None, told: None }
+    }
+
+    /// Takes what connecting to a server has come to since the last look. When it has come back it may be another one, and while it is away nothing else asks
+    /// for it. It may have been away between two looks.
+    fn look(&mut self, now: Timestamp, is_up: bool, falls: u64) {
+        let has_fallen = falls > self.falls;
+        self.falls = falls;
+        if is_up != self.was_up || has_fallen {
+            self.was_up = is_up;
+            self.retry = RETRY;
+            self.was_away |= has_fallen || !is_up;
+            self.due = self.due.min(if is_up { now } else { now + RETRY });
+        }
     }
 
     /// Takes what a server has answered, of which `before` was known, and decides when it is asked again.
@@ -385,10 +394,10 @@ impl Asked {
     }
 }
 
-/// Returns whether the server of this question could be connected to when a request tried that last.
-fn is_up(plan: &Plan, question: &Question) -> bool {
-    let mut sites = plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question));
-    sites.all(|site| site.origin_up() != Some(false))
+/// Returns whether the server of a question could be connected to when that was tried last, and how often it could not be any more.
+fn contact(plan: &Plan, question: &Question) -> (bool, u64) {
+    let sites = plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question));
+    sites.fold((true, 0), |(is_up, falls), site| (is_up && site.origin_up() != Some(false), falls + site.origin_falls()))
 }
 
 /// Says how a site's software gets the address that leads through Seawall.
@@ -581,6 +590,21 @@ mod tests {
         // One that did not answer at the start.
         let mut asked = Asked::new(now, &ghost(true));
         assert_eq!(asked.hear(now, &ghost(true), &ghost(false)), Heard::Back);
+    }
+
+    #[test]
+    fn a_ghost_that_was_away_between_two_looks_is_back_too() {
+        let now = Timestamp::from_secs(1_000_000);
+        let mut asked = Asked::new(now, &ghost(false));
+        asked.look(now, true, 0);
+        assert!(asked.due > now);
+        asked.look(now, true, 1);
+        assert_eq!((asked.due, asked.hear(now, &ghost(false), &ghost(false))), (now, Heard::Back));
+        // After a reload, the counting begins anew.
+        for falls in [1, 0, 0] {
+            asked.look(now, true, falls);
+            assert_eq!((asked.due > now, asked.hear(now, &ghost(false), &ghost(false))), (true, Heard::Answer));
+        }
     }
 
     #[test]
