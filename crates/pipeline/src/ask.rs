@@ -106,7 +106,7 @@ impl Pipeline {
                 Err(error) => {
                     let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
                     if is_unreachable(error.fault) {
-                        question.site.down.failed(response_time, begun);
+                        question.site.down.failed(response_time, begun, error.fault);
                     } else if is_the_origins(error.fault) {
                         // It took the connection.
                         question.site.down.answered();

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use origins::Origin;
+use origins::{Fault, Origin};
 use policy::Policy;
 use semantics::{Timestamp, target::normal_path};
 use store::Generation;
@@ -167,7 +167,8 @@ impl Contact {
         self.was_asked.load(Relaxed)
     }
 
-    /// Returns how often it could not be connected to after it could be: who looks now and then sees by it also what was over in between.
+    /// Returns how often nobody listened there any more: it refused a connection after it had taken others. Who looks now and then sees by it also what was
+    /// over in between. An origin that is too busy to take connections does not refuse them, and counts for nothing here.
     pub fn falls(&self) -> u64 {
         self.falls.load(Relaxed)
     }
@@ -177,8 +178,8 @@ impl Contact {
         self.is_down.store(false, Relaxed);
     }
 
-    fn failed(&self) {
-        if !self.is_down.swap(true, Relaxed) {
+    fn failed(&self, fault: Fault) {
+        if !self.is_down.swap(true, Relaxed) && fault == Fault::ConnectionRefused {
             self.falls.fetch_add(1, Relaxed);
         }
         self.was_asked.store(true, Relaxed);
@@ -221,11 +222,11 @@ impl Down {
     }
 
     /// Notes that the origin could not be connected to for a request that began at this generation.
-    pub(crate) fn failed(&self, now: Timestamp, begun: Generation) {
+    pub(crate) fn failed(&self, now: Timestamp, begun: Generation, fault: Fault) {
         let mut failures = self.failures.get();
         failures.pause(now, begun);
         self.failures.set(failures);
-        self.contact.failed();
+        self.contact.failed(fault);
     }
 
     pub(crate) fn answered(&self) {

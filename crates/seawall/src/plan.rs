@@ -85,7 +85,7 @@ pub(crate) struct ServerState {
     pub(crate) up: bool,
     /// Whether a request was ever sent there.
     pub(crate) asked: bool,
-    /// How often it could not be connected to after it could be.
+    /// How often nobody listened there any more.
     pub(crate) falls: u64,
     /// Its addresses. The flag says whether an address is in use: requests go to it as to any other.
     pub(crate) addresses: Vec<(String, bool)>,
@@ -396,7 +396,7 @@ impl SitePlan {
         self.servers().find(|server| server.route.is_none()).map(|server| server.up)
     }
 
-    /// Returns how often the server of the whole site could not be connected to after it could be.
+    /// Returns how often nobody listened any more at the server of the whole site.
     pub(crate) fn origin_falls(&self) -> u64 {
         self.servers().find(|server| server.route.is_none()).map_or(0, |server| server.falls)
     }

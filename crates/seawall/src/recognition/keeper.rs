@@ -141,7 +141,7 @@ struct Asked {
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
     was_up: bool,
-    /// How often it could not be connected to any more, as of then.
+    /// How often nobody listened there any more, as of then.
     falls: u64,
     /// How often it was asked in vain since it answered last.
     in_vain: u32,
@@ -394,7 +394,7 @@ impl Asked {
     }
 }
 
-/// Returns whether the server of a question could be connected to when that was tried last, and how often it could not be any more.
+/// Returns whether the server of a question could be connected to when that was tried last, and how often nobody listened there any more.
 fn contact(plan: &Plan, question: &Question) -> (bool, u64) {
     let sites = plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question));
     sites.fold((true, 0), |(is_up, falls), site| (is_up && site.origin_up() != Some(false), falls + site.origin_falls()))
