@@ -347,6 +347,20 @@ mod tests {
         Route { path: path.to_owned(), strip_prefix, cache: true, sends_cookies: true }
     }
 
+    /// A whole site is asked for again after a fall, so what a crowd can bring about must not be one.
+    #[test]
+    fn an_origin_that_is_too_busy_to_take_connections_has_not_fallen() {
+        let contact = Contact::default();
+        for (fault, falls) in [(Fault::ConnectionTimeout, 0), (Fault::ConnectionRefused, 1), (Fault::DnsError, 1)] {
+            contact.failed(fault);
+            assert_eq!((contact.is_down(), contact.falls()), (true, falls), "{fault:?}");
+            contact.failed(fault);
+            assert_eq!(contact.falls(), falls, "it was down already");
+            contact.reached();
+            assert!(!contact.is_down());
+        }
+    }
+
     #[test]
     fn a_route_covers_its_path_and_what_is_below_it() {
         for (path, covered) in [
