@@ -4,13 +4,17 @@
 //! bytes shares a file with those that were written before and after it:
 //!
 //! ```text
-//! objects/packs/<number>   entry, entry, ...    each begins at a block of 4 KiB
+//! objects/packs/<number>   entry, entry, ...    each begins at a unit of 512 bytes
 //! entry: label (48 bytes), then what a file of its own would hold (format.rs)
 //! label: magic, length of what follows, key hash, sequence, seal
 //! ```
 //!
-//! A pack is written from front to back by one process, several entries at a time where several wait, and never continued by the next one. What leaves it is cut out as a hole, so nothing is ever
-//! moved; a pack of which nothing is left is unlinked. **What was removed must not come back**, and the list of the next start knows only what stands in
+//! A pack is written from front to back by one process, several entries at a time where several wait, and never continued by the next one. An entry begins
+//! where the one before it ends, unless it would then lie in more blocks of the file system than it needs. So the blocks that each entry needs, added up,
+//! are never fewer than the file takes, whoever is removed first. If each began at a block of its own, a page of 9 KB would have 12 KB written for it.
+//!
+//! What leaves a pack is cut out as a hole, so nothing is ever moved: its bytes read as zeros, and each block of which nothing is left goes back to the
+//! system. A pack of which nothing is left is unlinked. **What was removed must not come back**, and the list of the next start knows only what stands in
 //! the file: so a pack that cannot be cut is unlinked with all that is left in it, which is fetched again.
 //!
 //! Only file systems that are known to give the blocks of a hole back have packs ([`gives_back`]). btrfs, for one, keeps them while anything near is in use.
@@ -23,6 +27,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -38,14 +43,20 @@ use crate::hash::{KeyHash, Secret};
 
 /// The most bytes of an entry, with its label.
 pub(crate) const ENTRY_MAX: usize = 64 << 10;
-/// The bytes of a block.
+/// The bytes of a block, which the file system gives and takes back.
 const BLOCK_LEN: usize = 4 << 10;
 const BLOCK: u64 = BLOCK_LEN as u64;
-/// The blocks in which an entry can begin: a pack is full with the one that goes beyond them, after 4 MiB. Fewer would mean more files, more would mean
-/// that a single page keeps a larger one.
-const BLOCKS: usize = 1_024;
-/// The bytes of these blocks.
-const PACK: u64 = BLOCKS as u64 * BLOCK;
+/// The bytes of a unit: entries begin at multiples of it.
+const UNIT_LEN: usize = 512;
+const UNIT: u64 = UNIT_LEN as u64;
+/// The units of a block: one for each bit of a byte.
+const UNITS: usize = BLOCK_LEN / UNIT_LEN;
+/// The bytes in which an entry can begin: a pack is full with the one that goes beyond them. Fewer would mean more files, more would mean that a single
+/// page keeps a larger one.
+const PACK_LEN: usize = 4 << 20;
+const PACK: u64 = PACK_LEN as u64;
+/// The blocks of the longest pack: its last entry begins at its end.
+const BLOCKS: usize = (PACK_LEN + ENTRY_MAX) / BLOCK_LEN;
 /// File systems that are known to give the blocks of a hole back, by the numbers in statfs(2): ext2 to ext4, XFS, tmpfs, F2FS.
 const GIVING_BACK: [u64; 4] = [0xef53, 0x5846_5342, 0x0102_1994, 0xf2f5_2010];
 /// The bytes of a label.
@@ -56,16 +67,52 @@ const SEALED: usize = LABEL - 8;
 /// The most entries of one call to the system, which takes 1,024 pieces: each is four of them.
 const TOGETHER: usize = 256;
 
-const MAGIC: [u8; 8] = *b"seapack\x1a";
+const MAGIC: [u8; 8] = *b"seapack\x1b";
+/// What labels began with while each entry began at a block. Such packs are read, and no longer written.
+const MAGIC_OF_BLOCKS: [u8; 8] = *b"seapack\x1a";
 const NOTHING: [u8; LABEL] = [0; LABEL];
-/// What stands between an entry and the next block.
+/// What stands between an entry and the next one.
 const ZEROS: [u8; BLOCK_LEN] = [0; BLOCK_LEN];
 
-/// Where an entry begins.
+/// Where an entry lies: in these units of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pack: NonZeroU32,
-    block: u32,
+    first: u16,
+    units: u16,
+}
+
+impl Place {
+    /// Returns the place of so many bytes that begin there. Fails if no entry can lie there.
+    fn new(pack: NonZeroU32, at: u64, bytes: u64) -> io::Result<Self> {
+        if at > PACK || bytes > ENTRY_MAX as u64 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let units = |bytes: u64| u16::try_from(bytes / UNIT).map_err(|_| io::ErrorKind::InvalidData);
+        Ok(Self { pack, first: units(at)?, units: units(bytes.next_multiple_of(UNIT))? })
+    }
+
+    fn at(self) -> u64 {
+        u64::from(self.first) * UNIT
+    }
+
+    fn end(self) -> u64 {
+        self.at() + self.bytes() as u64
+    }
+
+    fn bytes(self) -> usize {
+        usize::from(self.units) * UNIT_LEN
+    }
+
+    /// Returns the blocks that it lies in, each with a bit for every unit that it takes there.
+    fn blocks(self) -> impl Iterator<Item = (usize, u8)> {
+        let (first, end) = (usize::from(self.first), usize::from(self.first) + usize::from(self.units));
+        (first / UNITS..end.div_ceil(UNITS)).map(move |block| {
+            let from = first.saturating_sub(block * UNITS);
+            let to = (end - block * UNITS).min(UNITS);
+            (block, (u8::MAX << from) & (u8::MAX >> (UNITS - to)))
+        })
+    }
 }
 
 /// An entry that is to be written.
@@ -105,11 +152,42 @@ pub(crate) struct Packs {
 struct State {
     /// The pack that is written; none while an entry is being written, and before the first one.
     open: Option<Open>,
-    /// Its number, also while an entry is being written.
-    writing: Option<NonZeroU32>,
+    /// Its number and where the next entry may begin, also while an entry is being written.
+    writing: Option<(NonZeroU32, u64)>,
     next: NonZeroU32,
-    /// Where the entries of each pack begin.
-    live: HashMap<NonZeroU32, Beginnings>,
+    /// Which units of each pack are taken, also by entries that are being written.
+    taken: HashMap<NonZeroU32, Taken>,
+}
+
+impl State {
+    fn is_writing(&self, number: NonZeroU32) -> bool {
+        self.writing.is_some_and(|(writing, _)| writing == number)
+    }
+
+    /// Takes the units of entries that are about to be written, the last of which ends there. Returns `false` if their pack had to be given up.
+    fn take(&mut self, pack: NonZeroU32, places: impl Iterator<Item = Place>, end: u64) -> bool {
+        if !self.is_writing(pack) {
+            return false;
+        }
+        self.writing = Some((pack, end));
+        let taken = self.taken.entry(pack).or_insert_with(Taken::none);
+        places.for_each(|place| taken.take(place));
+        true
+    }
+
+    /// Frees the units of an entry. Returns the bytes of the pack that can be cut out now, or `None` if it was freed before.
+    fn free(&mut self, place: Place) -> Option<Range<u64>> {
+        let is_written_on = |block: u64| self.writing.is_some_and(|(pack, end)| pack == place.pack && end / BLOCK == block);
+        let taken = self.taken.get_mut(&place.pack)?;
+        if !taken.free(place) {
+            return None;
+        }
+        let (first, last) = (place.at() / BLOCK, (place.end() - 1) / BLOCK);
+        let at = if taken.is_free(first) { first * BLOCK } else { place.at() };
+        // The rest of this block belongs to the entry that comes next.
+        let end = if taken.is_free(last) && !is_written_on(last) { (last + 1) * BLOCK } else { place.end() };
+        Some(at..end)
+    }
 }
 
 /// The pack that is being written.
@@ -119,31 +197,40 @@ struct Open {
     end: u64,
 }
 
-/// One bit for each block of a pack in which an entry begins: 128 bytes.
+/// One bit for each unit of a pack that is taken by an entry, one byte for each block: 1,040 bytes.
 #[derive(Clone)]
-struct Beginnings(Box<[u64; BLOCKS.div_ceil(64)]>);
+struct Taken(Box<[u8; BLOCKS]>);
 
-impl Beginnings {
+impl Taken {
     fn none() -> Self {
-        Self(Box::new([0; BLOCKS.div_ceil(64)]))
+        Self(Box::new([0; BLOCKS]))
     }
 
-    fn set(&mut self, block: u32) {
-        if let Some(word) = self.0.get_mut(block as usize / 64) {
-            *word |= 1 << (block % 64);
+    fn take(&mut self, place: Place) {
+        for (block, units) in place.blocks() {
+            if let Some(taken) = self.0.get_mut(block) {
+                *taken |= units;
+            }
         }
     }
 
-    /// Returns whether an entry began there.
-    fn clear(&mut self, block: u32) -> bool {
-        let Some(word) = self.0.get_mut(block as usize / 64) else { return false };
-        let before = *word;
-        *word &= !(1 << (block % 64));
-        *word != before
+    /// Returns whether the entry was there. Units are taken once, so the first of them says it.
+    fn free(&mut self, place: Place) -> bool {
+        let mut is_there = None;
+        for (block, units) in place.blocks() {
+            let Some(taken) = self.0.get_mut(block) else { break };
+            is_there = is_there.or(Some(*taken & units == units));
+            *taken &= !units;
+        }
+        is_there.unwrap_or(false)
+    }
+
+    fn is_free(&self, block: u64) -> bool {
+        usize::try_from(block).ok().and_then(|block| self.0.get(block)).is_none_or(|taken| *taken == 0)
     }
 
     fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
+        self.0.iter().all(|taken| *taken == 0)
     }
 }
 
@@ -153,7 +240,7 @@ impl Packs {
         let earlier = numbers(&folder)?;
         let next = earlier.iter().max().map_or(Some(NonZeroU32::MIN), |last| last.checked_add(1));
         let is_on = is_wanted && next.is_some() && gives_back(&folder).unwrap_or(false);
-        let state = State { open: None, writing: None, next: next.unwrap_or(NonZeroU32::MAX), live: HashMap::new() };
+        let state = State { open: None, writing: None, next: next.unwrap_or(NonZeroU32::MAX), taken: HashMap::new() };
         Ok(Self { folder, is_on, secret, earlier, state: Mutex::new(state) })
     }
 
@@ -190,33 +277,41 @@ impl Packs {
             let begin = open.end;
             let mut labels: SmallVec<[(Place, [u8; LABEL]); 32]> = SmallVec::new();
             for entry in entries.iter().take(TOGETHER) {
-                if open.end >= PACK {
+                let at = beginning(open.end, entry.bytes() as u64);
+                if at >= PACK && !labels.is_empty() {
                     break;
                 }
-                let block = u32::try_from(open.end / BLOCK).map_err(|_| io::ErrorKind::FileTooLarge)?;
                 let length = u32::try_from(entry.body.len() + entry.tail.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-                let place = Place { pack: open.number, block };
+                let place = Place::new(open.number, at, entry.bytes() as u64)?;
                 labels.push((place, Label { length, hash: entry.hash, sequence: entry.sequence }.encode(place, &self.secret)));
-                open.end += entry.bytes().next_multiple_of(BLOCK_LEN) as u64;
+                open.end = place.end();
+            }
+            let places_now = || labels.iter().map(|(place, _)| *place);
+            if !self.state.lock().take(open.number, places_now(), open.end) {
+                continue;
             }
             let mut slices = Vec::with_capacity(4 * labels.len());
-            for ((_, label), entry) in labels.iter().zip(entries) {
-                let fill = entry.bytes().next_multiple_of(BLOCK_LEN) - entry.bytes();
-                slices.extend([&label[..], &entry.body, &entry.tail, &ZEROS[..fill]].map(IoSlice::new));
+            for (number, ((place, label), entry)) in labels.iter().zip(entries).enumerate() {
+                slices.extend([&label[..], &entry.body, &entry.tail].map(IoSlice::new));
+                // The rest of the last unit is not written: it reads as zeros.
+                if let Some((next, _)) = labels.get(number + 1) {
+                    slices.push(IoSlice::new(&ZEROS[..usize::from(next.first - place.first) * UNIT_LEN - entry.bytes()]));
+                }
             }
-            // The rest of the last block is not written: it reads as zeros.
-            slices.pop();
-            if let Err(error) = write_all(&open.file, &mut slices, begin) {
+            if let Err(error) = write_all(&open.file, &mut slices, labels.first().map_or(begin, |(first, _)| first.at())) {
+                let mut state = self.state.lock();
+                places_now().for_each(|place| {
+                    state.free(place);
+                });
+                drop(state);
                 // The next entry begins a pack of its own, so that none stands behind a torn one.
                 self.close(&Open { end: begin, ..open });
                 return Err(error);
             }
             let mut state = self.state.lock();
             // It is another one if this pack had to be given up meanwhile.
-            if state.writing == Some(open.number) {
-                let live = state.live.entry(open.number).or_insert_with(Beginnings::none);
-                labels.iter().for_each(|(place, _)| live.set(place.block));
-                places.extend(labels.iter().map(|(place, _)| *place));
+            if state.is_writing(open.number) {
+                places.extend(places_now());
                 state.open = Some(open);
                 return Ok(labels.len());
             }
@@ -231,7 +326,7 @@ impl Packs {
             number
         };
         let file = private().create_new(true).open(self.path(number))?;
-        self.state.lock().writing = Some(number);
+        self.state.lock().writing = Some((number, 0));
         Ok(Open { number, file, end: 0 })
     }
 
@@ -240,33 +335,33 @@ impl Packs {
         let is_cut = open.file.set_len(open.end).is_ok();
         let mut state = self.state.lock();
         state.writing = None;
-        if !is_cut || state.live.get(&open.number).is_none_or(Beginnings::is_empty) {
+        if !is_cut || state.taken.get(&open.number).is_none_or(Taken::is_empty) {
             self.give_up(&mut state, open.number);
         }
     }
 
     /// Unlinks a pack with all that is in it.
     fn give_up(&self, state: &mut State, number: NonZeroU32) {
-        state.live.remove(&number);
-        if state.writing == Some(number) {
+        state.taken.remove(&number);
+        if state.is_writing(number) {
             (state.open, state.writing) = (None, None);
         }
         let _ = fs::remove_file(self.path(number));
     }
 
     /// Reads what a file of its own would hold. Not found: the entry was removed since it was looked up.
-    pub(crate) fn read(&self, place: Place, hash: KeyHash, sequence: u64, bytes: u64) -> io::Result<Vec<u8>> {
-        let mut entry = vec![0; usize::try_from(bytes).map_or(ENTRY_MAX, |bytes| bytes.min(ENTRY_MAX))];
+    pub(crate) fn read(&self, place: Place, hash: KeyHash, sequence: u64) -> io::Result<Vec<u8>> {
+        let mut entry = vec![0; place.bytes()];
         let file = File::open(self.path(place.pack))?;
-        let at = u64::from(place.block) * BLOCK;
-        // The last block of a pack may be cut short, by a power cut.
-        let read = read_at_most(&file, &mut entry, at)?;
+        // The last unit of a pack may be cut short.
+        let read = read_at_most(&file, &mut entry, place.at())?;
         entry.truncate(read);
         let Some((label, rest)) = entry.split_at_checked(LABEL) else { return Err(io::ErrorKind::UnexpectedEof.into()) };
         if *label == NOTHING {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let label = Label::parse(label, place, &self.secret)
+        let label = Label::parse(label, place.pack, place.at(), &self.secret)
+            .map(|(label, _)| label)
             .filter(|label| label.hash == hash && label.sequence == sequence)
             .ok_or(io::ErrorKind::InvalidData)?;
         let whole = LABEL + label.length as usize;
@@ -278,18 +373,18 @@ impl Packs {
         Ok(entry)
     }
 
-    /// Cuts entries out, each with the bytes that it takes. To remove one again does nothing.
-    pub(crate) fn remove(&self, gone: impl IntoIterator<Item = (Place, u64)>) {
-        let mut holes: BTreeMap<NonZeroU32, Vec<(u32, u64)>> = BTreeMap::new();
+    /// Cuts entries out. To remove one again does nothing.
+    pub(crate) fn remove(&self, gone: impl IntoIterator<Item = Place>) {
+        let mut holes: BTreeMap<NonZeroU32, Vec<Range<u64>>> = BTreeMap::new();
         let mut state = self.state.lock();
-        for (Place { pack, block }, bytes) in gone {
-            if state.live.get_mut(&pack).is_some_and(|live| live.clear(block)) {
-                holes.entry(pack).or_default().push((block, bytes));
+        for place in gone {
+            if let Some(hole) = state.free(place) {
+                holes.entry(place.pack).or_default().push(hole);
             }
         }
         // An empty pack is unlinked, so its entries need not be cut out. The pack that is written stays until it is full.
         holes.retain(|pack, _| {
-            let is_over = state.writing != Some(*pack) && state.live.get(pack).is_some_and(Beginnings::is_empty);
+            let is_over = !state.is_writing(*pack) && state.taken.get(pack).is_some_and(Taken::is_empty);
             if is_over {
                 self.give_up(&mut state, *pack);
             }
@@ -299,7 +394,7 @@ impl Packs {
         for (pack, holes) in holes {
             let cut_all = || {
                 let file = File::options().write(true).open(self.path(pack))?;
-                holes.iter().try_for_each(|(block, bytes)| cut(&file, u64::from(*block) * BLOCK, *bytes))
+                holes.into_iter().try_for_each(|hole| cut(&file, hole))
             };
             if cut_all().is_err() {
                 self.give_up(&mut self.state.lock(), pack);
@@ -312,12 +407,12 @@ impl Packs {
     pub(crate) fn list(&self) -> (Vec<Located>, u64) {
         let (mut found, mut damaged) = (Vec::new(), 0);
         for number in self.earlier.iter().copied() {
-            let mut live = Beginnings::none();
+            let mut taken = Taken::none();
             let before = found.len();
-            let read = self.list_pack(number, &mut live, &mut found);
+            let read = self.list_pack(number, &mut taken, &mut found);
             damaged += *read.as_ref().unwrap_or(&1);
             if read.is_ok() && found.len() > before {
-                self.state.lock().live.insert(number, live);
+                self.state.lock().taken.insert(number, taken);
             } else {
                 // What cannot be read cannot be cut either, and would be back with the next start.
                 found.truncate(before);
@@ -327,37 +422,45 @@ impl Packs {
         (found, damaged)
     }
 
-    fn list_pack(&self, number: NonZeroU32, live: &mut Beginnings, found: &mut Vec<Located>) -> io::Result<u64> {
+    fn list_pack(&self, number: NonZeroU32, taken: &mut Taken, found: &mut Vec<Located>) -> io::Result<u64> {
         let file = File::options().read(true).write(true).open(self.path(number))?;
         let length = file.metadata()?.len();
-        let (mut at, mut damaged, mut is_in_damage) = (0, 0, false);
+        let (mut at, mut damaged, mut damage) = (0, 0, None);
+        let mut cut_out = |damage: Option<u64>, end: u64| {
+            damaged += u64::from(damage.is_some());
+            damage.map_or(Ok(()), |begin| cut(&file, begin..end))
+        };
         loop {
             at = match seek(&file, SeekFrom::Data(at)) {
-                Ok(data) => data / BLOCK * BLOCK,
+                Ok(_) if at > PACK => return Err(io::ErrorKind::InvalidData.into()),
+                Ok(data) => at.max(data / UNIT * UNIT),
                 // There is nothing behind it.
-                Err(Errno::NXIO) => return Ok(damaged),
+                Err(Errno::NXIO) => {
+                    cut_out(damage, length.next_multiple_of(BLOCK))?;
+                    return Ok(damaged);
+                }
                 Err(error) => return Err(error.into()),
             };
             let mut label = [0; LABEL];
             let read = read_at_most(&file, &mut label, at)?;
-            let block = u32::try_from(at / BLOCK).map_err(|_| io::ErrorKind::InvalidData)?;
-            let place = Place { pack: number, block };
-            let Some(label) = Label::parse(&label[..read], place, &self.secret) else {
-                damaged += u64::from(!is_in_damage);
-                is_in_damage = true;
-                cut(&file, at, BLOCK)?;
-                at += BLOCK;
+            let Some((parsed, unit)) = Label::parse(&label[..read], number, at, &self.secret) else {
+                // Zeros are what is left in a block of an entry that was cut out.
+                if damage.is_none() && label != NOTHING {
+                    damage = Some(at);
+                }
+                at += UNIT;
                 continue;
             };
-            is_in_damage = false;
-            if at + label.whole() > length {
+            cut_out(damage.take(), at)?;
+            if at + parsed.whole() > length {
                 // The process was killed while it wrote this one, which is then the last.
                 file.set_len(at)?;
                 return Ok(damaged);
             }
-            live.set(block);
-            found.push(Located { hash: label.hash, file: Entry::new(label.sequence, label.whole(), Some(place)) });
-            at += label.whole().next_multiple_of(BLOCK);
+            let place = Place::new(number, at, parsed.whole().next_multiple_of(unit))?;
+            taken.take(place);
+            found.push(Located { hash: parsed.hash, file: Entry::new(parsed.sequence, parsed.whole(), Some(place)) });
+            at = place.end();
         }
     }
 
@@ -388,14 +491,20 @@ impl Label {
         label[16..24].copy_from_slice(&first.to_le_bytes());
         label[24..32].copy_from_slice(&second.to_le_bytes());
         label[32..SEALED].copy_from_slice(&self.sequence.to_le_bytes());
-        let seal = seal(&label[..SEALED], place, secret);
+        let seal = seal(&label[..SEALED], place.pack, u32::from(place.first), secret);
         label[SEALED..].copy_from_slice(&seal);
         label
     }
 
-    fn parse(label: &[u8], place: Place, secret: &Secret) -> Option<Self> {
+    /// Parses what stands there in a pack. Returns in units of how many bytes the entry lies there, too.
+    fn parse(label: &[u8], pack: NonZeroU32, at: u64, secret: &Secret) -> Option<(Self, u64)> {
         let (mut fields, sealed) = label.split_at_checked(SEALED)?;
-        if fields.get(..8)? != MAGIC || seal(fields, place, secret) != *sealed {
+        let unit = match fields.first_chunk()? {
+            magic if *magic == MAGIC => UNIT,
+            magic if *magic == MAGIC_OF_BLOCKS => BLOCK,
+            _ => return None,
+        };
+        if !at.is_multiple_of(unit) || seal(fields, pack, u32::try_from(at / unit).ok()?, secret) != *sealed {
             return None;
         }
         fields.advance(8);
@@ -403,16 +512,16 @@ impl Label {
         fields.advance(4);
         let hash = KeyHash::from_words(fields.get_u64_le(), fields.get_u64_le());
         let sequence = fields.get_u64_le();
-        (length as usize <= ENTRY_MAX - LABEL).then_some(Self { length, hash, sequence })
+        (length as usize <= ENTRY_MAX - LABEL).then_some((Self { length, hash, sequence }, unit))
     }
 }
 
-/// Returns what nobody else can compute for a label at this place.
-fn seal(fields: &[u8], place: Place, secret: &Secret) -> [u8; 8] {
+/// Returns what nobody else can compute for a label at this unit of a pack.
+fn seal(fields: &[u8], pack: NonZeroU32, unit: u32, secret: &Secret) -> [u8; 8] {
     let mut sealed = [0; SEALED + 8];
     sealed[..SEALED].copy_from_slice(fields);
-    sealed[SEALED..SEALED + 4].copy_from_slice(&place.pack.get().to_le_bytes());
-    sealed[SEALED + 4..].copy_from_slice(&place.block.to_le_bytes());
+    sealed[SEALED..SEALED + 4].copy_from_slice(&pack.get().to_le_bytes());
+    sealed[SEALED + 4..].copy_from_slice(&unit.to_le_bytes());
     secret.key(&sealed).words().0.to_le_bytes()
 }
 
@@ -444,7 +553,7 @@ fn gives_back(folder: &Path) -> io::Result<bool> {
         let kind = fstatfs(&file)?.f_type as u64;
         file.write_all(&[b'.'; 2 * BLOCK_LEN])?;
         let before = file.metadata()?.blocks();
-        cut(&file, 0, BLOCK)?;
+        cut(&file, 0..BLOCK)?;
         // `blocks` counts 512 bytes.
         Ok(GIVING_BACK.contains(&kind) && before.saturating_sub(file.metadata()?.blocks()) >= BLOCK / 512)
     };
@@ -453,9 +562,15 @@ fn gives_back(folder: &Path) -> io::Result<bool> {
     gives_back
 }
 
-/// Gives blocks back to the system. They read as zeros from now on.
-fn cut(file: &File, at: u64, bytes: u64) -> io::Result<()> {
-    Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes.next_multiple_of(BLOCK))?)
+/// Returns where an entry of so many bytes begins that follows what ends there: at the next block if it would lie in more blocks than it needs.
+const fn beginning(end: u64, bytes: u64) -> u64 {
+    let (lies_in, needs) = ((end % BLOCK + bytes).div_ceil(BLOCK), bytes.div_ceil(BLOCK));
+    if lies_in > needs { end.next_multiple_of(BLOCK) } else { end }
+}
+
+/// Makes bytes of a file read as zeros, and gives whole blocks of them back to the system.
+fn cut(file: &File, bytes: Range<u64>) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, bytes.start, bytes.end - bytes.start)?)
 }
 
 fn write_all(file: &File, mut rest: &mut [IoSlice<'_>], mut at: u64) -> io::Result<()> {

@@ -385,7 +385,7 @@ impl Disk {
     }
 
     fn remove(&self, gone: &[Located]) {
-        self.packs.remove(gone.iter().filter_map(|gone| Some((gone.file.place?, gone.file.bytes()))));
+        self.packs.remove(gone.iter().filter_map(|gone| gone.file.place));
         for alone in gone.iter().filter(|gone| gone.file.place.is_none()) {
             let _ = fs::remove_file(alone.id().path(&self.folder));
         }
@@ -455,7 +455,7 @@ impl Disk {
         let id = located.id();
         let read = match located.file.place {
             Some(place) => {
-                let bytes = self.packs.read(place, id.hash, id.sequence, located.file.bytes())?;
+                let bytes = self.packs.read(place, id.hash, id.sequence)?;
                 let (head, body) = Head::of_whole(&bytes).ok_or(Unusable::Damaged)?;
                 Read { head, body: Found::Memory(body.into()) }
             }

@@ -57,7 +57,7 @@ fn entry(number: u64, body: Vec<u8>) -> NewEntry {
 }
 
 fn read(packs: &Packs, entry: Located) -> io::Result<Vec<u8>> {
-    packs.read(entry.file.place.expect("in a pack"), entry.hash, entry.file.sequence, entry.file.bytes())
+    packs.read(entry.file.place.expect("in a pack"), entry.hash, entry.file.sequence)
 }
 
 fn remove(packs: &Packs, entry: Located) {
@@ -65,22 +65,45 @@ fn remove(packs: &Packs, entry: Located) {
 }
 
 fn remove_all(packs: &Packs, entries: &[Located]) {
-    packs.remove(entries.iter().map(|entry| (entry.file.place.expect("in a pack"), entry.file.bytes())));
+    packs.remove(entries.iter().map(|entry| entry.file.place.expect("in a pack")));
 }
 
 #[test]
-fn entries_stand_one_behind_the_other_in_whole_blocks() {
+fn entries_stand_one_behind_the_other() {
     let folder = Folder::new();
     let packs = folder.open();
-    let lengths = [1, 4096 - LABEL, 4096 - LABEL + 1, ENTRY_MAX - LABEL];
+    // With their labels, they take 1, 18, 18 and 2 units of 512 bytes.
+    let lengths = [1, 9_000, 8_700, 1_000 - LABEL];
     let entries = lengths.map(|length| append(&packs, length as u64, length));
-    assert_eq!(folder.files().len(), 1);
-    assert_eq!((fs::metadata(&folder.files()[0]).expect("there").len(), folder.blocks()), ((1 + 1 + 2 + 16) * BLOCK, 1 + 1 + 2 + 16));
+    assert_eq!(entries.map(|entry| entry.file.place.expect("in a pack").first), [0, 1, 19, 37]);
+    assert_eq!((folder.files().len(), folder.blocks()), (1, 5), "39 units are five blocks");
     for (length, entry) in lengths.into_iter().zip(entries) {
         let found = read(&packs, entry).expect("there");
         assert_eq!((found.len(), found.last()), (length, Some(&b'y')));
     }
     assert!(packs.accept(ENTRY_MAX - LABEL) && !packs.accept(ENTRY_MAX - LABEL + 1));
+}
+
+/// The sizes that count for the limit of the disk are those of the blocks that each needs alone, and they must hold for whatever is left.
+#[test]
+fn an_entry_lies_in_no_more_blocks_than_it_needs() {
+    let begins = |lengths: &[u64]| {
+        let places = lengths.iter().scan(0, |end, length| {
+            let at = beginning(*end, *length);
+            *end = (at + length).next_multiple_of(UNIT);
+            Some(at)
+        });
+        places.collect::<Vec<_>>()
+    };
+    assert_eq!(begins(&[4096, 1, 4096]), [0, 4096, 8192]);
+    assert_eq!(begins(&[2500, 2500, 1500]), [0, 4096, 4096 + 2560]);
+    assert_eq!(begins(&[9000, 9000, 9000, 9000]), [0, 9216, 18_432, 27_648]);
+    assert_eq!(begins(&[3584, 512, 512]), [0, 3584, 4096]);
+    for (end, length) in (0..64).flat_map(|end| (1..3 * 4096).step_by(97).map(move |length| (end * UNIT, length))) {
+        let at = beginning(end, length);
+        assert!(at >= end && at - end < BLOCK && at.is_multiple_of(UNIT));
+        assert_eq!((at + length).div_ceil(BLOCK) - at / BLOCK, length.div_ceil(BLOCK), "{length} behind {end}");
+    }
 }
 
 #[test]
@@ -129,8 +152,9 @@ fn what_a_pack_has_no_room_for_goes_into_the_next_ones() {
 #[test]
 fn of_a_torn_batch_what_is_whole_is_there() {
     let lengths = [100, 5_000, 9_000];
-    let ends = [LABEL + 100, BLOCK_LEN + LABEL + 5_000, 3 * BLOCK_LEN + LABEL + 9_000];
-    for cut in [0, 1, LABEL, LABEL + 99, LABEL + 100, 4096, 4097, 9_143, 9_144, 12_287, 12_288, 12_289, 21_335] {
+    // They begin at 0, 512 and 5,632.
+    let ends = [LABEL + 100, 512 + LABEL + 5_000, 5_632 + LABEL + 9_000];
+    for cut in [0, 1, LABEL, LABEL + 99, LABEL + 100, 512, 513, 5_559, 5_560, 5_631, 5_632, 5_633, 14_679] {
         let folder = Folder::new();
         let packs = folder.open();
         let written = append_all(&packs, &[(1, lengths[0]), (2, lengths[1]), (3, lengths[2])]);
@@ -139,6 +163,7 @@ fn of_a_torn_batch_what_is_whole_is_there() {
         let packs = folder.open();
         let whole = ends.iter().filter(|end| **end <= cut).count();
         let (listed, _) = packs.list();
+        assert!(written.iter().zip([0, 512, 5_632]).all(|(entry, at)| entry.file.place.is_some_and(|place| place.at() == at)));
         assert_eq!(listed, written[..whole], "{cut}");
         assert!(listed.iter().all(|entry| read(&packs, *entry).is_ok()));
     }
@@ -158,16 +183,88 @@ fn entries_that_cannot_be_written_are_counted() {
 fn what_is_removed_gives_its_blocks_back_and_the_rest_stays() {
     let folder = Folder::new();
     let packs = folder.open();
+    // Twenty units each: they lie in the blocks 0 to 2, 2 to 4, and 5 to 7.
     let [a, b, c] = [1, 2, 3].map(|number| append(&packs, number, 10_000));
+    assert_eq!([a, b, c].map(|entry| entry.file.place.expect("in a pack").first), [0, 20, 40]);
     let before = folder.blocks();
     remove(&packs, b);
-    assert_eq!(before - folder.blocks(), 3);
+    assert_eq!(before - folder.blocks(), 2, "the first of its blocks is another one's as well");
     assert_eq!(read(&packs, b).expect_err("removed").kind(), io::ErrorKind::NotFound);
     assert!(read(&packs, a).is_ok() && read(&packs, c).is_ok());
+    remove(&packs, a);
+    assert_eq!(before - folder.blocks(), 5, "who goes last takes the block along");
     // The one that is written now stays until it is full.
     [a, c, c].into_iter().for_each(|entry| remove(&packs, entry));
     assert_eq!(folder.files().len(), 1);
     assert!(read(&packs, append(&packs, 4, 10)).is_ok());
+}
+
+/// Small pages lie side by side in a block, and go in any order: what is left can be read, by the next process as well, and in the end nothing is left.
+#[test]
+fn neighbours_go_one_by_one() {
+    for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]] {
+        let folder = Folder::new();
+        let packs = folder.open();
+        let entries: Vec<_> = append_all(&packs, &[(0, 1_000), (1, 700), (2, 6_000), (3, 100), (4, 100)]);
+        let mut left: Vec<_> = entries.clone();
+        for gone in order {
+            remove(&packs, entries[gone]);
+            left.retain(|entry| *entry != entries[gone]);
+            assert!(left.iter().all(|entry| read(&packs, *entry).is_ok()));
+            assert_eq!(read(&packs, entries[gone]).expect_err("removed").kind(), io::ErrorKind::NotFound);
+            assert_eq!(folder.open().list(), (left.clone(), 0));
+        }
+        assert!(folder.blocks() <= 1, "the block in which the next one would begin");
+    }
+}
+
+/// The block in which an entry ends belongs to the next one as well, which may be on its way while the first is removed.
+#[test]
+fn the_block_that_is_written_next_is_not_given_back() {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let free = |entry: Located| packs.state.lock().free(entry.file.place.expect("in a pack"));
+    let a = append(&packs, 1, 1_000);
+    assert_eq!((free(a), free(a)), (Some(0..1_536), None));
+    let b = append(&packs, 2, 1_000);
+    let c = append(&packs, 3, 5_000);
+    assert_eq!(free(b), Some(1_536..3_072), "the next one begins in this block");
+    assert_eq!(free(c), Some(0..8_192), "now nobody is left, and nobody will come");
+    let place = c.file.place.expect("in a pack");
+    assert!(!packs.state.lock().take(NonZeroU32::MAX, [place].into_iter(), place.end()), "this pack was given up");
+}
+
+/// What stood in the packs of earlier versions, where each entry began at a block, is read, listed and removed.
+#[test]
+fn packs_of_earlier_versions_are_read() {
+    let folder = Folder::new();
+    let mut bytes = Vec::new();
+    for (block, number) in [(0, 1_u64), (1, 2), (4, 3)] {
+        let (first, second) = hash(number).words();
+        let mut label = b"seapack\x1a".to_vec();
+        label.extend(10_000_u32.to_le_bytes().into_iter().chain([0; 4]));
+        [first, second, number].iter().for_each(|word| label.extend(word.to_le_bytes()));
+        let place = [1_u32, block].map(u32::to_le_bytes).concat();
+        label.extend(secret().key(&[label.clone(), place].concat()).words().0.to_le_bytes());
+        bytes.resize(block as usize * BLOCK_LEN, 0);
+        bytes.extend(label.into_iter().chain([b'x'; 9_999]).chain([b'y']));
+        if block == 0 {
+            bytes.splice(8..12, 3_000_u32.to_le_bytes());
+        }
+    }
+    fs::write(folder.0.path().join("00000001"), bytes).expect("written");
+    let packs = folder.open();
+    let (listed, damaged) = packs.list();
+    assert_eq!((listed.len(), damaged), (2, 1), "the first one's seal is of another length");
+    let place = |entry: &Located| entry.file.place.map(|place| (place.at(), place.bytes()));
+    assert_eq!(listed.iter().map(place).collect::<Vec<_>>(), [Some((4_096, 12_288)), Some((16_384, 12_288))]);
+    assert!(listed.iter().all(|entry| read(&packs, *entry).is_ok_and(|found| found.len() == 10_000 && found.last() == Some(&b'y'))));
+    assert_eq!(folder.blocks(), 6, "what was damaged is cut out");
+    remove(&packs, listed[0]);
+    assert_eq!(folder.blocks(), 3);
+    assert_eq!(folder.open().list(), (vec![listed[1]], 0));
+    remove(&packs, listed[1]);
+    assert_eq!(folder.files(), [] as [PathBuf; 0]);
 }
 
 #[test]
@@ -210,7 +307,8 @@ fn the_next_process_lists_what_is_left_and_begins_a_pack_of_its_own() {
 fn a_torn_entry_is_not_listed_and_gives_its_blocks_back() {
     let folder = Folder::new();
     let packs = folder.open();
-    let [a, _] = [1, 2].map(|number| append(&packs, number, 20_000));
+    let [a, b] = [1, 2].map(|number| append(&packs, number, 20_000));
+    assert_eq!(b.file.place.expect("in a pack").at(), 5 * BLOCK);
     drop(packs);
     let path = folder.files().remove(0);
     File::options().write(true).open(&path).and_then(|file| file.set_len(5 * BLOCK + 9_000)).expect("cut short");
@@ -226,7 +324,7 @@ fn a_page_that_holds_labels_holds_no_entries() {
     let folder = Folder::new();
     let packs = folder.open();
     let mut body = vec![b'x'; 4096 - LABEL];
-    let place = Place { pack: NonZeroU32::MIN, block: 1 };
+    let place = Place::new(NonZeroU32::MIN, BLOCK, 100).expect("a place");
     let forged = Label { length: 100, hash: hash(7), sequence: 7 }.encode(place, &Secret::of([3, 4]));
     body.extend(forged.into_iter().chain([b'x'; 8000]));
     packs.append(&[entry(1, body)], &mut Vec::new()).expect("written");
@@ -255,7 +353,7 @@ fn an_entry_is_read_under_its_own_key_and_number_alone() {
     let entry = append(&packs, 1, 10);
     let place = entry.file.place.expect("in a pack");
     for (key, sequence) in [(2, 1), (1, 2)] {
-        let error = packs.read(place, hash(key), sequence, entry.file.bytes()).expect_err("another one's");
+        let error = packs.read(place, hash(key), sequence).expect_err("another one's");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 }
@@ -263,19 +361,22 @@ fn an_entry_is_read_under_its_own_key_and_number_alone() {
 #[test]
 fn a_label_that_was_changed_or_stands_elsewhere_is_none() {
     let label = Label { length: 77, hash: hash(1), sequence: 9 };
-    let place = Place { pack: NonZeroU32::MIN, block: 3 };
+    let pack = NonZeroU32::MIN;
+    let place = Place::new(pack, 3 * UNIT, 125).expect("a place");
     let bytes = label.encode(place, &secret());
-    assert_eq!(Label::parse(&bytes, place, &secret()), Some(label));
+    let parse = |bytes: &[u8], at: u64| Label::parse(bytes, pack, at, &secret());
+    assert_eq!(parse(&bytes, place.at()), Some((label, UNIT)));
     for bit in 0..LABEL * 8 {
         let mut changed = bytes;
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(Label::parse(&changed, place, &secret()), None, "bit {bit}");
+        assert_eq!(parse(&changed, place.at()), None, "bit {bit}");
     }
-    assert_eq!(Label::parse(&bytes[1..], place, &secret()), None);
-    assert_eq!(Label::parse(&bytes, Place { block: 4, ..place }, &secret()), None);
-    assert_eq!(Label::parse(&bytes, place, &Secret::of([1, 3])), None, "who does not know the secret makes none");
+    assert_eq!(parse(&bytes[1..], place.at()), None);
+    assert_eq!((parse(&bytes, 4 * UNIT), parse(&bytes, 3 * BLOCK)), (None, None));
+    assert_eq!(Label::parse(&bytes, NonZeroU32::MAX, place.at(), &secret()), None);
+    assert_eq!(Label::parse(&bytes, pack, place.at(), &Secret::of([1, 3])), None, "who does not know the secret makes none");
     let longer = Label { length: u32::MAX, ..label };
-    assert_eq!(Label::parse(&longer.encode(place, &secret()), place, &secret()), None, "longer than an entry can be");
+    assert_eq!(parse(&longer.encode(place, &secret()), place.at()), None, "longer than an entry can be");
 }
 
 /// Puts something in the place of a pack that opens and cannot be cut.

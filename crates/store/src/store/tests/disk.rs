@@ -67,7 +67,7 @@ impl Place {
 
     /// Counts the responses in these files: what was cut out of a pack reads as zeros.
     fn stored(&self) -> usize {
-        let in_pack = |path: &PathBuf| fs::read(path).expect("there").chunks(4096).filter(|block| block.starts_with(b"seapack")).count();
+        let in_pack = |path: &PathBuf| fs::read(path).expect("there").chunks(512).filter(|unit| unit.starts_with(b"seapack")).count();
         self.files().iter().map(|path| if self.packs { in_pack(path) } else { 1 }).sum()
     }
 
@@ -626,7 +626,7 @@ fn a_damaged_entry_is_a_miss_and_goes() {
         drop(store);
         let path = place.file();
         let mut bytes = fs::read(&path).expect("there");
-        let last = bytes[..4096].iter().rposition(|byte| *byte != 0).expect("an entry");
+        let last = bytes[..512].iter().rposition(|byte| *byte != 0).expect("an entry");
         bytes[if at == 0 { last } else { at }] ^= 1;
         fs::write(&path, bytes).expect("written");
         let store = place.open();
