@@ -152,49 +152,70 @@ pub(crate) struct Packs {
 struct State {
     /// The pack that is written; none while an entry is being written, and before the first one.
     open: Option<Open>,
-    /// Its number and where the next entry may begin, also while an entry is being written.
-    writing: Option<(NonZeroU32, u64)>,
+    /// Where the next entry goes, also while one is being written.
+    writing: Option<Writing>,
     next: NonZeroU32,
     /// Which units of each pack are taken, also by entries that are being written.
     taken: HashMap<NonZeroU32, Taken>,
 }
 
+/// The number of the pack that is written, and where the next entry may begin.
+#[derive(Clone, Copy)]
+struct Writing {
+    number: NonZeroU32,
+    end: u64,
+}
+
+/// The pack that is written.
+struct Open {
+    number: NonZeroU32,
+    file: File,
+}
+
 impl State {
-    fn is_writing(&self, number: NonZeroU32) -> bool {
-        self.writing.is_some_and(|(writing, _)| writing == number)
+    /// Returns where the next entry may begin in this pack, if it is the one that is written.
+    fn end_of(&self, number: NonZeroU32) -> Option<u64> {
+        self.writing.filter(|writing| writing.number == number).map(|writing| writing.end)
     }
 
-    /// Takes the units of entries that are about to be written, the last of which ends there. Returns `false` if their pack had to be given up.
-    fn take(&mut self, pack: NonZeroU32, places: impl Iterator<Item = Place>, end: u64) -> bool {
-        if !self.is_writing(pack) {
-            return false;
+    /// Takes places in a pack for the first of some entries of these lengths, as many as there is room for. Returns `None` if the pack had to be given up.
+    fn take(&mut self, number: NonZeroU32, entries: impl Iterator<Item = u64>) -> Option<Result<SmallVec<[Place; 32]>, io::Error>> {
+        let mut end = self.end_of(number)?;
+        let taken = self.taken.entry(number).or_insert_with(Taken::none);
+        let mut places = SmallVec::new();
+        for bytes in entries {
+            let at = beginning(end, bytes);
+            if at >= PACK && !places.is_empty() {
+                break;
+            }
+            match Place::new(number, at, bytes) {
+                Ok(place) => {
+                    taken.take(place);
+                    end = place.end();
+                    places.push(place);
+                }
+                Err(error) => return Some(Err(error)),
+            }
         }
-        self.writing = Some((pack, end));
-        let taken = self.taken.entry(pack).or_insert_with(Taken::none);
-        places.for_each(|place| taken.take(place));
-        true
+        self.writing = Some(Writing { number, end });
+        Some(Ok(places))
     }
 
     /// Frees the units of an entry. Returns the bytes of the pack that can be cut out now, or `None` if it was freed before.
     fn free(&mut self, place: Place) -> Option<Range<u64>> {
-        let is_written_on = |block: u64| self.writing.is_some_and(|(pack, end)| pack == place.pack && end / BLOCK == block);
         let taken = self.taken.get_mut(&place.pack)?;
         if !taken.free(place) {
             return None;
         }
         let (first, last) = (place.at() / BLOCK, (place.end() - 1) / BLOCK);
         let at = if taken.is_free(first) { first * BLOCK } else { place.at() };
-        // The rest of this block belongs to the entry that comes next.
-        let end = if taken.is_free(last) && !is_written_on(last) { (last + 1) * BLOCK } else { place.end() };
+        let end = if taken.is_free(last) { (last + 1) * BLOCK } else { place.end() };
+        // What is given back is not written: the next entry begins behind it.
+        if let Some(writing) = self.writing.as_mut().filter(|writing| writing.number == place.pack) {
+            writing.end = if (at..end).contains(&writing.end) { end } else { writing.end };
+        }
         Some(at..end)
     }
-}
-
-/// The pack that is being written.
-struct Open {
-    number: NonZeroU32,
-    file: File,
-    end: u64,
 }
 
 /// One bit for each unit of a pack that is taken by an entry, one byte for each block: 1,040 bytes.
@@ -265,55 +286,53 @@ impl Packs {
     /// Writes the first of these entries, as many as the pack has room for, and returns their number.
     fn append_some(&self, entries: &[NewEntry], places: &mut Vec<Place>) -> io::Result<usize> {
         loop {
-            let open = self.state.lock().open.take();
-            let mut open = match open {
+            let (open, end) = {
+                let mut state = self.state.lock();
+                let open = state.open.take();
+                let end = open.as_ref().and_then(|open| state.end_of(open.number)).unwrap_or(PACK);
+                (open, end)
+            };
+            let open = match open {
                 // A file without a name, whose folder somebody has removed, is lost with the process.
-                Some(open) if open.end < PACK && open.file.metadata()?.nlink() > 0 => open,
+                Some(open) if end < PACK && open.file.metadata()?.nlink() > 0 => open,
                 over => {
                     over.into_iter().for_each(|over| self.close(&over));
                     self.create()?
                 }
             };
-            let begin = open.end;
-            let mut labels: SmallVec<[(Place, [u8; LABEL]); 32]> = SmallVec::new();
-            for entry in entries.iter().take(TOGETHER) {
-                let at = beginning(open.end, entry.bytes() as u64);
-                if at >= PACK && !labels.is_empty() {
-                    break;
-                }
-                let length = u32::try_from(entry.body.len() + entry.tail.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-                let place = Place::new(open.number, at, entry.bytes() as u64)?;
-                labels.push((place, Label { length, hash: entry.hash, sequence: entry.sequence }.encode(place, &self.secret)));
-                open.end = place.end();
-            }
-            let places_now = || labels.iter().map(|(place, _)| *place);
-            if !self.state.lock().take(open.number, places_now(), open.end) {
-                continue;
-            }
+            let taken = self.state.lock().take(open.number, entries.iter().take(TOGETHER).map(|entry| entry.bytes() as u64));
+            let Some(taken) = taken.transpose()? else { continue };
+            let labels: SmallVec<[[u8; LABEL]; 32]> =
+                taken.iter().zip(entries).map(|(place, entry)| Label::of(entry).encode(*place, &self.secret)).collect();
             let mut slices = Vec::with_capacity(4 * labels.len());
-            for (number, ((place, label), entry)) in labels.iter().zip(entries).enumerate() {
+            for (number, ((place, label), entry)) in taken.iter().zip(&labels).zip(entries).enumerate() {
                 slices.extend([&label[..], &entry.body, &entry.tail].map(IoSlice::new));
                 // The rest of the last unit is not written: it reads as zeros.
-                if let Some((next, _)) = labels.get(number + 1) {
+                if let Some(next) = taken.get(number + 1) {
                     slices.push(IoSlice::new(&ZEROS[..usize::from(next.first - place.first) * UNIT_LEN - entry.bytes()]));
                 }
             }
-            if let Err(error) = write_all(&open.file, &mut slices, labels.first().map_or(begin, |(first, _)| first.at())) {
+            if let Err(error) = write_all(&open.file, &mut slices, taken.first().map_or(0, |first| first.at())) {
                 let mut state = self.state.lock();
-                places_now().for_each(|place| {
-                    state.free(place);
-                });
+                for place in &taken {
+                    state.free(*place);
+                }
+                if let (Some(writing), Some(first)) =
+                    (state.writing.as_mut().filter(|writing| writing.number == open.number), taken.first())
+                {
+                    writing.end = first.at();
+                }
                 drop(state);
                 // The next entry begins a pack of its own, so that none stands behind a torn one.
-                self.close(&Open { end: begin, ..open });
+                self.close(&open);
                 return Err(error);
             }
             let mut state = self.state.lock();
             // It is another one if this pack had to be given up meanwhile.
-            if state.is_writing(open.number) {
-                places.extend(places_now());
+            if state.end_of(open.number).is_some() {
+                places.extend(&taken);
                 state.open = Some(open);
-                return Ok(labels.len());
+                return Ok(taken.len());
             }
         }
     }
@@ -326,16 +345,21 @@ impl Packs {
             number
         };
         let file = private().create_new(true).open(self.path(number))?;
-        self.state.lock().writing = Some((number, 0));
-        Ok(Open { number, file, end: 0 })
+        self.state.lock().writing = Some(Writing { number, end: 0 });
+        Ok(Open { number, file })
     }
 
-    /// Ends a pack, cuts off what stands behind its last entry, and what a file system has put there in advance. It goes if nothing is left of it.
+    /// Ends a pack, and cuts off what stands behind its last entry: what was torn, and what a file system has put there in advance. It goes if nothing is
+    /// left of it.
     fn close(&self, open: &Open) {
-        let is_cut = open.file.set_len(open.end).is_ok();
         let mut state = self.state.lock();
+        let Some(end) = state.end_of(open.number) else { return };
         state.writing = None;
-        if !is_cut || state.taken.get(&open.number).is_none_or(Taken::is_empty) {
+        let Some(taken) = state.taken.get(&open.number).filter(|taken| !taken.is_empty()) else {
+            return self.give_up(&mut state, open.number);
+        };
+        let end = if taken.is_free(end / BLOCK) { end / BLOCK * BLOCK } else { end };
+        if open.file.set_len(end).is_err() {
             self.give_up(&mut state, open.number);
         }
     }
@@ -343,7 +367,7 @@ impl Packs {
     /// Unlinks a pack with all that is in it.
     fn give_up(&self, state: &mut State, number: NonZeroU32) {
         state.taken.remove(&number);
-        if state.is_writing(number) {
+        if state.end_of(number).is_some() {
             (state.open, state.writing) = (None, None);
         }
         let _ = fs::remove_file(self.path(number));
@@ -384,7 +408,7 @@ impl Packs {
         }
         // An empty pack is unlinked, so its entries need not be cut out. The pack that is written stays until it is full.
         holes.retain(|pack, _| {
-            let is_over = !state.is_writing(*pack) && state.taken.get(pack).is_some_and(Taken::is_empty);
+            let is_over = state.end_of(*pack).is_none() && state.taken.get(pack).is_some_and(Taken::is_empty);
             if is_over {
                 self.give_up(&mut state, *pack);
             }
@@ -425,47 +449,84 @@ impl Packs {
     fn list_pack(&self, number: NonZeroU32, taken: &mut Taken, found: &mut Vec<Located>) -> io::Result<u64> {
         let file = File::options().read(true).write(true).open(self.path(number))?;
         let length = file.metadata()?.len();
-        let (mut at, mut damaged, mut damage) = (0, 0, None);
-        let mut cut_out = |damage: Option<u64>, end: u64| {
-            damaged += u64::from(damage.is_some());
-            damage.map_or(Ok(()), |begin| cut(&file, begin..end))
-        };
+        let (mut at, mut damaged, mut rest) = (0, 0, Rest::default());
         loop {
-            at = match seek(&file, SeekFrom::Data(at)) {
-                Ok(_) if at > PACK => return Err(io::ErrorKind::InvalidData.into()),
-                Ok(data) => at.max(data / UNIT * UNIT),
+            let data = match seek(&file, SeekFrom::Data(at)) {
+                Ok(data) => data / UNIT * UNIT,
                 // There is nothing behind it.
                 Err(Errno::NXIO) => {
-                    cut_out(damage, length.next_multiple_of(BLOCK))?;
+                    damaged += rest.cut_out(&file, at)?;
                     return Ok(damaged);
                 }
                 Err(error) => return Err(error.into()),
             };
-            let mut label = [0; LABEL];
-            let read = read_at_most(&file, &mut label, at)?;
-            let Some((parsed, unit)) = Label::parse(&label[..read], number, at, &self.secret) else {
-                // Zeros are what is left in a block of an entry that was cut out.
-                if damage.is_none() && label != NOTHING {
-                    damage = Some(at);
-                }
-                at += UNIT;
-                continue;
-            };
-            cut_out(damage.take(), at)?;
-            if at + parsed.whole() > length {
-                // The process was killed while it wrote this one, which is then the last.
+            if data > at {
+                damaged += rest.cut_out(&file, at)?;
+                at = data;
+            }
+            if at > PACK {
+                // No entry begins here.
+                damaged += rest.cut_out(&file, at)?;
                 file.set_len(at)?;
                 return Ok(damaged);
             }
-            let place = Place::new(number, at, parsed.whole().next_multiple_of(unit))?;
+            let mut block = [0; BLOCK_LEN];
+            let left = usize::try_from(BLOCK - at % BLOCK).unwrap_or(BLOCK_LEN);
+            let read = read_at_most(&file, &mut block[..left], at)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let mut units = block[..read].chunks(UNIT_LEN).zip((at..).step_by(UNIT_LEN));
+            let entry = units.find_map(|(unit, at)| match Label::parse(unit.get(..LABEL).unwrap_or_default(), number, at, &self.secret) {
+                Some((label, unit)) => Some((at, label, unit)),
+                None => {
+                    rest.add(at, unit);
+                    None
+                }
+            });
+            let Some((begin, label, unit)) = entry else {
+                at = (at / BLOCK + 1) * BLOCK;
+                continue;
+            };
+            damaged += rest.cut_out(&file, begin)?;
+            if begin + label.whole() > length {
+                // The process was killed while it wrote this one, which is then the last.
+                file.set_len(begin)?;
+                return Ok(damaged);
+            }
+            let place = Place::new(number, begin, label.whole().next_multiple_of(unit))?;
             taken.take(place);
-            found.push(Located { hash: parsed.hash, file: Entry::new(parsed.sequence, parsed.whole(), Some(place)) });
+            found.push(Located { hash: label.hash, file: Entry::new(label.sequence, label.whole(), Some(place)) });
             at = place.end();
         }
     }
 
     fn path(&self, number: NonZeroU32) -> PathBuf {
         self.folder.join(name_of(number))
+    }
+}
+
+/// What stands between entries when a pack is listed: zeros where one was cut out whose neighbours have stayed, or damage.
+#[derive(Default)]
+struct Rest {
+    begin: Option<u64>,
+    is_damage: bool,
+}
+
+impl Rest {
+    fn add(&mut self, at: u64, unit: &[u8]) {
+        self.begin.get_or_insert(at);
+        self.is_damage |= unit.iter().take(LABEL).any(|byte| *byte != 0);
+    }
+
+    /// Cuts out what ends there, of zeros the whole blocks alone. Returns how many times there was damage: once, or not at all.
+    fn cut_out(&mut self, file: &File, end: u64) -> io::Result<u64> {
+        let Self { begin: Some(begin), is_damage } = std::mem::take(self) else { return Ok(0) };
+        let rest = if is_damage { begin..end } else { begin.next_multiple_of(BLOCK)..end / BLOCK * BLOCK };
+        if !rest.is_empty() {
+            cut(file, rest)?;
+        }
+        Ok(u64::from(is_damage))
     }
 }
 
@@ -479,6 +540,12 @@ struct Label {
 }
 
 impl Label {
+    /// Returns the label of an entry, which has a length that a pack accepts.
+    fn of(entry: &NewEntry) -> Self {
+        let length = u32::try_from(entry.bytes() - LABEL).unwrap_or(u32::MAX);
+        Self { length, hash: entry.hash, sequence: entry.sequence }
+    }
+
     const fn whole(&self) -> u64 {
         LABEL as u64 + self.length as u64
     }
@@ -525,14 +592,15 @@ fn seal(fields: &[u8], pack: NonZeroU32, unit: u32, secret: &Secret) -> [u8; 8] 
     secret.key(&sealed).words().0.to_le_bytes()
 }
 
-/// Returns the numbers of the packs in a folder. What has another name is removed: nothing else belongs there.
+/// Returns the numbers of the packs in a folder. What has another name or is no file is removed: nothing else belongs there.
 fn numbers(folder: &Path) -> io::Result<Vec<NonZeroU32>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| u32::from_str_radix(name, 16).ok()).and_then(NonZeroU32::new);
-        match number.filter(|number| name == name_of(*number).as_str()) {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        match number.filter(|number| is_file && name == name_of(*number).as_str()) {
             Some(number) => numbers.push(number),
             None => drop(fs::remove_file(entry.path())),
         }

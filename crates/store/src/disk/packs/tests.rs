@@ -220,18 +220,86 @@ fn neighbours_go_one_by_one() {
 
 /// The block in which an entry ends belongs to the next one as well, which may be on its way while the first is removed.
 #[test]
-fn the_block_that_is_written_next_is_not_given_back() {
+fn what_is_given_back_is_not_written() {
     let folder = Folder::new();
     let packs = folder.open();
     let free = |entry: Located| packs.state.lock().free(entry.file.place.expect("in a pack"));
+    let at = |entry: Located| entry.file.place.expect("in a pack").at();
     let a = append(&packs, 1, 1_000);
-    assert_eq!((free(a), free(a)), (Some(0..1_536), None));
+    assert_eq!((free(a), free(a)), (Some(0..4_096), None));
     let b = append(&packs, 2, 1_000);
     let c = append(&packs, 3, 5_000);
-    assert_eq!(free(b), Some(1_536..3_072), "the next one begins in this block");
-    assert_eq!(free(c), Some(0..8_192), "now nobody is left, and nobody will come");
-    let place = c.file.place.expect("in a pack");
-    assert!(!packs.state.lock().take(NonZeroU32::MAX, [place].into_iter(), place.end()), "this pack was given up");
+    assert_eq!((at(b), at(c)), (4_096, 4_096 + 1_536), "the first block is being cut out");
+    assert_eq!(free(b), Some(4_096..5_632), "the next one begins in this block");
+    assert_eq!(free(c), Some(4_096..12_288), "now nobody is left in it");
+    assert!(packs.state.lock().take(NonZeroU32::MAX, [1_000].into_iter()).is_none(), "this pack was given up");
+}
+
+/// Pages are purged as soon as they are stored, over and over: nothing but the one that stays takes room.
+#[test]
+fn what_goes_before_the_next_one_comes_leaves_nothing() {
+    for lengths in [[3_072 - LABEL, 3_072 - LABEL], [1_102, 2_600], [2_600, 700], [9_000, 9_000]] {
+        let folder = Folder::new();
+        let packs = folder.open();
+        let stays = append(&packs, 0, 5_000);
+        for number in 1..200 {
+            let written = append_all(&packs, &[(number, lengths[0]), (1_000 + number, lengths[1])]);
+            remove(&packs, written[1]);
+            remove(&packs, written[0]);
+        }
+        assert!(folder.blocks() <= 3, "{} blocks", folder.blocks());
+        assert!(read(&packs, stays).is_ok());
+    }
+}
+
+/// Fills a pack: its last entry ends behind 4 MiB.
+fn full(length: usize) -> (Folder, Packs, Vec<Located>) {
+    let folder = Folder::new();
+    let packs = folder.open();
+    let mut entries = Vec::new();
+    while entries.last().is_none_or(|last: &Located| last.file.place.expect("in a pack").end() <= PACK) {
+        entries.push(append(&packs, entries.len() as u64, length));
+    }
+    (folder, packs, entries)
+}
+
+#[test]
+fn what_stands_behind_the_last_entry_costs_no_other_one() {
+    for length in [9_000, 17 * 512 - LABEL] {
+        let (folder, packs, entries) = full(length);
+        drop(packs);
+        let path = folder.files().remove(0);
+        let bytes = fs::read(&path).expect("there");
+        let (last, others) = entries.split_last().expect("some");
+        let at = last.file.place.map_or(0, |place| usize::from(place.first) * UNIT_LEN);
+        let mut changed = bytes.clone();
+        changed[at + 20] ^= 1;
+        let whole = &entries[..];
+        let cases = [
+            ("nothing", bytes.clone(), whole, 0),
+            ("a bit of its label", changed, others, 1),
+            ("half a kilobyte more", [&bytes[..], &[b'?'; 512]].concat(), whole, 0),
+            ("a block of zeros more", [&bytes[..], &[0; 4096]].concat(), whole, 0),
+            ("zeros where it was", [&bytes[..at], &vec![0; bytes.len() - at]].concat(), others, 0),
+        ];
+        for (case, bytes, left, damaged) in cases {
+            fs::write(&path, bytes).expect("written");
+            assert_eq!(folder.open().list(), (left.to_vec(), damaged), "{case}");
+            let length = fs::metadata(&path).expect("there").len();
+            assert!(length <= last.file.place.expect("in a pack").end(), "{case}: {length}");
+        }
+    }
+}
+
+/// The entry that fills a pack is removed before the next one comes.
+#[test]
+fn the_last_entry_of_a_full_pack_can_go_first() {
+    for length in [9_000, 17 * 512 - LABEL] {
+        let (folder, packs, mut entries) = full(length);
+        remove(&packs, entries.pop().expect("the last"));
+        drop(packs);
+        assert_eq!(folder.open().list(), (entries, 0));
+    }
 }
 
 /// What stood in the packs of earlier versions, where each entry began at a block, is read, listed and removed.
@@ -339,9 +407,13 @@ fn what_is_no_entry_is_cut_out_and_what_is_no_pack_is_removed() {
     let folder = Folder::new();
     fs::write(folder.0.path().join("00000001"), vec![b'?'; 3 * 4096]).expect("written");
     fs::write(folder.0.path().join("a letter"), "dear").expect("written");
+    let other = tempfile::NamedTempFile::new().expect("a file elsewhere");
+    fs::write(other.path(), vec![b'?'; 3 * 4096]).expect("written");
+    std::os::unix::fs::symlink(other.path(), folder.0.path().join("00000002")).expect("made");
     let packs = folder.open();
     assert_eq!(packs.list(), (vec![], 1));
     assert_eq!(folder.files(), [] as [PathBuf; 0]);
+    assert_eq!(fs::read(other.path()).expect("there"), vec![b'?'; 3 * 4096], "what a link leads to is not touched");
     append(&packs, 1, 10);
     assert_eq!(folder.files(), [folder.0.path().join("00000002")], "a number is used once");
 }
