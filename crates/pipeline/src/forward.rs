@@ -21,7 +21,7 @@ const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
     let mut request = request(question, Body::Empty);
     let fields = request.headers_mut();
-    if has_any(fields, &CONDITIONS) {
+    if question.may_want_less() {
         for name in &CONDITIONS {
             fields.remove(name);
         }

@@ -1,6 +1,6 @@
 //! What becomes of an origin's answer in the store: whether it is kept, as what, and in whose place.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, cell::LazyCell, sync::Arc, time::Duration};
 
 use aws_lc_rs::digest;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -181,7 +181,7 @@ pub(crate) fn end_what_was_stored(
     };
     if why.is_some_and(NotKept::is_about_the_page) {
         // Hardly anything is stored of such a page.
-        shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && held.vary.matches(&question.fields()));
+        shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && question.is_answered_by(&held.vary));
         tier::end(shared, question);
     }
 }
@@ -307,7 +307,6 @@ pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, stored: Sto
     if proof::is_forbidden(shared, question) {
         return Arc::new(stored);
     }
-    let fields = question.fields();
     let only_for = stored.record.only_for;
     let mut stored = if question.site.on_disk && only_for.is_none() { stored } else { stored.in_memory_only() };
     if stored.record.codable {
@@ -317,7 +316,8 @@ pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, stored: Sto
     let stored = shared.store.insert(question.hash, &question.key, stored, |held| match only_for {
         // One such error at most, and never in the place of what is for everybody.
         Some(_) => held.only_for.is_some(),
-        None => held.vary.matches(&fields) && held.part() == part,
+        None => (held.vary.is_unconditional() || held.vary.matches(&fields)) && held.part() == part,
+    let fields = LazyCell::new(|| question.fields());
     });
     early_hints::learn(shared, question, &stored);
     if stored.record.codable {

@@ -252,7 +252,7 @@ impl Pipeline {
 /// Honours the client's own conditions, which were held back from a shared fetch, on the response to it.
 fn conditional(question: &Question, response: Response<Body>) -> Response<Body> {
     // Without a condition of these two nothing is confirmed.
-    let is_conditional = has_any(&question.headers, &[header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE]);
+    let is_conditional = question.may_want_less() && has_any(&question.headers, &[header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE]);
     if !response.status().is_success() || !is_conditional {
         return response;
     }

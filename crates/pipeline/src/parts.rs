@@ -75,7 +75,7 @@ fn stored_parts(
     let now = now();
     let usable = |stored: &&Arc<Stored>| {
         let record = &stored.record;
-        record.vary.matches(&question.fields())
+        question.is_answered_by(&record.vary)
             && shared.is_current(stored, now)
             && (!question.carries.cookie || record.for_cookies)
             && (!question.carries.authorization || record.for_authorization)
