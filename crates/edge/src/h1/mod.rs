@@ -19,14 +19,14 @@ use std::{
 
 use http::Version;
 use semantics::{RequestFields, Scheme};
-use wire::head::{Head, Parsed, Reject, field_table};
+use wire::head::{Head, Parsed, Reject, field_table, parse};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
     request::{
         content::RequestBody,
-        head::{http1_version, may_be_hit, owned_request},
+        head::{http1_version, may_be_hit, own},
         log_line::{KeptLogLine, LogLine},
         recall::Unrecognised,
     },
@@ -139,7 +139,8 @@ pub(crate) async fn serve<S: Service>(
                     return None;
                 }
             }
-            Step::Call(call) => match Box::pin(connection.call(call)).await {
+            // The future is made in its box: `Box::pin` would copy all of it there, for every request.
+            Step::Call(call) => match Box::into_pin(Box::write(Box::new_uninit(), connection.call(call))).await {
                 Ok(true) => {}
                 Ok(false) => {
                     connection.close_unless_silent().await;
@@ -224,8 +225,8 @@ impl<S: Service> Connection<S> {
             let parsed = parse(&bytes[at..], &mut table, &known_host, &terms.head_limits);
             let (head, fields) = match &parsed {
                 Ok(Parsed::Complete(head, fields)) => {
-                    self.stream.head_begun = false;
                     worker.remember_host_of(head, &known_host);
+                    self.stream.head_begun = false;
                     (head, fields)
                 }
                 Ok(Parsed::Partial) => {

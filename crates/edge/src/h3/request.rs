@@ -173,7 +173,7 @@ impl<S: Service> Connection<S> {
         let (head, fields) = match &parsed {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
             Ok(Parsed::Partial) => return Ok(Begun::Refused(HALF_A_HEAD)),
-            Err(reject) => return Ok(Begun::Refused(reject)),
+            Err(reject) => return Ok(Begun::Refused(*reject)),
         };
         worker.remember_host_of(head, &known_host);
         let expected = announced_length(head, fields);
@@ -286,11 +286,12 @@ async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, mes
         })
         .await
     };
-    let Some((response, note)) = answered else {
+    let Some(answer) = answered else {
         shared.fail(Fault::Gone);
         sending.reset(Code::RequestCancelled);
         return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), &S::Note::default());
     };
+    let (response, note) = *answer;
     let status = response.status().as_u16();
     let sent = send::<S>(&mut sending, response, &line.method, shared.terms.limits.write_timeout, stopped).await;
     if let Err(Fault::Stream(code) | Fault::Connection(code)) = sent {
