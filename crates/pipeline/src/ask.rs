@@ -143,7 +143,8 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
         // Origins send it although they must not (RFC 9110 §8.6).
         headers.remove(header::CONTENT_LENGTH);
     }
-    if !headers.contains_key(header::DATE)
+    // It is nearly always there, and among the first.
+    if !has_any(headers, &[header::DATE])
         && let Ok(date) = HeaderValue::from_bytes(&format_http_date(now))
     {
         headers.insert(header::DATE, date);

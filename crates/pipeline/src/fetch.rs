@@ -13,7 +13,7 @@ use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use policy::{Kept, NotKept};
-use semantics::{Timestamp, storable::may_be_brought_on};
+use semantics::{Timestamp, request::has_any, storable::may_be_brought_on};
 use store::{Lead, Reader, Unread, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -228,7 +228,7 @@ impl Fetch {
             // It is read as it goes by: nobody waits for it.
             let mut nonces = question.site.policy.nonce_search(&headers);
             // The record may be made once more when the content has said the rest.
-            let is_settled = length.is_some() && nonces.is_none() && !headers.contains_key(policy::TAG_WANTED);
+            let is_settled = length.is_some() && nonces.is_none() && !has_any(&headers, &[policy::TAG_WANTED]);
             let as_sent = (!is_settled).then(|| headers.clone());
             let mut fields = Cow::Owned(headers);
             let content = ContentSize { length, has_forms, has_nonce: false, tag: None };
