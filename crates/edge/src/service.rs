@@ -97,13 +97,15 @@ pub trait Service: 'static {
 
     /// Answers in its own time. The request's URI is in origin-form, its authority in `Host`. Interim responses may be told before the
     /// answer is ready, unless there is nothing to tell them to: a client of HTTP/1.0 would take one for the answer (RFC 9110 §15.2).
+    ///
+    /// The answer is boxed, as it is handed on through many futures.
     fn call(
         &self,
         peer: Peer,
         request: http::Request<RequestBody>,
         started: Instant,
         interim: Option<Interim>,
-    ) -> impl Future<Output = (http::Response<Self::Body>, Self::Note)>;
+    ) -> impl Future<Output = Box<(http::Response<Self::Body>, Self::Note)>>;
 
     /// Returns another reference to stored content, for whoever keeps it until it has arrived at the client. It does not copy.
     fn share(stored: &Self::Stored) -> Bytes;

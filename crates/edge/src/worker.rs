@@ -242,8 +242,14 @@ mod tests {
             None
         }
 
-        async fn call(&self, _: Peer, _: http::Request<RequestBody>, _: Instant, _: Option<Interim>) -> (http::Response<Self::Body>, ()) {
-            (http::Response::default(), ())
+        async fn call(
+            &self,
+            _: Peer,
+            _: http::Request<RequestBody>,
+            _: Instant,
+            _: Option<Interim>,
+        ) -> Box<(http::Response<Self::Body>, ())> {
+            Box::default()
         }
 
         fn share(stored: &Bytes) -> Bytes {

@@ -23,8 +23,8 @@ use crate::{
 /// The reason why a stale response is served at once: its origin, or its page, failed a moment ago.
 const IN_TROUBLE: &str = "in-trouble";
 
-/// The answer to a request, and what is remembered of it.
-pub(crate) type Answer = (Response<Body>, Note);
+/// The answer to a request, and what is remembered of it. It is boxed, as it is handed back through all the futures that the request has gone into.
+pub(crate) type Answer = Box<(Response<Body>, Note)>;
 
 /// The account of how a request was answered: its client gets it in `Cache-Status`, the log and the counters get it in a note.
 #[derive(Debug, Clone, Copy)]
@@ -111,17 +111,20 @@ impl Ending {
     }
 
     /// Ends with a response of the origin that goes to this client alone, and is coded on its way.
-    pub(crate) fn with_coded(self, question: &Question, mut response: Response<Body>) -> Answer {
+    pub(crate) fn with_coded(self, question: &Question, response: Response<Body>) -> Answer {
+        let mut answer = self.with_explained(response);
+        let response = &mut answer.0;
         policy::remove_dialect(response.headers_mut());
         deliver::explain(response.headers_mut(), &self.status);
         // A Ghost codes what it makes for members by itself; it was asked for no coding only so that two answers can be compared.
         let personal = question.is_personal() && question.member.is_none();
-        (in_passing(question, personal, response), self.note())
+        in_passing(question, personal, response);
+        answer
     }
 
     /// Ends with a response that says already what the cache did.
     pub(crate) fn with_explained(self, response: Response<Body>) -> Answer {
-        (response, self.note())
+        Box::write(Box::new_uninit(), (response, self.note()))
     }
 
     fn note(self) -> Note {

@@ -48,9 +48,9 @@ impl Pipeline {
     pub(crate) fn ask<'a>(
         &'a self,
         question: &'a Question,
-        mut request: Request<origins::Body>,
+        mut request: Box<Request<origins::Body>>,
         interim: Option<&'a Interim>,
-    ) -> impl Future<Output = Result<Fetched, Failure>> + 'a {
+    ) -> impl Future<Output = Result<Box<Fetched>, Failure>> + 'a {
         async move {
             let (began, begun) = (Instant::now(), self.shared.store.generation());
             let request_time = self.shared.clock.at(began);
@@ -65,9 +65,9 @@ impl Pipeline {
                         }
                         (interim.tell())(status, fields);
                     };
-                    question.site.origin.fetch(request, &arrival, Some(&tell)).await
+                    question.site.origin.fetch(*request, &arrival, Some(&tell)).await
                 }
-                None => question.site.origin.fetch(request, &arrival, None).await,
+                None => question.site.origin.fetch(*request, &arrival, None).await,
             };
             let ended = Instant::now();
             let took = ended.saturating_duration_since(began);
@@ -79,19 +79,23 @@ impl Pipeline {
                 Err(error) => asking.end(ended, Err(error.fault.name())),
             }
             match answered {
-                Ok(mut response) => {
-                    tidy(&mut response, response_time);
-                    keep::dress(&self.shared, question, &mut response, Times { request: request_time, response: response_time });
+                Ok(response) => {
+                    let times = Times { request: request_time, response: response_time };
+                    // It is boxed, as it is handed on through several futures.
+                    let mut fetched = Box::write(Box::new_uninit(), Fetched { response, times, took });
+                    let response = &mut fetched.response;
+                    tidy(response, response_time);
+                    keep::dress(&self.shared, question, response, times);
                     let status = response.status();
                     let caused = Caused::default();
                     if question.site.policy.signal_field().is_some() {
-                        signal::take(question, &mut response);
+                        signal::take(question, response);
                         if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun, &caused) {
                             asking.await;
                         }
                     }
                     if question.site.policy.obeys_purge_fields() {
-                        self.obey_fields(question, &mut response, &caused);
+                        self.obey_fields(question, response, &caused);
                     }
                     caused.known().await;
                     if status != StatusCode::SWITCHING_PROTOCOLS {
@@ -101,7 +105,7 @@ impl Pipeline {
                     if response.extensions().get::<OfFolder>().is_none() {
                         question.site.down.answered();
                     }
-                    Ok(Fetched { response, times: Times { request: request_time, response: response_time }, took })
+                    Ok(fetched)
                 }
                 Err(error) => {
                     let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
@@ -139,7 +143,8 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
         // Origins send it although they must not (RFC 9110 §8.6).
         headers.remove(header::CONTENT_LENGTH);
     }
-    if !headers.contains_key(header::DATE)
+    // It is nearly always there, and among the first.
+    if !has_any(headers, &[header::DATE])
         && let Ok(date) = HeaderValue::from_bytes(&format_http_date(now))
     {
         headers.insert(header::DATE, date);

@@ -115,35 +115,36 @@ pub(crate) fn may_have_forms(question: &Question, head: ResponseHead<'_>, conten
 /// Codes a response on its way to one client: one that is not shared, or the first reader of one that is.
 ///
 /// `personal` tells whether the request says who asks. What may have been coded varies on `Accept-Encoding` in either case.
-pub(crate) fn in_passing(question: &Question, personal: bool, mut response: Response<Body>) -> Response<Body> {
+pub(crate) fn in_passing(question: &Question, personal: bool, response: &mut Response<Body>) {
     let reads = question.method == Method::GET || question.method == Method::HEAD || question.method == Method::POST;
     if !question.wants.coded || !reads || !may_be_coded(response.status(), response.headers()) {
-        return response;
+        return;
     }
     let rules = &question.site.policy.settings().compress;
     let media_type = media_type(response.headers());
     let length = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if !rules.pays_for(&media_type, length) || !rules.may_code_passed(&media_type, personal) {
-        return response;
+        return;
     }
     vary_on_accept_encoding(response.headers_mut());
     // Who names no coding gets none.
     if !has_any(&question.headers, &[header::ACCEPT_ENCODING]) {
-        return response;
+        return;
     }
-    let Some(coding) = Accepted::of(&question.fields()).best(CodingSet::ALL) else { return response };
-    let (mut parts, body) = response.into_parts();
+    let Some(coding) = Accepted::of(&question.fields()).best(CodingSet::ALL) else { return };
+    let body = std::mem::replace(response.body_mut(), Body::empty());
     match CodedBody::new(coding, body) {
         Ok(body) => {
-            let headers = &mut parts.headers;
+            let headers = response.headers_mut();
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
             headers.remove(header::CONTENT_LENGTH);
             headers.remove(header::ACCEPT_RANGES);
             weaken(headers);
-            let body = if question.method == Method::HEAD { Body::empty() } else { Body::Coded(Box::new(body)) };
-            Response::from_parts(parts, body)
+            if question.method != Method::HEAD {
+                *response.body_mut() = Body::Coded(Box::new(body));
+            }
         }
-        Err((_, body)) => Response::from_parts(parts, body),
+        Err((_, body)) => *response.body_mut() = body,
     }
 }
 

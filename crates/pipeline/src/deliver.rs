@@ -161,10 +161,12 @@ pub(crate) fn growing(
     status: &CacheStatus<'static>,
 ) -> Response<Body> {
     let method = &question.method;
-    let mut response = match precondition(record, method, &question.fields(), None) {
-        (Precondition::NotModified, coding) => not_modified(record, coding),
-        (Precondition::Failed, _) => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
-        (Precondition::Proceed, _) => {
+    let (precondition, coding) =
+        if question.may_want_less() { precondition(record, method, &question.fields(), None) } else { (Precondition::Proceed, None) };
+    let mut response = match precondition {
+        Precondition::NotModified => not_modified(record, coding),
+        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
+        Precondition::Proceed => {
             let mut response = Response::new(if method == Method::HEAD { Body::empty() } else { Body::Growing(body) });
             *response.status_mut() = record.status;
             *response.headers_mut() = fields;

@@ -13,7 +13,7 @@ use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use policy::{Kept, NotKept};
-use semantics::storable::may_be_brought_on;
+use semantics::{Timestamp, request::has_any, storable::may_be_brought_on};
 use store::{Lead, Reader, Unread, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -41,15 +41,25 @@ const UNCACHEABLE: Duration = Duration::from_secs(60);
 pub(crate) enum Told {
     /// The head is here and the content comes; others read it too, but without those of the fields that are this client's own. Where it is being
     /// proven, others wait until it is, and it may come to nothing.
-    Growing { record: Arc<Record>, fields: HeaderMap, body: Reader<Failure>, took: Duration, proving: bool },
+    Growing(Box<Grows>),
     /// Another machine has fetched it.
     Found(Arc<Stored>),
     /// The origin confirmed what is stored.
     Confirmed { stored: Arc<Stored>, took: Duration },
     /// It is for this client alone.
-    Alone { response: Response<origins::Body>, why: &'static str, took: Duration },
+    Alone { fetched: Box<Fetched>, why: &'static str },
     /// There is none.
     Failed(Failure),
+}
+
+/// A response that others read, too, while its content comes.
+#[derive(Debug)]
+pub(crate) struct Grows {
+    pub(crate) record: Arc<Record>,
+    pub(crate) fields: HeaderMap,
+    pub(crate) body: Reader<Failure>,
+    pub(crate) took: Duration,
+    pub(crate) proving: bool,
 }
 
 /// A fetch under way.
@@ -85,75 +95,88 @@ impl Pipeline {
         lead.mark(saying);
         let leader = Leader { pipeline: Rc::clone(self), question: Rc::clone(&question), reason, waits: leader };
         let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader, turn: Turn::default() };
-        // Boxed, as the runtime moves a task several times.
-        self.tasks.spawn_local(Box::pin(fetch.run(request, interim)));
+        // Boxed, as the runtime moves a task several times; and made in its box, as `Box::pin` would copy all of it there.
+        self.tasks.spawn_local(Box::into_pin(Box::write(Box::new_uninit(), fetch.run(request, interim))));
         told
     }
 }
 
 impl Fetch {
-    async fn run(mut self, request: Request<origins::Body>, interim: Option<Interim>) {
-        match tier::seek(&self.pipeline.shared, &self.question).await {
-            Sought::Found(stored) => {
-                // Those who follow find it in memory.
-                drop(self.lead);
-                self.leader.tell(Told::Found(stored), None);
-                return;
+    #[expect(clippy::manual_async_fn, reason = "an async fn would keep the fetch twice: as its argument and as the variable")]
+    fn run(mut self, request: Box<Request<origins::Body>>, interim: Option<Interim>) -> impl Future<Output = ()> {
+        async move {
+            match tier::seek(&self.pipeline.shared, &self.question).await {
+                Sought::Found(stored) => {
+                    // Those who follow find it in memory.
+                    drop(self.lead);
+                    self.leader.tell(Told::Found(stored), None);
+                    return;
+                }
+                Sought::Ask(turn) => self.turn = turn,
             }
-            Sought::Ask(turn) => self.turn = turn,
-        }
-        let began = Instant::now();
-        let unread = unread(&self.question.site.collapse, || self.leader.waits.is_closed() && self.lead.followers() == 0);
-        let answered = match select(pin!(self.ask(request, interim)), pin!(unread)).await {
-            Either::Left((answered, _)) => answered,
-            Either::Right(((), _)) => return self.given_up(began.elapsed()),
-        };
-        self.turn.answered();
-        let fetched = match answered {
-            Ok(fetched) => fetched,
-            Err(failure) => return self.refresh_failed(failure),
-        };
-        let status = fetched.response.status();
-        if let Some(candidate) = self.candidate.clone() {
-            let trouble = &self.pipeline.shared.trouble;
-            if status == StatusCode::NOT_MODIFIED {
+            let began = Instant::now();
+            let unread = unread(&self.question.site.collapse, || self.leader.waits.is_closed() && self.lead.followers() == 0);
+            let answered = match select(pin!(self.ask(request, interim)), pin!(unread)).await {
+                Either::Left((answered, _)) => answered,
+                Either::Right(((), _)) => return self.given_up(began.elapsed()),
+            };
+            self.turn.answered();
+            let fetched = match answered {
+                Ok(fetched) => fetched,
+                Err(failure) => return self.refresh_failed(failure),
+            };
+            let status = fetched.response.status();
+            if let Some(candidate) = self.candidate.clone() {
+                let trouble = &self.pipeline.shared.trouble;
+                if status == StatusCode::NOT_MODIFIED {
+                    trouble.answered(self.question.hash);
+                    // What is seldom awaited is boxed: this future is allocated for every fetch, and its size is a cost.
+                    return Box::pin(self.confirm(&candidate, fetched)).await;
+                }
+                if status.is_server_error()
+                    && stale::may_stand_in_for_all(&self.pipeline.shared, &self.question, &candidate, fetched.times.response)
+                {
+                    return self.refresh_failed(Failure::of_status(status));
+                }
                 trouble.answered(self.question.hash);
-                return self.confirm(&candidate, fetched).await;
             }
-            if status.is_server_error()
-                && stale::may_stand_in_for_all(&self.pipeline.shared, &self.question, &candidate, fetched.times.response)
-            {
-                return self.refresh_failed(Failure::of_status(status));
+            if let Some(storing) = self.share(fetched) {
+                storing.await;
             }
-            trouble.answered(self.question.hash);
         }
-        self.share(fetched).await;
     }
 
     /// Wants the origin: for the rest, if the beginning of the whole is stored.
-    async fn ask(&self, request: Request<origins::Body>, interim: Option<Interim>) -> Result<Fetched, Failure> {
+    async fn ask(&self, request: Box<Request<origins::Body>>, interim: Option<Interim>) -> Result<Box<Fetched>, Failure> {
         let (pipeline, question) = (&self.pipeline, &self.question);
         let beginning = if self.candidate.is_none() { parts::beginning(&pipeline.shared, question) } else { None };
-        let Some(beginning) = beginning else { return pipeline.ask(question, request, interim.as_ref()).await };
-        let rest = pipeline.ask(question, parts::rest(question, &beginning), interim.as_ref()).await?;
-        parts::completed(pipeline, question, beginning, rest).await
+        if let Some(beginning) = beginning {
+            return Box::pin(async {
+                let rest = pipeline.ask(question, parts::rest(question, &beginning), interim.as_ref()).await?;
+                parts::completed(pipeline, question, beginning, rest).await
+            })
+            .await;
+        }
+        pin!(pipeline.ask(question, request, interim.as_ref())).await
     }
 
-    /// Gives the origin's answer to everybody, or to the leader's client alone.
-    async fn share(self, fetched: Fetched) {
-        if fetched.response.status() == StatusCode::NOT_MODIFIED {
+    /// Gives the origin's answer to everybody, or to the leader's client alone. Returns what is left to be done where it is stored as it comes.
+    fn share(self, fetched: Box<Fetched>) -> Option<Pin<Box<impl Future<Output = ()>>>> {
+        let (times, took) = (fetched.times, fetched.took);
+        let response = &fetched.response;
+        if response.status() == StatusCode::NOT_MODIFIED {
             // Nothing was asked that this could confirm.
-            return self.fail(Failure::of_status(StatusCode::BAD_GATEWAY));
+            self.fail(Failure::of_status(StatusCode::BAD_GATEWAY));
+            return None;
         }
         let (shared, question) = (Arc::clone(&self.pipeline.shared), Rc::clone(&self.question));
-        let Fetched { response, times, took } = fetched;
-        let (status, length) = (response.status(), response.body().size_hint().exact().or_else(|| content_length(&response)));
+        let (status, length) = (response.status(), response.body().size_hint().exact().or_else(|| content_length(response)));
         let lead = self.lead.within(question.site.object_max, question.site.disk_object_max);
         let head = ResponseHead { status, headers: response.headers() };
         let why = match keep::judge(&shared, &question, head, times) {
             Ok(_) if lies_in_a_file(response.body()) || length.is_some_and(|length| !lead.keeps(length)) => {
                 not_kept::remember(&shared, &question, "too-large", Some(status), times.response);
-                let_all_ask(&shared, &question, lead);
+                let_all_ask(&shared, &question, lead, times.response);
                 "too-large"
             }
             Ok(kept) => {
@@ -168,125 +191,134 @@ impl Fetch {
                     }
                     proof::Due::TooLong => {
                         not_kept::remember(&shared, &question, proof::TOO_LONG, Some(status), times.response);
-                        let_all_ask(&shared, &question, lead);
+                        let_all_ask(&shared, &question, lead, times.response);
                         Err(proof::TOO_LONG)
                     }
                 };
                 match proof {
                     Ok((lead, proof)) => {
-                        return Box::pin(Self { lead, ..self }.store(response, Coming { length, kept, took, proof })).await;
+                        let storing = Self { lead, ..self }.store(fetched, Coming { length, kept, proof });
+                        return Some(Box::into_pin(Box::write(Box::new_uninit(), storing)));
                     }
                     Err(why) => why,
                 }
             }
             Err(why) => {
                 keep::end_what_was_stored(&shared, &question, (head, times), lead.begun(), Some(&Err(why)));
-                not_kept(&shared, &question, lead, Refused { status, why, saying: self.saying });
+                not_kept(&shared, &question, lead, Refused { status, why, at: times.response, saying: self.saying });
                 keep::detail(&question, why, response.headers())
             }
         };
-        self.leader.tell(Told::Alone { response, why, took }, Some((why, took)));
+        self.leader.tell(Told::Alone { fetched, why }, Some((why, took)));
+        None
     }
 
     /// Lets everybody read the response while it comes, and stores it when it is whole.
-    async fn store(self, response: Response<origins::Body>, coming: Coming) {
-        let Coming { length, kept, took, mut proof } = coming;
-        let (shared, question) = (&self.pipeline.shared, &*self.question);
-        let (mut head, mut incoming) = response.into_parts();
-        let ready = head.extensions.remove::<origins::Forms>().unwrap_or_default();
-        let has_forms = !ready.0.is_empty();
-        // It is read as it goes by: nobody waits for it.
-        let mut nonces = question.site.policy.nonce_search(&head.headers);
-        // The record may be made once more when the content has said the rest.
-        let is_settled = length.is_some() && nonces.is_none() && !head.headers.contains_key(policy::TAG_WANTED);
-        let as_sent = (!is_settled).then(|| head.headers.clone());
-        let (status, mut fields) = (head.status, Cow::Owned(head.headers));
-        let content = ContentSize { length, has_forms, has_nonce: false, tag: None };
-        let (record, scope) = keep::record_in(shared, question, status, &mut fields, content, kept.clone());
-        let record = Arc::new(record);
-        // Nobody waits for what is too long for the tier.
-        let shared_max = tier::content_bytes_max(shared);
-        let mut turn = Some(self.turn).filter(|_| length.is_none_or(|length| length <= shared_max));
-        let mut writer = match &proof {
-            Some(_) => self.lead.serve_leader(length),
-            None => self.lead.serve(Arc::clone(&record), length),
-        };
-        let begun = writer.begun();
-        if let Some(body) = writer.reader() {
-            let (record, mut fields, proving) = (Arc::clone(&record), fields.into_owned(), proof.is_some());
-            show(&mut fields, status, length);
-            let rule = if proving { Some(proof::RULE) } else { self.leader.reason };
-            self.leader.tell(Told::Growing { record, fields, body, took, proving }, rule.map(|rule| (rule, took)));
-        }
-        let (mut arrived, arriving) = (0, Instant::now());
-        let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
-        loop {
-            let frame = match select(poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx)), wanted.as_mut()).await {
-                Either::Left((Some(frame), _)) => frame,
-                Either::Left((None, _)) => break,
-                Either::Right(_) if writer.give_up_unread() => return,
-                Either::Right(_) => {
-                    wanted.set(question.site.collapse.place_is_wanted(LOOK));
-                    continue;
-                }
+    #[expect(clippy::manual_async_fn, reason = "an async fn would keep the fetch twice: as its argument and as the variable")]
+    fn store(self, mut fetched: Box<Fetched>, coming: Coming) -> impl Future<Output = ()> {
+        async move {
+            let Coming { length, kept, mut proof } = coming;
+            let took = fetched.took;
+            let (shared, question) = (&self.pipeline.shared, &*self.question);
+            let response = &mut fetched.response;
+            let ready = response.extensions_mut().remove::<origins::Forms>().unwrap_or_default();
+            let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+            let incoming = response.body_mut();
+            let has_forms = !ready.0.is_empty();
+            // It is read as it goes by: nobody waits for it.
+            let mut nonces = question.site.policy.nonce_search(&headers);
+            // The record may be made once more when the content has said the rest.
+            let is_settled = length.is_some() && nonces.is_none() && !has_any(&headers, &[policy::TAG_WANTED]);
+            let as_sent = (!is_settled).then(|| headers.clone());
+            let mut fields = Cow::Owned(headers);
+            let content = ContentSize { length, has_forms, has_nonce: false, tag: None };
+            let (record, scope) = keep::record_in(shared, question, status, &mut fields, content, kept.clone());
+            let record = Arc::new(record);
+            // Nobody waits for what is too long for the tier.
+            let shared_max = tier::content_bytes_max(shared);
+            let mut turn = Some(self.turn).filter(|_| length.is_none_or(|length| length <= shared_max));
+            let mut writer = match &proof {
+                Some(_) => self.lead.serve_leader(length),
+                None => self.lead.serve(Arc::clone(&record), length),
             };
-            match frame.map(http_body::Frame::into_data) {
-                Ok(Ok(data)) => {
-                    arrived += data.len() as u64;
-                    drop(turn.take_if(|_| arrived > shared_max));
-                    if let Some(nonces) = &mut nonces {
-                        nonces.read(&data);
+            let begun = writer.begun();
+            if let Some(body) = writer.reader() {
+                let (record, mut fields, proving) = (Arc::clone(&record), fields.into_owned(), proof.is_some());
+                show(&mut fields, status, length);
+                let rule = if proving { Some(proof::RULE) } else { self.leader.reason };
+                let grows = Box::write(Box::new_uninit(), Grows { record, fields, body, took, proving });
+                self.leader.tell(Told::Growing(grows), rule.map(|rule| (rule, took)));
+            }
+            let (mut arrived, arriving) = (0, Instant::now());
+            let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
+            loop {
+                let frame = match select(poll_fn(|cx| Pin::new(&mut *incoming).poll_frame(cx)), wanted.as_mut()).await {
+                    Either::Left((Some(frame), _)) => frame,
+                    Either::Left((None, _)) => break,
+                    Either::Right(_) if writer.give_up_unread() => return,
+                    Either::Right(_) => {
+                        wanted.set(question.site.collapse.place_is_wanted(LOOK));
+                        continue;
                     }
-                    if let Some(place) = proof.take_if(|_| arrived > proof::page_max(question)) {
-                        if shared.proofs.is_proven(question.hash) {
-                            writer.let_in(Arc::clone(&record));
-                        } else {
-                            place.too_long(question, record.status);
-                            writer.uncacheable();
+                };
+                match frame.map(http_body::Frame::into_data) {
+                    Ok(Ok(data)) => {
+                        arrived += data.len() as u64;
+                        drop(turn.take_if(|_| arrived > shared_max));
+                        if let Some(nonces) = &mut nonces {
+                            nonces.read(&data);
+                        }
+                        if let Some(place) = proof.take_if(|_| arrived > proof::page_max(question)) {
+                            if shared.proofs.is_proven(question.hash) {
+                                writer.let_in(Arc::clone(&record));
+                            } else {
+                                place.too_long(question, record.status);
+                                writer.uncacheable();
+                            }
+                        }
+                        if push(&mut writer, data, question.site.reader_wait_max).await.is_err() {
+                            return;
                         }
                     }
-                    if push(&mut writer, data, question.site.reader_wait_max).await.is_err() {
+                    // Trailers are not kept.
+                    Ok(Err(_)) => {}
+                    Err(error) => {
+                        tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the response broke off");
+                        writer.fail(Failure::from(&error).of_saying(self.saying));
                         return;
                     }
                 }
-                // Trailers are not kept.
-                Ok(Err(_)) => {}
-                Err(error) => {
-                    tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the response broke off");
-                    writer.fail(Failure::from(&error).of_saying(self.saying));
-                    return;
-                }
             }
-        }
-        if let Some((whole, flight)) = writer.complete().await {
-            let has_nonce = nonces.is_some_and(|nonces| nonces.has_found());
-            let page = whole.memory().cloned();
-            let tag = as_sent.as_ref().and_then(|headers| ContentTag::of(headers, page.as_deref()));
-            let record = if length == Some(whole.len()) && !has_nonce && tag.is_none() {
-                Record::clone(&record)
-            } else {
-                let headers = &as_sent.unwrap_or_else(|| record.all_headers());
-                let content = ContentSize { length: Some(whole.len()), has_forms, has_nonce, tag };
-                keep::record(shared, question, ResponseHead { status, headers }, content, kept).0
-            };
-            let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
-            match (proof, page) {
-                (Some(place), Some(body)) => {
-                    flight.be_patient(proof::patience(took + arriving.elapsed()));
-                    Box::pin(proof::prove(place, question, Unproven { first: stored, body, flight })).await;
-                }
-                (None, _) => flight.fetched(keep::insert(shared, question, stored)),
-                // Bodies that grow have used up the memory that there is for them, so it lies in a file.
-                (Some(place), None) => {
-                    place.too_long(question, stored.record.status);
-                    flight.uncacheable();
+            if let Some((whole, flight)) = writer.complete().await {
+                let has_nonce = nonces.is_some_and(|nonces| nonces.has_found());
+                let page = whole.memory().cloned();
+                let tag = as_sent.as_ref().and_then(|headers| ContentTag::of(headers, page.as_deref()));
+                let record = if length == Some(whole.len()) && !has_nonce && tag.is_none() {
+                    Record::clone(&record)
+                } else {
+                    let headers = &as_sent.unwrap_or_else(|| record.all_headers());
+                    let content = ContentSize { length: Some(whole.len()), has_forms, has_nonce, tag };
+                    keep::record(shared, question, ResponseHead { status, headers }, content, kept).0
+                };
+                let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
+                match (proof, page) {
+                    (Some(place), Some(body)) => {
+                        flight.be_patient(proof::patience(took + arriving.elapsed()));
+                        Box::pin(proof::prove(place, question, Unproven { first: stored, body, flight })).await;
+                    }
+                    (None, _) => flight.fetched(keep::insert(shared, question, stored)),
+                    // Bodies that grow have used up the memory that there is for them, so it lies in a file.
+                    (Some(place), None) => {
+                        place.too_long(question, stored.record.status);
+                        flight.uncacheable();
+                    }
                 }
             }
         }
     }
 
     /// Stores what a 304 confirms with its new fields (RFC 9111 §4.3.4), for everybody who follows.
-    async fn confirm(self, candidate: &Stored, fetched: Fetched) {
+    async fn confirm(self, candidate: &Stored, fetched: Box<Fetched>) {
         let (pipeline, question) = (Rc::clone(&self.pipeline), Rc::clone(&self.question));
         if let Some(stored) = keep::freshened(&pipeline.shared, &question, candidate, &fetched, self.lead.begun()).await {
             self.lead.stored(Arc::clone(&stored));
@@ -297,7 +329,11 @@ impl Fetch {
         // It confirms something else than what is stored, or forbids keeping it: ask for the whole.
         pipeline.shared.store.remove(question.hash, &question.key);
         match pipeline.ask(&question, forward::shared(&question, None), None).await {
-            Ok(fetched) => self.share(fetched).await,
+            Ok(fetched) => {
+                if let Some(storing) = self.share(fetched) {
+                    storing.await;
+                }
+            }
             Err(failure) => self.fail(failure),
         }
     }
@@ -346,7 +382,6 @@ impl Leader {
 struct Coming {
     length: Option<u64>,
     kept: Kept,
-    took: Duration,
     /// The place of a page that is proven first.
     proof: Option<proof::Place>,
 }
@@ -355,26 +390,28 @@ struct Coming {
 struct Refused {
     status: StatusCode,
     why: NotKept,
+    /// When it came.
+    at: Timestamp,
     /// The number of what the request said that brought it.
     saying: u64,
 }
 
 /// Tells those who follow that the answer is not kept.
 fn not_kept(shared: &Shared, question: &Question, lead: Lead<Record, Failure>, refused: Refused) {
-    let Refused { status, why, saying } = refused;
+    let Refused { status, why, at, saying } = refused;
     if status.is_server_error() {
         // Those who said the same are told what the leader was told, instead of asking a failing origin a thousand times.
         lead.failed(Failure::of_status(status).of_saying(saying));
     } else if why.is_about_this_request() || may_be_brought_on(status) {
         lead.uncacheable();
     } else {
-        let_all_ask(shared, question, lead);
+        let_all_ask(shared, question, lead, at);
     }
 }
 
-/// Remembers that answers to this key are not shared, and lets everybody who waits go to the origin.
-fn let_all_ask(shared: &Shared, question: &Question, lead: Lead<Record, Failure>) {
-    let until = shared.clock.now() + UNCACHEABLE;
+/// Remembers that answers to this key are not shared, as one that came `at` this time, and lets everybody who waits go to the origin.
+fn let_all_ask(shared: &Shared, question: &Question, lead: Lead<Record, Failure>, at: Timestamp) {
+    let until = at + UNCACHEABLE;
     shared.store.mark_uncacheable(question.hash, until.as_millis());
     lead.uncacheable();
 }

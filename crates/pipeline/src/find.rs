@@ -143,7 +143,7 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
 
 /// Returns whether a stored response fits the fields of this request.
 pub(crate) fn is_for(shared: &Shared, question: &Question, record: &Record) -> bool {
-    record.vary.matches(&question.fields()) && record.only_for.is_none_or(|alike| alike == likeness(shared, question))
+    question.is_answered_by(&record.vary) && record.only_for.is_none_or(|alike| alike == likeness(shared, question))
 }
 
 /// Names the fields by which the variants of a resource are chosen.

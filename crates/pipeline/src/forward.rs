@@ -18,10 +18,10 @@ const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// Makes the request for a response that everybody who asks the same will get. It asks for the whole, without the client's conditions, and
 /// without a coding where we code ourselves, else in one for all browsers. It has the validators of `candidate`, if that may be confirmed.
-pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
+pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Box<Request<Body>> {
     let mut request = request(question, Body::Empty);
     let fields = request.headers_mut();
-    if has_any(fields, &CONDITIONS) {
+    if question.may_want_less() {
         for name in &CONDITIONS {
             fields.remove(name);
         }
@@ -52,7 +52,7 @@ fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
 }
 
 /// Makes the request for this client alone, with its own conditions unless what is stored is to be validated.
-pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
+pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Box<Request<Body>> {
     let mut request = request(question, Body::Empty);
     ask_as_keyed(question, request.headers_mut());
     if let Some(stored) = candidate {
@@ -71,7 +71,7 @@ fn ask_whether_current(question: &Question, stored: &Stored, fields: &mut Header
 }
 
 /// Makes the request that passes as it came.
-pub(crate) fn passed(question: &Question, body: Body) -> Request<Body> {
+pub(crate) fn passed(question: &Question, body: Body) -> Box<Request<Body>> {
     let mut request = request(question, body);
     // h2c would switch this connection to a protocol that is only meant for the client's.
     let h2c = |to: &[u8]| to.split(|&b| b == b',').any(|protocol| protocol.trim_ascii().to_ascii_lowercase().starts_with(b"h2c"));
@@ -83,7 +83,9 @@ pub(crate) fn passed(question: &Question, body: Body) -> Request<Body> {
 }
 
 /// Makes the request with the fields that go to any origin. What is told about its client is beside it: see [`arrival`].
-fn request(question: &Question, body: Body) -> Request<Body> {
+///
+/// It is boxed, as it is handed on through several futures before its origin takes it.
+fn request(question: &Question, body: Body) -> Box<Request<Body>> {
     let trusted_fields: &[String] = if question.client.trusted { &question.site.policy.settings().trusted_fields } else { &[] };
     let mut fields = end_to_end(&question.headers, trusted_fields);
     if question.authority.is_empty() {
@@ -103,7 +105,7 @@ fn request(question: &Question, body: Body) -> Request<Body> {
     if let Some(member) = &question.member {
         fields.insert(header::COOKIE, member.cookies().clone());
     }
-    let mut request = Request::new(body);
+    let mut request = Box::write(Box::new_uninit(), Request::new(body));
     *request.method_mut() = question.method.clone();
     *request.uri_mut() = question.uri.clone();
     let behind_prefix = question.site.route.as_ref().and_then(|route| route.stripped(&question.target)?.parse::<Uri>().ok());

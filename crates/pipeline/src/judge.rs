@@ -48,11 +48,12 @@ pub(crate) fn judge(
         return Judged::Webhook { site: teller, client, parts: Box::new(parts), authority };
     }
     let site = Rc::clone(site.part(incoming.path()));
-    let IncomingRequest { client, identity, authority, parts, interim } = *incoming;
+    let IncomingRequest { client, authority, parts, .. } = &*incoming;
+    let client = *client;
     let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);
-    let head = question::head(&parts, &fields, &authority, client.scheme);
+    let head = question::head(parts, &fields, authority, client.scheme);
     let (verdict, member) = question::verdict_with_member((&site, client.trusted), (&head, &parts.headers), &mut key, &now, trace);
     let verdict = by_route(&site, verdict, trace);
     let verdict = shared.direct.pass(verdict, &fields, now, trace);
@@ -62,12 +63,17 @@ pub(crate) fn judge(
             key.clear();
             None
         }
-        Verdict::Purge => return Judged::Purge { site, client, parts: Box::new(parts), authority },
+        Verdict::Purge => {
+            let IncomingRequest { parts, authority, .. } = *incoming;
+            return Judged::Purge { site, client, parts: Box::new(parts), authority };
+        }
         Verdict::Malformed => return Judged::Malformed(site),
     };
     let wants = Wants::of(&site, parts.uri.path(), &fields);
     let way = client.way(fields.lines, trusted_proxies);
 
+    // It is taken out of its box here, and not sooner, so that no part of it is moved twice.
+    let IncomingRequest { identity, authority, parts, interim, .. } = *incoming;
     let Parts { method, version, mut headers, uri, .. } = parts;
     let left_out = carries.and_then(|_| site.policy.left_out(uri.path(), uri.query()));
     let Some((target, uri)) = origins_target(&site, &verdict, uri) else { return Judged::Malformed(site) };

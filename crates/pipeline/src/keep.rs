@@ -1,6 +1,6 @@
 //! What becomes of an origin's answer in the store: whether it is kept, as what, and in whose place.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, cell::LazyCell, sync::Arc, time::Duration};
 
 use aws_lc_rs::digest;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -13,7 +13,7 @@ use semantics::{
     validation::{freshen, same_representation},
     vary::Vary,
 };
-use store::{Generation, Scope};
+use store::{Forms, Generation, Scope};
 
 use crate::{
     Record, Shared, Stored,
@@ -181,7 +181,7 @@ pub(crate) fn end_what_was_stored(
     };
     if why.is_some_and(NotKept::is_about_the_page) {
         // Hardly anything is stored of such a page.
-        shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && held.vary.matches(&question.fields()));
+        shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && question.is_answered_by(&held.vary));
         tier::end(shared, question);
     }
 }
@@ -303,21 +303,25 @@ pub(crate) fn insert(shared: &Arc<Shared>, question: &Question, stored: Stored) 
 
 /// Stores a response in place of those that answer the same requests. What was found to differ from visitor to visitor is returned as it is, and
 /// not stored: this is the last door, by whatever way it came.
-pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, stored: Stored) -> Arc<Stored> {
+pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, mut stored: Stored) -> Arc<Stored> {
     if proof::is_forbidden(shared, question) {
         return Arc::new(stored);
     }
-    let fields = question.fields();
     let only_for = stored.record.only_for;
-    let mut stored = if question.site.on_disk && only_for.is_none() { stored } else { stored.in_memory_only() };
-    if stored.record.codable {
-        stored = with_forms_of_the_same(shared, question, stored);
+    if !question.site.on_disk || only_for.is_some() {
+        stored = stored.in_memory_only();
+    }
+    if stored.record.codable
+        && let Some(forms) = forms_of_the_same(shared, question, &stored)
+    {
+        stored = stored.with_forms(forms);
     }
     let part = stored.record.part();
+    let fields = LazyCell::new(|| question.fields());
     let stored = shared.store.insert(question.hash, &question.key, stored, |held| match only_for {
         // One such error at most, and never in the place of what is for everybody.
         Some(_) => held.only_for.is_some(),
-        None => held.vary.matches(&fields) && held.part() == part,
+        None => (held.vary.is_unconditional() || held.vary.matches(&fields)) && held.part() == part,
     });
     early_hints::learn(shared, question, &stored);
     if stored.record.codable {
@@ -331,12 +335,13 @@ pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, stored: Sto
     stored
 }
 
-/// Gives a response the forms of a stored one with the same content: many origins know no 304 and send the same once more.
-fn with_forms_of_the_same(shared: &Shared, question: &Question, stored: Stored) -> Stored {
+/// Finds the forms of a stored response with the same content: many origins know no 304 and send the same once more. `None`: there are none, or the
+/// response has forms of its own.
+fn forms_of_the_same(shared: &Shared, question: &Question, stored: &Stored) -> Option<Forms> {
     let resource = shared.store.peek(question.hash, &question.key);
     let same = |held: &&Arc<Stored>| stored.body.memory().is_some_and(|new| packed::is_content_of(held, new) == Some(true));
     match resource.as_deref().and_then(|resource| resource.variants().iter().find(same)) {
-        Some(held) if stored.forms().at_hand() == 0 => stored.with_forms(held.forms().share()),
-        _ => stored,
+        Some(held) if stored.forms().at_hand() == 0 => Some(held.forms().share()),
+        _ => None,
     }
 }

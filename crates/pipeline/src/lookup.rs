@@ -14,11 +14,12 @@ use store::{Follow, Joined, Lead};
 use crate::{
     Body, Failure, Pipeline, Record, Stored,
     answer::{Answer, Ending, failed, only_if_cached},
+    ask::Fetched,
     body::file,
     coded::in_passing,
     collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
     deliver,
-    fetch::Told,
+    fetch::{Grows, Told},
     find::{self, Found, find, find_in_memory, is_for},
     learnt::early_hints,
     next::{Next, next},
@@ -217,16 +218,17 @@ impl Pipeline {
     async fn told(self: &Rc<Self>, asking: Asking, told: Told) -> Answer {
         let question = &asking.question;
         match told {
-            Told::Growing { record, fields, body, took, proving } => {
+            Told::Growing(grows) => {
+                let Grows { record, fields, body, took, proving } = *grows;
                 let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
                 let ending = if proving { ending.because(Some(proof::RULE)) } else { ending.stored_unless(None) };
-                let mut response = deliver::growing(&record, fields, body, question, &ending.status);
-                if response.status() == record.status {
+                let mut answer = ending.with_explained(deliver::growing(&record, fields, body, question, &ending.status));
+                if answer.0.status() == record.status {
                     // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
-                    response = in_passing(question, false, response);
+                    in_passing(question, false, &mut answer.0);
                 }
-                ending.with_explained(response)
+                answer
             }
             Told::Found(stored) => {
                 Box::pin(self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed))).await
@@ -235,14 +237,17 @@ impl Pipeline {
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(took);
                 Box::pin(self.deliver(question, &stored, ending)).await
             }
-            Told::Alone { response, why, took } => {
+            Told::Alone { fetched, why } => {
+                let Fetched { response, took, .. } = *fetched;
                 let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
                 // What lies in a file goes as it lies there.
                 if file::lies_in_a_file(response.body()) {
                     return ending.with_origins(file::respond(&question.method, &question.fields(), response));
                 }
                 let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
-                ending.with_coded(question, conditional(question, response.map(body)))
+                let mut response = response.map(body);
+                conditional(question, &mut response);
+                ending.with_coded(question, response)
             }
             Told::Failed(failure) => Box::pin(failed(&self.shared, Asking { collapsed: false, ..asking }, &failure)).await,
         }
@@ -250,20 +255,20 @@ impl Pipeline {
 }
 
 /// Honours the client's own conditions, which were held back from a shared fetch, on the response to it.
-fn conditional(question: &Question, response: Response<Body>) -> Response<Body> {
+fn conditional(question: &Question, response: &mut Response<Body>) {
     // Without a condition of these two nothing is confirmed.
-    let is_conditional = has_any(&question.headers, &[header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE]);
+    let is_conditional = question.may_want_less() && has_any(&question.headers, &[header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE]);
     if !response.status().is_success() || !is_conditional {
-        return response;
+        return;
     }
     let headers = response.headers();
     let etag = headers.get(header::ETAG).map(HeaderValue::as_bytes);
     let last_modified = headers.get(header::LAST_MODIFIED).and_then(|value| semantics::date::parse_http_date(value.as_bytes()));
     if evaluate(&question.method, &question.fields(), etag, last_modified) != Precondition::NotModified {
-        return response;
+        return;
     }
     let mut confirmation = Response::new(Body::empty());
     *confirmation.status_mut() = StatusCode::NOT_MODIFIED;
     *confirmation.headers_mut() = semantics::conditional::not_modified_fields(headers);
-    confirmation
+    *response = confirmation;
 }

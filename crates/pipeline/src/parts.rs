@@ -75,7 +75,7 @@ fn stored_parts(
     let now = now();
     let usable = |stored: &&Arc<Stored>| {
         let record = &stored.record;
-        record.vary.matches(&question.fields())
+        question.is_answered_by(&record.vary)
             && shared.is_current(stored, now)
             && (!question.carries.cookie || record.for_cookies)
             && (!question.carries.authorization || record.for_authorization)
@@ -103,7 +103,7 @@ pub(crate) fn stored_as(shared: &Shared, question: &Question, fetched: &Fetched,
 }
 
 /// Makes the request for the rest when the beginning is here, if it is the rest of the same.
-pub(crate) fn rest(question: &Question, beginning: &Beginning) -> Request<origins::Body> {
+pub(crate) fn rest(question: &Question, beginning: &Beginning) -> Box<Request<origins::Body>> {
     let mut request = forward::shared(question, None);
     let fields = request.headers_mut();
     fields.insert(header::RANGE, range_from(beginning.stored.body.len()));
@@ -119,8 +119,8 @@ pub(crate) async fn completed(
     pipeline: &Pipeline,
     question: &Question,
     beginning: Beginning,
-    mut fetched: Fetched,
-) -> Result<Fetched, Failure> {
+    mut fetched: Box<Fetched>,
+) -> Result<Box<Fetched>, Failure> {
     let shared = &pipeline.shared;
     let status = fetched.response.status();
     if status != StatusCode::PARTIAL_CONTENT && status != StatusCode::RANGE_NOT_SATISFIABLE {

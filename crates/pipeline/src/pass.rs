@@ -98,7 +98,7 @@ impl Pipeline {
 }
 
 /// Asks for no coding, as the answer is read in passing.
-fn to_be_read(mut request: Request<origins::Body>) -> Request<origins::Body> {
+fn to_be_read(mut request: Box<Request<origins::Body>>) -> Box<Request<origins::Body>> {
     request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     request
 }

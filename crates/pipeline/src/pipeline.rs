@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use http::{Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
 use policy::{MEMBER_CACHE_TIER, Silent};
 use semantics::{
@@ -28,6 +28,7 @@ use crate::{
         Admission, FirstStep, IncomingRequest, admit, challenge,
         password::{self, Entry, make_members, make_private},
     },
+    answer::Answer,
     failure,
     identity::Awaited,
     in_vain::Spent,
@@ -168,24 +169,39 @@ impl Pipeline {
     /// Takes a request in: finds out who asks, over which scheme and for which host.
     ///
     /// Interim responses of the origin go to `interim` before [`Pipeline::respond`] is ready, and none afterwards.
-    pub fn receive(&self, peer: Option<IpAddr>, scheme: Scheme, mut request: Request<origins::Body>, interim: Option<Interim>) -> Received {
-        let config = Rc::clone(&self.config.borrow());
-        let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
-        let identity = self.identify(client.trusted, FieldLines::Map(request.headers()));
-        identity.withhold(request.headers_mut());
-        let authority = question::settle_host(client.scheme, request.headers_mut());
+    pub fn receive(&self, peer: Option<IpAddr>, scheme: Scheme, request: Request<origins::Body>, interim: Option<Interim>) -> Received {
         let (parts, body) = request.into_parts();
-        Received { config, incoming: Box::new(IncomingRequest { client, identity, authority, parts, interim }), body }
+        self.receive_parts(peer, scheme, parts, body, interim)
+    }
+
+    /// Takes a request in as [`Pipeline::receive`] does, when it has been taken apart already.
+    pub fn receive_parts(
+        &self,
+        peer: Option<IpAddr>,
+        scheme: Scheme,
+        mut parts: Parts,
+        body: origins::Body,
+        interim: Option<Interim>,
+    ) -> Received {
+        let config = Rc::clone(&self.config.borrow());
+        let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
+        let identity = self.identify(client.trusted, FieldLines::Map(&parts.headers));
+        identity.withhold(&mut parts.headers);
+        let authority = question::settle_host(client.scheme, &mut parts.headers);
+        // It is put together in its box: `Box::new` would copy it there.
+        let incoming = Box::write(Box::new_uninit(), IncomingRequest { client, identity, authority, parts, interim });
+        Received { config, incoming, body }
     }
 
     /// Answers a request: this is its life, from its incoming to the response that its client gets.
-    pub async fn respond(self: &Rc<Self>, received: Received) -> (Response<Body>, Note) {
+    pub async fn respond(self: &Rc<Self>, received: Received) -> Box<(Response<Body>, Note)> {
         let Received { config, incoming, body } = received;
         let mut awaited = Awaited::new(self, &incoming, config.router.site(&incoming.authority).map(|site| site.id));
-        let (mut response, mut note) = self.answered(&config, incoming, body).await;
+        let mut answer = self.answered(&config, incoming, body).await;
+        let (response, note) = &mut *answer;
         awaited.answered();
         awaited.identity().tell_client(response.headers_mut());
-        awaited.note(&mut note);
+        awaited.note(note);
         // A response without content, as a 304, is of the class of what it is about.
         if let Some(media_type) = response.headers().get(header::CONTENT_TYPE) {
             note.class = Class::of_media_type(media_type.as_bytes());
@@ -193,46 +209,47 @@ impl Pipeline {
         if has_any(response.headers(), &[header::CONTENT_ENCODING]) {
             note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         }
-        (response, note)
+        answer
     }
 
-    async fn answered(self: &Rc<Self>, config: &Config, mut incoming: Box<IncomingRequest>, body: origins::Body) -> (Response<Body>, Note) {
+    async fn answered(self: &Rc<Self>, config: &Config, mut incoming: Box<IncomingRequest>, body: origins::Body) -> Answer {
         challenge::look_up(&self.shared, &incoming).await;
         // Admit: a few steps may answer it before its site is asked.
         let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
             Admission::Admitted { site, lock } => (site, lock),
             Admission::Answered { site, response, step } => {
-                return (*response, Note { site: site.map(|site| site.id), ..Note::ruled(step.name()) });
+                return Box::new((*response, Note { site: site.map(|site| site.id), ..Note::ruled(step.name()) }));
             }
-            Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, NO_SITE), Note::ruled(NO_SITE)),
+            Admission::NoSite => return Box::new((failure::page(StatusCode::MISDIRECTED_REQUEST, NO_SITE), Note::ruled(NO_SITE))),
         };
         let entry = match password::open(lock, &self.shared, &mut incoming).await {
             Ok(entry) => entry,
-            Err(refusal) => return (*refusal, Note { site: Some(site.id), ..Note::ruled(FirstStep::Password.name()) }),
+            Err(refusal) => return Box::new((*refusal, Note { site: Some(site.id), ..Note::ruled(FirstStep::Password.name()) })),
         };
 
         let (mut is_members, mut knows_members) = (false, false);
         // Judge: the site's policy says who answers it, and under which key.
-        let (mut response, note) =
-            match judge(&self.shared, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
-                Judged::Lookup(question) => {
-                    (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
-                    let (mut response, note) = self.look_up(Rc::clone(&question)).await;
-                    redirect::take_along(&question, response.status(), response.headers_mut());
-                    (response, note)
-                }
-                Judged::Pass(question, rule) => {
-                    knows_members = question.site.policy.knows_members();
-                    self.pass_or_guess(question, body, rule).await
-                }
-                Judged::Purge { site, client, parts, authority } => {
-                    (Box::pin(self.purge_request(config, &site, &client, &parts, &authority)).await, Note::ruled("purge"))
-                }
-                Judged::Webhook { site, client, parts, authority } => {
-                    (Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook"))
-                }
-                Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, MALFORMED), Note::ruled(MALFORMED)),
-            };
+        let mut answer = match judge(&self.shared, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
+            Judged::Lookup(question) => {
+                (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
+                let mut answer = self.look_up(Rc::clone(&question)).await;
+                redirect::take_along(&question, answer.0.status(), answer.0.headers_mut());
+                answer
+            }
+            Judged::Pass(question, rule) => {
+                knows_members = question.site.policy.knows_members();
+                self.pass_or_guess(question, body, rule).await
+            }
+            Judged::Purge { site, client, parts, authority } => {
+                Box::new((Box::pin(self.purge_request(config, &site, &client, &parts, &authority)).await, Note::ruled("purge")))
+            }
+            Judged::Webhook { site, client, parts, authority } => {
+                Box::new((Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook")))
+            }
+            Judged::Malformed(_) => Box::new((failure::page(StatusCode::BAD_REQUEST, MALFORMED), Note::ruled(MALFORMED))),
+        };
+        let (response, note) = &mut *answer;
+        note.site = Some(site.id);
         // Who shares it is for us alone to know: a Ghost calls such pages public, and another cache, or the browser after its reader has
         // left, would show them to others.
         is_members |= knows_members && response.headers_mut().remove(MEMBER_CACHE_TIER).is_some();
@@ -242,6 +259,6 @@ impl Pipeline {
         if entry == Entry::Private {
             make_private(response.headers_mut());
         }
-        (response, Note { site: Some(site.id), ..note })
+        answer
     }
 }

@@ -7,8 +7,12 @@ use ipnet::IpNet;
 use origins::is_for_proxies_only;
 use policy::{Carries, Member, Trace, Verdict, purge::is_for_sources_only, settle_forms_for_scripts};
 use semantics::{
-    FieldLines, RequestFields, RequestHead, Scheme, Timestamp, cache_control::RequestDirectives, request::has_any, shown,
-    target::canonical_authority, vary::canonical_accept_encoding,
+    FieldLines, RequestFields, RequestHead, Scheme, Timestamp,
+    cache_control::RequestDirectives,
+    request::{Slot, has_any},
+    shown,
+    target::canonical_authority,
+    vary::{Vary, canonical_accept_encoding},
 };
 use store::KeyHash;
 
@@ -218,6 +222,8 @@ pub(crate) struct Wants {
     pub(crate) directives: RequestDirectives,
     /// Whether it asks for a part, or on a condition that only the whole can meet.
     in_part: bool,
+    /// Whether it has one of the fields by which less than the whole is asked for, or nothing.
+    for_less: bool,
     /// The codings that the client takes, in their canonical form.
     codings: &'static str,
     /// Whether responses get their coding here.
@@ -232,6 +238,16 @@ impl Wants {
         Self {
             directives: if honoured { RequestDirectives::of(fields) } else { RequestDirectives::NONE },
             in_part: fields.range.is_present() || fields.if_match.is_present() || fields.if_unmodified_since.is_present(),
+            for_less: [
+                fields.if_match,
+                fields.if_modified_since,
+                fields.if_none_match,
+                fields.if_range,
+                fields.if_unmodified_since,
+                fields.range,
+            ]
+            .into_iter()
+            .any(Slot::is_present),
             codings: canonical_accept_encoding(fields),
             coded: site.policy.settings().compress.is_for(path),
             names_hop_by_hop: fields.connection.is_present(),
@@ -263,6 +279,12 @@ impl Question {
 
     pub(crate) fn fields(&self) -> RequestFields<'_> {
         RequestFields::from_map(&self.headers)
+    }
+
+    /// Returns whether a stored response may be selected for the request, as far as the fields that it nominates say.
+    pub(crate) fn is_answered_by(&self, vary: &Vary) -> bool {
+        // Most responses nominate nothing: then the fields need not be gathered.
+        vary.is_unconditional() || vary.matches(&self.fields())
     }
 
     /// Makes the request that is fetched when nothing is stored: for a HEAD the whole, which then answers both methods.
@@ -302,6 +324,11 @@ impl Question {
     /// Returns whether the request asks for a part, or on a condition that only the whole can meet.
     pub(crate) fn wants_a_part(&self) -> bool {
         self.wants.in_part
+    }
+
+    /// Returns whether the request may have a condition, or ask for a part. Without, it need not be looked for.
+    pub(crate) fn may_want_less(&self) -> bool {
+        self.wants.for_less
     }
 
     /// Returns whether others who ask the same may be answered with what comes back for this one.

@@ -263,7 +263,7 @@ impl Machine {
         let request = Request::builder().method(method).uri("/page").header("host", "blog.example");
         let request = fields.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let received = self.pipeline.receive(None, Scheme::Https, request.body(Body::Empty).unwrap(), None);
-        let (response, _) = self.pipeline.respond(received).await;
+        let (response, _) = *self.pipeline.respond(received).await;
         let (head, body) = response.into_parts();
         let body = body.collect().await.unwrap_or_else(|_| panic!("a whole body")).to_bytes();
         Seen { status: head.status.as_u16(), fields: head.headers, body: String::from_utf8(body.to_vec()).unwrap() }

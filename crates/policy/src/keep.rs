@@ -167,7 +167,7 @@ impl Policy {
         let briefly = keeps.briefly.iter().find(|(names, _)| has_parameter(query, names)).map(|(_, most)| *most);
         let hold_max = [keeps.hold_max, briefly].into_iter().flatten().min();
         // An origin that says `private="set-cookie"` has said itself that the rest is for all.
-        let cookie_stays = seen.headers.contains_key(header::SET_COOKIE) && !omitted.contains(&header::SET_COOKIE);
+        let cookie_stays = has_any(seen.headers, &[header::SET_COOKIE]) && !omitted.contains(&header::SET_COOKIE);
         if cookie_stays && !self.settings().store_set_cookie {
             // Where the settings take its cookies off, it is something else that keeps it out.
             let another = self.reduced(seen).and_then(|headers| self.keep(&Seen { headers: &headers, ..*seen }).err());

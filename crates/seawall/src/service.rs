@@ -112,20 +112,25 @@ impl edge::Service for SiteService {
         Some(hit(found))
     }
 
-    async fn call(
+    fn call(
         &self,
         peer: Peer,
         request: Request<RequestBody>,
         started: Instant,
         interim: Option<edge::Interim>,
-    ) -> (Response<Body>, Note) {
-        let _leaving = Leaving { service: self, started };
-        let received = self.pipeline.receive(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new));
-        let (mut response, note) = self.pipeline.respond(received).await;
-        if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
-            response.headers_mut().insert(header::ALT_SVC, value.clone());
+    ) -> impl Future<Output = Box<(Response<Body>, Note)>> {
+        // It is taken in at once, so that the request is no part of the future.
+        let (parts, body) = request.into_parts();
+        let received = self.pipeline.receive_parts(ip(peer), peer.scheme, parts, content(body), interim.map(Interim::new));
+        let leaving = Leaving { service: self, started };
+        async move {
+            let _leaving = leaving;
+            let mut answer = self.pipeline.respond(received).await;
+            if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
+                answer.0.headers_mut().insert(header::ALT_SVC, value.clone());
+            }
+            answer
         }
-        (response, note)
     }
 
     fn share(stored: &Content) -> Bytes {

@@ -203,27 +203,39 @@ impl<'a> RequestFields<'a> {
     }
 
     /// Gathers the fields from lines as they were parsed.
+    // It is inlined, so that the fields are gathered where the caller has them: what a function returns by value is copied there.
+    #[inline]
     #[must_use]
     pub fn from_raw(lines: &'a [httparse::Header<'a>]) -> Self {
         let mut fields = Self::empty(FieldLines::Raw(lines));
-        for line in lines {
-            if let Some(slot) = fields.slot(line.name) {
-                slot.add(line.value);
-            }
-        }
+        fields.gather_raw(lines);
         fields
     }
 
+    fn gather_raw(&mut self, lines: &'a [httparse::Header<'a>]) {
+        for line in lines {
+            if let Some(slot) = self.slot(line.name) {
+                slot.add(line.value);
+            }
+        }
+    }
+
     /// Gathers the fields from a map.
+    // It is inlined as `from_raw` is.
+    #[inline]
     #[must_use]
     pub fn from_map(map: &'a HeaderMap) -> Self {
         let mut fields = Self::empty(FieldLines::Map(map));
+        fields.gather_map(map);
+        fields
+    }
+
+    fn gather_map(&mut self, map: &'a HeaderMap) {
         for (name, value) in map {
-            if let Some(slot) = fields.slot(name.as_str()) {
+            if let Some(slot) = self.slot(name.as_str()) {
                 slot.add(value.as_bytes());
             }
         }
-        fields
     }
 
     /// Returns the slot for a field name in any case. The length decides first: most names never reach a comparison. The usual spellings

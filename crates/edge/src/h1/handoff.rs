@@ -135,7 +135,7 @@ impl<S: Service> Handler<S> {
         let content = Content { body, signals: Arc::clone(&self.signals) };
         let body = RequestBody::limited(content::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
         let waiting = Waiting { handler: self, line: Some(line), started };
-        let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
+        let (mut response, note) = *self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
         let line = waiting.answered();
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {

@@ -19,14 +19,14 @@ use std::{
 
 use http::Version;
 use semantics::{RequestFields, Scheme};
-use wire::head::{Head, Parsed, Reject, field_table};
+use wire::head::{Head, Parsed, Reject, field_table, parse};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
     request::{
         content::RequestBody,
-        head::{http1_version, may_be_hit, owned_request},
+        head::{http1_version, may_be_hit, own},
         log_line::{KeptLogLine, LogLine},
         recall::Unrecognised,
     },
@@ -139,7 +139,8 @@ pub(crate) async fn serve<S: Service>(
                     return None;
                 }
             }
-            Step::Call(call) => match Box::pin(connection.call(call)).await {
+            // The future is made in its box: `Box::pin` would copy all of it there, for every request.
+            Step::Call(call) => match Box::into_pin(Box::write(Box::new_uninit(), connection.call(call))).await {
                 Ok(true) => {}
                 Ok(false) => {
                     connection.close_unless_silent().await;
@@ -220,8 +221,11 @@ impl<S: Service> Connection<S> {
             };
             let known_host = worker.known_host();
             let mut table = field_table();
-            let (head, fields) = match worker.read_head(&bytes[at..], &mut table, &known_host, &terms) {
+            // It stays where it is parsed to: head and fields are half a kilobyte.
+            let parsed = parse(&bytes[at..], &mut table, &known_host, &terms.head_limits);
+            let (head, fields) = match &parsed {
                 Ok(Parsed::Complete(head, fields)) => {
+                    worker.remember_host_of(head, &known_host);
                     self.stream.head_begun = false;
                     (head, fields)
                 }
@@ -234,14 +238,14 @@ impl<S: Service> Connection<S> {
                 }
                 Err(reject) => {
                     self.stream.head_begun = false;
-                    return (at, Some(Step::Refuse(reject)));
+                    return (at, Some(Step::Refuse(*reject)));
                 }
             };
             let keep_alive = head.keep_alive && !self.seat.is_draining();
-            if !may_be_hit(&head, &fields) {
+            if !may_be_hit(head, fields) {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(worker, &terms, (&bytes[at..at + head.len], unrecognised), (&head, &fields), keep_alive, started) {
+            match self.answer(worker, &terms, (&bytes[at..at + head.len], unrecognised), (head, fields), keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
@@ -306,11 +310,12 @@ impl<S: Service> Connection<S> {
 
     /// Takes the request off the wire for the service to answer in its own time.
     fn must_call(&self, head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
-        match owned_request(head, fields, http1_version(head.minor_version)) {
-            Ok(request) => {
-                let call = Call { request, line: LogLine::of(head, fields).keep(), keep_alive, started };
-                Answered::Stop(Step::Call(Box::new(call)))
-            }
+        let request = http::Request::new(RequestBody::empty());
+        let line = LogLine::of(head, fields).keep();
+        // The request is made in the box: it need not be moved there.
+        let mut call = Box::write(Box::new_uninit(), Call { request, line, keep_alive, started });
+        match own(&mut call.request, head, fields, http1_version(head.minor_version)) {
+            Ok(()) => Answered::Stop(Step::Call(call)),
             Err(reject) => Answered::Stop(Step::Refuse(reject)),
         }
     }

@@ -33,25 +33,27 @@ enum Framing {
 impl<S: Service> Connection<S> {
     /// Has the service answer and writes its response. `Ok(true)`: the connection goes on.
     pub(super) async fn call(&mut self, call: Box<Call>) -> io::Result<bool> {
-        let Call { request, line, keep_alive, started } = *call;
+        let (keep_alive, started) = (call.keep_alive, call.started);
         self.seat.in_service();
-        let interims = if line.minor_version == 1 { Some(self.interims.take().unwrap_or_else(|| Box::new(Interims::new()))) } else { None };
+        let interims =
+            if call.line.minor_version == 1 { Some(self.interims.take().unwrap_or_else(|| Box::new(Interims::new()))) } else { None };
         let worker = Rc::clone(&self.worker);
         let interim = interims.as_ref().map(|interims| interims.open());
         // The whole is one statement, so that nothing of it takes room in this future while the response is written.
-        let Some((response, note)) = ({
-            let answer = pin!(worker.service.call(self.peer, request, started, interim));
+        let Some(mut answer) = ({
+            let answer = pin!(worker.service.call(self.peer, call.request, started, interim));
             self.until_gone(answer, interims.as_deref()).await
         }) else {
-            self.worker.service.done(&line.exchange(self.peer, 499, 0, started, false), &S::Note::default());
+            self.worker.service.done(&call.line.exchange(self.peer, 499, 0, started, false), &S::Note::default());
             return Err(io::ErrorKind::ConnectionAborted.into());
         };
+        let (response, note) = &mut *answer;
         let unwritten = interims.as_ref().map(|interims| interims.close()).unwrap_or_default();
         self.interims = interims;
         let status = response.status().as_u16();
         let mut body_bytes = 0;
-        let result = self.respond(response, &line, keep_alive, (unwritten, &mut body_bytes)).await;
-        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), &note);
+        let result = self.respond(response, &call.line, keep_alive, (unwritten, &mut body_bytes)).await;
+        self.worker.service.done(&call.line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
         self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
     }
@@ -78,26 +80,29 @@ impl<S: Service> Connection<S> {
 
     async fn respond(
         &mut self,
-        response: http::Response<S::Body>,
+        response: &mut http::Response<S::Body>,
         line: &KeptLogLine,
         keep_alive: bool,
         (mut head, body_bytes): (Vec<u8>, &mut u64),
     ) -> io::Result<bool> {
-        let (parts, mut body) = response.into_parts();
-        let length = parts.headers.get(header::CONTENT_LENGTH);
-        let framing = framing(&line.method, (parts.status, length.is_some()), &body, line.minor_version);
+        let length = response.headers().get(header::CONTENT_LENGTH);
+        let framing = framing(&line.method, (response.status(), length.is_some()), response.body(), line.minor_version);
         let mut left = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let keep_alive = keep_alive && framing != Framing::Close && !self.seat.is_draining();
         head.reserve(512);
-        write_head(&mut head, &parts, framing, length.is_none().then(|| body.size_hint().exact().unwrap_or_default()));
+        let unsaid = length.is_none().then(|| response.body().size_hint().exact().unwrap_or_default());
+        write_status_line(&mut head, response.status());
+        write_fields(&mut head, response.headers());
+        write_framing(&mut head, framing, unsaid);
         head.extend_from_slice(connection_fields(line.minor_version, keep_alive));
         if framing == Framing::None {
             self.write_all(&mut [IoSlice::new(&head)]).await?;
             return Ok(keep_alive);
         }
+        let body = response.body_mut();
         let sends_files = framing == Framing::Length && cfg!(target_os = "linux") && self.stream.as_plain_tcp().is_some();
         // The first piece goes out with the head if it is there already; otherwise the head does not wait for it.
-        let first = std::future::poll_fn(|cx| match poll_piece::<S>(&mut body, sends_files, cx) {
+        let first = std::future::poll_fn(|cx| match poll_piece::<S>(body, sends_files, cx) {
             Poll::Pending => Poll::Ready(None),
             Poll::Ready(piece) => Poll::Ready(Some(piece)),
         })
@@ -106,7 +111,7 @@ impl<S: Service> Connection<S> {
             None => {
                 self.write_all(&mut [IoSlice::new(&head)]).await?;
                 head.clear();
-                self.next_piece(&mut body, sends_files).await?
+                self.next_piece(body, sends_files).await?
             }
             Some(piece) => piece,
         };
@@ -141,7 +146,7 @@ impl<S: Service> Connection<S> {
             if body.is_end_stream() {
                 break;
             }
-            next = self.next_piece(&mut body, sends_files).await?;
+            next = self.next_piece(body, sends_files).await?;
         }
         if left.is_some_and(|left| left > 0) {
             self.write_all(&mut [IoSlice::new(&head)]).await?;
@@ -295,10 +300,8 @@ pub(super) fn write_fields(head: &mut Vec<u8>, fields: &HeaderMap) {
     }
 }
 
-/// Writes the head without its end. `unsaid` is the length of the content if no field says it.
-fn write_head(head: &mut Vec<u8>, parts: &http::response::Parts, framing: Framing, unsaid: Option<u64>) {
-    write_status_line(head, parts.status);
-    write_fields(head, &parts.headers);
+/// Writes how the end of the response is told. `unsaid` is the length of the content if no field says it.
+fn write_framing(head: &mut Vec<u8>, framing: Framing, unsaid: Option<u64>) {
     match (framing, unsaid) {
         (Framing::Length, Some(length)) => head.extend_from_slice(format!("content-length: {length}\r\n").as_bytes()),
         (Framing::Chunked, _) => head.extend_from_slice(b"transfer-encoding: chunked\r\n"),

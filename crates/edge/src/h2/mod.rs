@@ -23,7 +23,7 @@ use semantics::RequestFields;
 use tokio::time::Sleep;
 use wire::{
     h2::{self, Core, Event, Fault, OUTPUT_MAX, Piece, SLICES},
-    head::{Head, Parsed, Reject, field_table},
+    head::{Head, Parsed, Reject, field_table, parse},
 };
 
 use crate::{
@@ -361,30 +361,32 @@ impl<S: Service> Driver<S> {
         }
         let known_host = shared.worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match shared.worker.read_head(text, &mut table, &known_host, &shared.terms) {
+        let parsed = parse(text, &mut table, &known_host, &shared.terms.head_limits);
+        let (head, fields) = match &parsed {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
             Ok(Parsed::Partial) => {
                 shared.refuse(id, HALF_A_HEAD);
                 return Ok(());
             }
             Err(reject) => {
-                shared.refuse(id, reject);
+                shared.refuse(id, *reject);
                 return Ok(());
             }
         };
+        shared.worker.remember_host_of(head, &known_host);
         if is_plain
-            && may_be_hit(&head, &fields)
-            && let Some(rest) = shared.hit(id, (text, unrecognised), (&head, &fields), started)
+            && may_be_hit(head, fields)
+            && let Some(rest) = shared.hit(id, (text, unrecognised), (head, fields), started)
         {
             self.answers.extend(rest);
             return Ok(());
         }
-        let expected = announced_length(&head, &fields);
+        let expected = announced_length(head, fields);
         // Nor has a tunnel a length (RFC 8441 §5): whoever read on would take what follows for content.
         if ends && expected.is_some_and(|expected| expected > 0) || is_websocket && expected.is_some() {
             return shared.core.borrow_mut().refuse_malformed(id);
         }
-        let mut request = match owned_request(&head, &fields, Version::HTTP_2) {
+        let mut request = match owned_request(head, fields, Version::HTTP_2) {
             Ok(request) => request,
             Err(reject) => {
                 shared.refuse(id, reject);

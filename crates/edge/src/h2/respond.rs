@@ -137,7 +137,7 @@ pub(super) async fn ask<S: Service>(
     line: &KeptLogLine,
     started: Instant,
     interim: Interim,
-) -> Option<(Response<S::Body>, S::Note)> {
+) -> Option<Box<(Response<S::Body>, S::Note)>> {
     let shared = &handle.shared;
     let service = &shared.worker.service;
     // A request that was taken back within the read that brought it asks nobody.
@@ -164,7 +164,8 @@ pub(super) async fn answer<S: Service>(handle: Handle<S>, request: Request<Reque
         handle.head(StatusCode::CONTINUE, &HeaderMap::new(), false);
     }
     let interim = interim_for(&handle);
-    let Some((response, note)) = ask(&handle, request, &line, started, interim).await else { return };
+    let Some(answer) = ask(&handle, request, &line, started, interim).await else { return };
+    let (response, note) = *answer;
     respond(handle, response, note, &line, started).await;
 }
 

@@ -42,7 +42,8 @@ pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<Req
     fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     fields.insert(header::SEC_WEBSOCKET_KEY, HeaderValue::from_static(KEY));
     let interim = respond::interim_for(&handle);
-    let Some((mut response, note)) = respond::ask(&handle, request, &line, started, interim).await else { return };
+    let Some(answer) = respond::ask(&handle, request, &line, started, interim).await else { return };
+    let (mut response, note) = *answer;
     let upgrade = response.extensions_mut().remove::<OnUpgrade>();
     let Some(upgrade) = upgrade.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS) else {
         drop(content);

@@ -15,7 +15,7 @@ use http_body::Body as _;
 
 use wire::{
     h3::{Code, Fault, Message, head_of_section},
-    head::{Parsed, Reject, field_table},
+    head::{Parsed, Reject, field_table, parse},
 };
 
 use super::{
@@ -169,24 +169,26 @@ impl<S: Service> Connection<S> {
         }
         let known_host = worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match worker.read_head(text, &mut table, &known_host, &self.terms) {
+        let parsed = parse(text, &mut table, &known_host, &self.terms.head_limits);
+        let (head, fields) = match &parsed {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
             Ok(Parsed::Partial) => return Ok(Begun::Refused(HALF_A_HEAD)),
-            Err(reject) => return Ok(Begun::Refused(reject)),
+            Err(reject) => return Ok(Begun::Refused(*reject)),
         };
-        let expected = announced_length(&head, &fields);
+        worker.remember_host_of(head, &known_host);
+        let expected = announced_length(head, fields);
         // RFC 9114 §4.1.2: nothing where the head promised something, or something where it promised nothing.
         if expected.is_some_and(|expected| ends == (expected > 0)) {
             return Err(Fault::Stream(Code::MessageError));
         }
-        if ends && may_be_hit(&head, &fields) {
+        if ends && may_be_hit(head, fields) {
             let send =
                 |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(cx, sending, out, hit, &line.over(Version::HTTP_3), started);
-            if let Some(begun) = worker.hit(&self.terms, self.peer, (text, unrecognised), (&head, &fields), started, send) {
+            if let Some(begun) = worker.hit(&self.terms, self.peer, (text, unrecognised), (head, fields), started, send) {
                 return Ok(begun);
             }
         }
-        let mut request = match owned_request(&head, &fields, Version::HTTP_3) {
+        let mut request = match owned_request(head, fields, Version::HTTP_3) {
             Ok(request) => request,
             Err(reject) => return Ok(Begun::Refused(reject)),
         };
@@ -284,11 +286,12 @@ async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, mes
         })
         .await
     };
-    let Some((response, note)) = answered else {
+    let Some(answer) = answered else {
         shared.fail(Fault::Gone);
         sending.reset(Code::RequestCancelled);
         return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), &S::Note::default());
     };
+    let (response, note) = *answer;
     let status = response.status().as_u16();
     let sent = send::<S>(&mut sending, response, &line.method, shared.terms.limits.write_timeout, stopped).await;
     if let Err(Fault::Stream(code) | Fault::Connection(code)) = sent {

@@ -3,35 +3,18 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
 use semantics::{FieldLines, RequestFields};
-use wire::head::{FieldTable, Framing, Head, Parsed, Reject, parse};
+use wire::head::{Framing, Head, Reject};
 
 use super::content::RequestBody;
-use crate::{
-    service::Service,
-    worker::{Terms, Worker},
-};
+use crate::{service::Service, worker::Worker};
 
 impl<S: Service> Worker<S> {
-    /// Reads the head at the start of `bytes`, and remembers its host: nearly always it is the next one, too. `known_host` is
-    /// [`Worker::known_host`], which is not validated again.
-    ///
-    /// # Errors
-    /// Fails with a refusal as [`parse`] does.
+    /// Remembers the host of a head that was read with this `known_host`: nearly always it is that of the next one, too, and is not validated again.
     #[inline]
-    pub(crate) fn read_head<'a>(
-        &self,
-        bytes: &'a [u8],
-        table: &'a mut FieldTable<'a>,
-        known_host: &'a str,
-        terms: &Terms,
-    ) -> Result<Parsed<'a>, Reject> {
-        let parsed = parse(bytes, table, known_host, &terms.head_limits);
-        if let Ok(Parsed::Complete(head, _)) = &parsed
-            && *known_host != *head.authority
-        {
+    pub(crate) fn remember_host_of(&self, head: &Head<'_>, known_host: &str) {
+        if *known_host != *head.authority {
             self.remember_host(head.authority);
         }
-        parsed
     }
 }
 
@@ -65,10 +48,25 @@ pub(crate) const fn http1_version(minor: u8) -> Version {
 /// # Errors
 /// Fails with a refusal when the request-target is no URI.
 pub(crate) fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Result<http::Request<RequestBody>, Reject> {
-    owned(head, fields, version).ok_or(Reject { status: 400, reason: "malformed request-target" })
+    let mut request = http::Request::new(RequestBody::empty());
+    own(&mut request, head, fields, version)?;
+    Ok(request)
 }
 
-fn owned(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Option<http::Request<RequestBody>> {
+/// Makes a new request one that outlives its buffer, where it lies: see [`owned_request`].
+///
+/// # Errors
+/// Fails with a refusal when the request-target is no URI.
+pub(crate) fn own(
+    request: &mut http::Request<RequestBody>,
+    head: &Head<'_>,
+    fields: &RequestFields<'_>,
+    version: Version,
+) -> Result<(), Reject> {
+    owned(request, head, fields, version).ok_or(Reject { status: 400, reason: "malformed request-target" })
+}
+
+fn owned(request: &mut http::Request<RequestBody>, head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Option<()> {
     let FieldLines::Raw(lines) = fields.lines else { return None };
     let mut headers = HeaderMap::with_capacity(lines.len() + 1);
     // All values share one allocation.
@@ -82,12 +80,11 @@ fn owned(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Optio
     if fields.host.one().unwrap_or_default() != head.authority.as_bytes() {
         headers.insert(header::HOST, HeaderValue::from_str(head.authority).ok()?);
     }
-    let mut request = http::Request::new(RequestBody::empty());
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = origin_form(head)?;
     *request.version_mut() = version;
     *request.headers_mut() = headers;
-    Some(request)
+    Some(())
 }
 
 fn origin_form(head: &Head<'_>) -> Option<Uri> {

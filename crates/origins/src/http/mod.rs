@@ -211,7 +211,9 @@ impl Origin for HttpOrigin {
         arrival: &'a Arrival<'a>,
         interim: Option<&'a OnInterim<'a>>,
     ) -> LocalFuture<'a, Result<Response<Body>, OriginError>> {
-        Box::pin(self.exchange(request, arrival, interim))
+        // It is made in its box: `Box::pin` would copy all of it there.
+        let exchange = Box::write(Box::new_uninit(), self.exchange(request, arrival, interim));
+        Box::into_pin(exchange)
     }
 }
 

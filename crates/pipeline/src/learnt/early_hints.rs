@@ -197,14 +197,21 @@ pub(crate) fn learn(shared: &Shared, question: &Question, stored: &Stored) {
     if record.class != Class::Document {
         return;
     }
-    let values =
-        |name: &'static HeaderName| record.lines().filter(move |(other, _)| *other == name.as_str().as_bytes()).map(|(_, value)| value);
-    if !values(&header::CONTENT_TYPE).next().is_some_and(is_html) {
+    let (mut content_type, mut is_plain, mut links) = (None, true, Vec::new());
+    // All three in one pass: a line is found by its end.
+    for (name, value) in record.lines() {
+        match name {
+            b"content-type" if content_type.is_none() => content_type = Some(value),
+            b"content-encoding" => is_plain = false,
+            b"link" => links.push(value),
+            _ => {}
+        }
+    }
+    if !content_type.is_some_and(is_html) {
         return;
     }
-    let is_plain = values(&header::CONTENT_ENCODING).next().is_none();
     let content = stored.body.memory().filter(|_| is_plain).map_or(&[][..], AsRef::as_ref);
-    let hints = hints(&question.authority, &question.target, values(&header::LINK), content);
+    let hints = hints(&question.authority, &question.target, links, content);
     let (site, url) = question.url();
     let name = page_name(&shared.store, site, url);
     let mut known = shared.early_hints.0.lock();

@@ -379,9 +379,9 @@ impl Run<'_> {
             return None;
         }
         match pipeline.begin_fetch(Rc::clone(&question), lead, stored, None, None).await {
-            Ok(Told::Growing { mut body, .. }) => {
+            Ok(Told::Growing(mut grows)) => {
                 // To its end: that is how long the origin is busy with it.
-                while let Some(chunk) = body.chunk().await {
+                while let Some(chunk) = grows.body.chunk().await {
                     if chunk.is_err() {
                         return Some(false);
                     }

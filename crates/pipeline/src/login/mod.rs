@@ -23,7 +23,7 @@ use std::{
 
 use access::{Attempts, group};
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::{Fault, OriginError, server::Budget};
 use parking_lot::Mutex;
@@ -247,16 +247,17 @@ impl Pipeline {
         }
         let refused = |refusal, wait| self.refuse_password(&question, refusal, wait);
         if let Some(credentials) = credentials.filter(|credentials| shared.logins.0.lock().is_right(*credentials)) {
-            let (response, note) = self.pass(Rc::new(question), body, rule).await;
-            return match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
-                Tried::Right => (response, note),
+            let mut answer = self.pass(Rc::new(question), body, rule).await;
+            let response = &mut answer.0;
+            match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
+                Tried::Right => {}
                 Tried::Wrong => {
                     attempt.was_wrong();
                     shared.logins.0.lock().set_right(credentials, false);
-                    (response, note)
                 }
-                in_content => (response.map(|body| InContent::look_for(in_content, body, shared, who)), note),
-            };
+                in_content => look_into(response, in_content, shared, who),
+            }
+            return answer;
         }
         if let Err(wait) = attempt.may_try() {
             return refused(LoginRefusal::Address, wait);
@@ -286,7 +287,8 @@ impl Pipeline {
         if let Err(wait) = attempt.may_try() {
             return refused(LoginRefusal::Address, wait);
         }
-        let (mut response, note) = self.pass(Rc::new(question), body, rule).await;
+        let mut answer = self.pass(Rc::new(question), body, rule).await;
+        let response = &mut answer.0;
         // The place is for the work. A client that reads slowly has none.
         drop(slot.lock().take());
         match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
@@ -296,9 +298,9 @@ impl Pipeline {
                     shared.logins.0.lock().set_right(credentials, true);
                 }
             }
-            in_content => response = response.map(|body| InContent::look_for(in_content, body, shared, who)),
+            in_content => look_into(response, in_content, shared, who),
         }
-        (response, note)
+        answer
     }
 
     fn refuse_password(&self, question: &Question, refusal: LoginRefusal, wait: Duration) -> Answer {
@@ -327,13 +329,19 @@ impl Pipeline {
         let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
         fields.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         site.fields.apply(StatusCode::TOO_MANY_REQUESTS, fields, question.client.scheme);
-        (response, Note { site: Some(site.id), ..Note::ruled(reason) })
+        Box::new((response, Note { site: Some(site.id), ..Note::ruled(reason) }))
     }
 
     fn failed_password(&self, question: &Question, error: &OriginError) -> Answer {
         let failure = crate::Failure::from(error);
-        (failure.page(), Note { site: Some(question.site.id), ..Note::ruled(failure.name()) })
+        Box::new((failure.page(), Note { site: Some(question.site.id), ..Note::ruled(failure.name()) }))
     }
+}
+
+/// Has the content of a response say whether a password was right.
+fn look_into(response: &mut Response<Body>, in_content: Tried, shared: &Arc<Shared>, who: Option<IpAddr>) {
+    let body = std::mem::replace(response.body_mut(), Body::empty());
+    *response.body_mut() = InContent::look_for(in_content, body, shared, who);
 }
 
 /// Reads content up to the size of a form. What comes after that is returned as it is.

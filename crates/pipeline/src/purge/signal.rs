@@ -281,11 +281,11 @@ impl Pipeline {
     pub(crate) async fn write(
         self: &Rc<Self>,
         question: &Rc<Question>,
-        request: Request<origins::Body>,
+        request: Box<Request<origins::Body>>,
         writing: Option<Writing>,
         must_count: bool,
         caused: &Rc<Caused>,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<Box<Fetched>, Failure> {
         let caused = Rc::clone(caused);
         let (pipeline, question, interim) = (Rc::clone(self), Rc::clone(question), question.interim.clone());
         let written = async move {

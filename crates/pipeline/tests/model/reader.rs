@@ -61,7 +61,7 @@ pub(crate) async fn ask(pipeline: Rc<Pipeline>, asked: Asked, (at, order): (u64,
     *request.method_mut() = asked.method.clone();
     *request.uri_mut() = uri.parse().expect("a path");
     *request.headers_mut() = headers;
-    let (response, _) = pipeline.respond(pipeline.receive(peer, Scheme::Http, request, None)).await;
+    let (response, _) = *pipeline.respond(pipeline.receive(peer, Scheme::Http, request, None)).await;
     let (parts, mut body) = response.into_parts();
     let mut content = BytesMut::new();
     let mut broken = false;
