@@ -197,8 +197,11 @@ impl Fetch {
                 };
                 match proof {
                     Ok((lead, proof)) => {
-                        let storing = Self { lead, ..self }.store(fetched, Coming { length, kept, proof });
-                        return Some(Box::into_pin(Box::write(Box::new_uninit(), storing)));
+                        // As the whole is one expression, the box is there first, and the future is made in it.
+                        return Some(Box::into_pin(Box::write(
+                            Box::new_uninit(),
+                            Self { lead, ..self }.store(fetched, Coming { length, kept, proof }),
+                        )));
                     }
                     Err(why) => why,
                 }
