@@ -1,5 +1,6 @@
 //! Names in addresses, by the blog's rules: what is a valid slug there is one here.
 
+use semantics::percent;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// First segments of addresses that the blog needs for itself.
@@ -82,20 +83,7 @@ pub(crate) fn decoded(url: &str) -> String {
     if !url.contains('%') {
         return url.to_owned();
     }
-    let (mut bytes, mut at, all) = (Vec::with_capacity(url.len()), 0, url.as_bytes());
-    let digit = |at: usize| all.get(at).and_then(|&byte| char::from(byte).to_digit(16)).and_then(|digit| u8::try_from(digit).ok());
-    while at < all.len() {
-        match (all[at], digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(high * 16 + low);
-                at += 3;
-            }
-            (byte, _, _) => {
-                bytes.push(byte);
-                at += 1;
-            }
-        }
-    }
+    let bytes = percent::decoded(url.as_bytes());
     String::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control)).unwrap_or_else(|| url.to_owned())
 }
 

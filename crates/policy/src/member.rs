@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use semantics::{
     RequestFields, Timestamp,
     cache_control::ResponseDirectives,
+    percent,
     request::{RequestHead, Slot},
 };
 
@@ -353,7 +354,7 @@ fn varies_on_person(headers: &HeaderMap) -> bool {
 fn marks(lines: &[&[u8]]) -> Option<Box<[Box<[u8]>]>> {
     let mut marks: Vec<Box<[u8]>> = Vec::new();
     for line in lines {
-        let line = decoded(line).to_ascii_lowercase();
+        let line = percent::decoded(line).to_ascii_lowercase();
         let is_word = |b: &u8| b.is_ascii_alphanumeric() || b"@.+-_".contains(b);
         for word in line.split(|b| !is_word(b)) {
             let word = word.trim_ascii();
@@ -381,19 +382,6 @@ fn uuids(word: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_uuid =
         |text: &&[u8]| text.iter().enumerate().all(|(at, b)| if DASHES.contains(&at) { *b == b'-' } else { b.is_ascii_hexdigit() });
     word.windows(36).filter(is_uuid)
-}
-
-/// Decodes what is escaped as in a URL.
-fn decoded(text: &[u8]) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let [byte, after @ ..] = rest {
-        let digit = |at: usize| u8::try_from(char::from(*after.get(at)?).to_digit(16)?).ok();
-        let escaped = (*byte == b'%').then(|| Some(digit(0)? << 4 | digit(1)?)).flatten();
-        decoded.push(escaped.unwrap_or(*byte));
-        rest = if escaped.is_some() { &after[2..] } else { after };
-    }
-    decoded
 }
 
 #[cfg(test)]

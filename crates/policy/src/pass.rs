@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use semantics::request::RequestHead;
+use semantics::{percent, request::RequestHead};
 
 use crate::{
     Policy,
@@ -215,14 +215,7 @@ pub(crate) fn php_name(parameter: &str) -> String {
 /// Returns the name of a parameter, decoded, as far as software in C reads it: to the first NUL.
 fn decoded_name(parameter: &str) -> Vec<u8> {
     let name = parameter.split_once('=').map_or(parameter, |(name, _)| name).as_bytes();
-    let mut decoded = Vec::with_capacity(name.len());
-    let mut rest = name;
-    while let [byte, after @ ..] = rest {
-        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let escaped = (*byte == b'%').then(|| Some(digit(0)? << 4 | digit(1)?)).flatten();
-        decoded.push(escaped.unwrap_or(*byte));
-        rest = if escaped.is_some() { &after[2..] } else { after };
-    }
+    let mut decoded = percent::decoded(name);
     let end = decoded.iter().position(|&byte| byte == 0).unwrap_or(decoded.len());
     decoded.truncate(end);
     decoded

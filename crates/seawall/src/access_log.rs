@@ -12,7 +12,7 @@ use std::{
 use edge::Exchange;
 use http::Version;
 use pipeline::Note;
-use semantics::{Scheme, Timestamp, cache_status::Outcome, decimal, target::canonical_authority};
+use semantics::{Scheme, Timestamp, cache_status::Outcome, date::civil, decimal, target::canonical_authority};
 
 use crate::{
     config::settings::LogFormat,
@@ -364,28 +364,13 @@ fn seconds(out: &mut Vec<u8>, time: Duration) {
 
 const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-/// Returns year, month (1 to 12) and day of a day since the epoch, in the Gregorian calendar. It counts days from 1 March, so that the leap
-/// day ends the year.
-#[expect(clippy::cast_possible_truncation, reason = "a month is at most 12")]
-const fn civil(days: u64) -> (u64, usize, u64) {
-    let z = days + 719_468;
-    let era = z / 146_097;
-    let day_of_era = z % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let m = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * m + 2) / 5 + 1;
-    let month = if m < 10 { m + 3 } else { m - 9 };
-    (year_of_era + era * 400 + (month <= 2) as u64, month as usize, day)
-}
-
 /// Appends a time such as `[21/Nov/2026:21:00:00 +0000]`.
 fn combined_time(at: Timestamp, out: &mut Vec<u8>) {
     let (year, month, day) = civil(at.as_secs() / 86_400);
     out.push(b'[');
     padded(out, day, 2);
     out.push(b'/');
-    out.extend_from_slice(MONTHS[month - 1]);
+    out.extend_from_slice(MONTHS[usize::try_from(month - 1).unwrap_or_default()]);
     out.push(b'/');
     padded(out, year, 4);
     out.push(b':');
@@ -398,7 +383,7 @@ fn json_time(at: Timestamp, out: &mut Vec<u8>) {
     let (year, month, day) = civil(at.as_secs() / 86_400);
     padded(out, year, 4);
     out.push(b'-');
-    padded(out, month as u64, 2);
+    padded(out, month, 2);
     out.push(b'-');
     padded(out, day, 2);
     out.push(b'T');

@@ -160,8 +160,9 @@ fn moment(year: u64, month: u64, day: u64, of_day: u64) -> Option<Timestamp> {
     Some(Timestamp::from_secs((days - 719_468) * DAY_SECS + of_day))
 }
 
-/// Returns year, month (1 to 12) and day of the month for a day counted from 1970-01-01: the inverse of [`moment`].
-const fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
+/// Returns year, month (1 to 12) and day of the month for a day that is counted from 1970-01-01, in the Gregorian calendar.
+#[must_use]
+pub const fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
     let days = days_since_epoch + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -20,6 +20,7 @@ pub mod invalidation;
 pub mod link;
 pub mod list;
 pub mod omitted;
+pub mod percent;
 pub mod range;
 pub mod reference;
 pub mod request;

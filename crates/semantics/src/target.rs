@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, fmt, net::Ipv6Addr};
 
-use crate::request::Scheme;
+use crate::{percent, request::Scheme};
 
 /// The longest authority that is accepted: no DNS name with a port is longer.
 pub const AUTHORITY_BYTES_MAX: usize = 255;
@@ -170,24 +170,12 @@ pub fn normal_path(path: &str) -> Result<Cow<'_, str>, BadTarget> {
 
 /// Returns whether the text after a `%` is left as it is.
 fn is_normal_escape(rest: &[u8]) -> bool {
-    escaped_octet(rest).is_none_or(|octet| !unreserved(octet) && !rest[..2].iter().any(u8::is_ascii_lowercase))
+    percent::octet(rest).is_none_or(|octet| !unreserved(octet) && !rest[..2].iter().any(u8::is_ascii_lowercase))
 }
 
 /// Returns whether `rest`, which begins a segment, begins with a whole segment `.` or `..`.
 fn is_dot_segment(rest: &[u8]) -> bool {
     matches!(rest, [b'.'] | [b'.', b'/', ..] | [b'.', b'.'] | [b'.', b'.', b'/', ..])
-}
-
-/// Returns the octet that two hexadecimal digits after a `%` stand for.
-fn escaped_octet(rest: &[u8]) -> Option<u8> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    };
-    let [high, low, ..] = rest else { return None };
-    Some(digit(*high)? << 4 | digit(*low)?)
 }
 
 const fn unreserved(byte: u8) -> bool {
@@ -213,7 +201,7 @@ fn normalised(path: &[u8]) -> String {
                 lone_percent = None;
                 at += 1;
             }
-            b'%' => match escaped_octet(&path[at + 1..]) {
+            b'%' => match percent::octet(&path[at + 1..]) {
                 None => {
                     lone_percent = Some(out.len());
                     out.push('%');

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use semantics::percent;
+
 use super::root::is_hidden;
 
 /// The path of a request, split into its parts.
@@ -38,20 +40,7 @@ pub(crate) fn target(path: &str) -> Option<Target> {
 
 /// Percent-decodes a segment once (RFC 3986 §2.1).
 pub(super) fn decode(segment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        if *first == b'%' {
-            let (digits, tail) = rest.split_at_checked(2)?;
-            rest = tail;
-            let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-            bytes.push(digit(digits[0])? * 16 + digit(digits[1])?);
-        } else {
-            bytes.push(*first);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent::decoded_strictly(segment.as_bytes())?).ok()
 }
 
 /// Percent-encodes a name for use in a path (RFC 3986 §3.3: what `pchar` allows stays).

@@ -13,6 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use semantics::percent;
+
 use super::htaccess::{is_closed, leads_to};
 use crate::{
     files::{Entry, Root, is_hidden, target},
@@ -163,26 +165,7 @@ fn absolute(below: &Path) -> String {
 /// Returns whether a path that no file can have is one that nobody asks for in good faith: hidden files, the way up, and bytes that end a
 /// name for somebody.
 fn is_suspicious(path: &str) -> bool {
-    let bytes = decoded(path);
+    let bytes = percent::decoded(path.as_bytes());
     bytes.iter().any(u8::is_ascii_control)
         || bytes.split(|byte| matches!(byte, b'/' | b'\\')).any(|name| is_hidden(std::ffi::OsStr::new(&*String::from_utf8_lossy(name))))
-}
-
-/// Percent-decodes what is encoded, and leaves the rest.
-fn decoded(path: &str) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::with_capacity(path.len()), path.as_bytes());
-    while let [first, tail @ ..] = rest {
-        let digit = |at: usize| tail.get(at).and_then(|&byte| char::from(byte).to_digit(16));
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).expect("two digits"));
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    bytes
 }

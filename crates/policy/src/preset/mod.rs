@@ -1,8 +1,8 @@
 //! What a kind of site means: one table of rules for each kind, one file for each table.
 //!
 //! A [`Kind`] is not what a source *is*. That is its [`SourceForm`]: a server, a folder of files, of Markdown, of PHP. Several kinds can be
-//! for the same form, and nothing but the table tells them apart: no code asks which kind a site has. So a new kind is a new file here, a
-//! variant of [`Kind`] and a line in [`Kind::preset`].
+//! for the same form, and nothing but the table tells them apart: in `policy` and `pipeline` no code asks which kind a site has. So a new kind is a new
+//! file here, a variant of [`Kind`] and a line in [`Kind::preset`]; the process then says what its banner tells of it.
 //!
 //! Absent from here: what an operator sets for one site ([`Settings`](crate::Settings)), which goes before the table.
 

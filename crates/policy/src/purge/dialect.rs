@@ -15,7 +15,7 @@
 //! | `xkey` | `PURGE` with `xkey-purge`, `xkey-softpurge` or `xkey` |
 
 use http::Method;
-use semantics::request::RequestHead;
+use semantics::{percent, request::RequestHead};
 use serde::{Deserialize, Serialize};
 
 use super::{Address, Maker, Order, What};
@@ -289,19 +289,8 @@ fn is_set(head: &RequestHead<'_>, name: &str) -> bool {
 
 /// Decodes percent-encoded text, if what comes out is visible ASCII: tags and addresses have nothing else.
 fn decoded(text: &str) -> Option<String> {
-    let mut out = String::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let byte = match byte {
-            b'%' => {
-                let mut digit = || char::from(bytes.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            byte => byte,
-        };
-        byte.is_ascii_graphic().then(|| out.push(char::from(byte)))?;
-    }
-    Some(out)
+    let bytes = percent::decoded_strictly(text.as_bytes())?;
+    String::from_utf8(bytes).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod xml_rpc;
 
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use memchr::memmem;
-use semantics::{invalidation::is_safe, reference::resolve, target::normal_path};
+use semantics::{invalidation::is_safe, percent, reference::resolve, target::normal_path};
 use serde::Deserialize;
 
 use super::{IsOwnHost, What, fields, signals::Signals};
@@ -598,26 +598,10 @@ fn parameters(form: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// Decodes a value of a form, in which `+` is a space.
 fn decoded(value: &str) -> String {
-    let mut bytes = value.bytes();
-    let mut out = Vec::with_capacity(value.len());
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'+' => out.push(b' '),
-            b'%' => {
-                let digits: Option<Vec<u32>> = bytes.clone().take(2).map(|digit| char::from(digit).to_digit(16)).collect();
-                match digits.as_deref() {
-                    Some([high, low]) => {
-                        out.extend(u8::try_from(high * 16 + low));
-                        bytes.nth(1);
-                    }
-                    _ => out.push(byte),
-                }
-            }
-            byte => out.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    let spaced: Vec<u8> = value.bytes().map(|byte| if byte == b'+' { b' ' } else { byte }).collect();
+    String::from_utf8_lossy(&percent::decoded(&spaced)).into_owned()
 }
 
 /// Returns the last value of a parameter: PHP takes that one.

@@ -377,17 +377,6 @@ impl Site {
         self.hosts.iter().map(String::as_str).find(|host| !host.starts_with('*'))
     }
 
-    /// Returns the secret with which the site's source signs what it tells of changes.
-    #[must_use]
-    pub fn webhook_secret(&self) -> Option<&str> {
-        let (ghost, wordpress) = (self.ghost.webhook_secret.as_deref(), self.wordpress.secret.as_deref());
-        match self.kind {
-            Kind::Ghost => ghost,
-            Kind::WordPress => wordpress,
-            Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => wordpress.or(ghost),
-        }
-    }
-
     /// Tells whether a server answers for the site or for a part of it.
     #[must_use]
     pub fn has_server(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use http::{HeaderName, HeaderValue, Uri, header};
+use semantics::percent;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use toml::Spanned;
 
@@ -233,21 +234,7 @@ impl Resolver<'_> {
 
 /// Replaces `%` and two digits by the byte that they stand for, as in W3C Baggage. What is not of that form stays as it is.
 fn percent_decoded(text: &str) -> String {
-    let digits = |at: usize| text.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-    let (mut bytes, mut at) = (Vec::with_capacity(text.len()), 0);
-    while let Some(&byte) = text.as_bytes().get(at) {
-        match digits(at).filter(|_| byte == b'%') {
-            Some(decoded) => {
-                bytes.push(decoded);
-                at += 3;
-            }
-            None => {
-                bytes.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&percent::decoded(text.as_bytes())).into_owned()
 }
 
 #[cfg(test)]
