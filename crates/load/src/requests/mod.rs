@@ -62,7 +62,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Host and port as they stand in a URL and in `Host` (RFC 9110 §7.2): without the scheme's own port.
+    /// Returns host and port as they stand in a URL and in `Host` (RFC 9110 §7.2): without the scheme's own port.
     #[must_use]
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

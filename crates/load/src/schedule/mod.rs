@@ -107,7 +107,7 @@ impl Share {
     /// The whole.
     pub const ALL: Self = Self { worker: 0, of: 1 };
 
-    /// Whether number `n` of all, counted from 0, is this worker's.
+    /// Returns whether number `n` of all, counted from 0, is this worker's.
     fn has(self, n: u64) -> bool {
         n % u64::from(self.of.max(1)) == u64::from(self.worker)
     }
@@ -172,13 +172,13 @@ impl Schedule {
         }
     }
 
-    /// Whether requests come whether or not earlier ones were answered: then latencies count from the intended moment.
+    /// Returns whether requests come whether or not earlier ones were answered: then latencies count from the intended moment.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         !matches!(self, Self::Closed { .. })
     }
 
-    /// The moment of the last change that the schedule itself describes. A run without another [`Stop`](crate::Stop) ends there.
+    /// Returns the moment of the last change that the schedule itself describes. A run without another [`Stop`](crate::Stop) ends there.
     #[must_use]
     pub fn end(&self) -> Option<Duration> {
         match self {
@@ -187,7 +187,7 @@ impl Schedule {
         }
     }
 
-    /// The most clients at a time, where the schedule says so.
+    /// Returns the most clients at a time, where the schedule says so.
     #[must_use]
     pub fn clients_max(&self) -> Option<u32> {
         match self {
