@@ -87,14 +87,14 @@ pub enum Refused {
     /// The token is too short or has other characters.
     #[error("a token has at least {TOKEN_MIN} letters, digits or marks, and no space")]
     Token,
-    /// The token does not stand there.
+    /// The server does not show the token.
     #[error("{host} at {address} does not show the token: {TOKEN_PATH} {found}")]
     NoToken {
         /// The name.
         host: String,
         /// The address that was asked.
         address: IpAddr,
-        /// What came instead.
+        /// What the server sent instead of the token.
         found: String,
     },
     /// The name has too many addresses.

@@ -66,7 +66,7 @@ pub enum Error {
     Resolve {
         /// The name.
         host: String,
-        /// Why.
+        /// The reason that the system gives.
         source: std::io::Error,
     },
     /// Connections cannot come from an address.

@@ -77,7 +77,7 @@ fn from_milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::
 pub struct Step {
     /// Requests a second.
     pub rate: f64,
-    /// For how long.
+    /// How long the rate is tried.
     pub time: Duration,
     /// A pause before it, in which what waits in the server can drain.
     pub pause: Duration,
@@ -174,7 +174,7 @@ impl fmt::Display for Excess {
 pub struct Tried {
     /// Requests a second.
     pub rate: f64,
-    /// For how many seconds.
+    /// How many seconds the rate was tried.
     pub seconds: f64,
     /// What was seen.
     pub seen: Seen,

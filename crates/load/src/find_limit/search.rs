@@ -54,10 +54,10 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// The lowest rate that is tried.
 const RATE_MIN: f64 = 1.0;
 
-/// What is tried, and where from.
+/// The rates that a search tries, and how long it holds the limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// The first rate.
+    /// The rate that is tried first.
     pub from: f64,
     /// The highest rate that may be asked for.
     pub most: f64,

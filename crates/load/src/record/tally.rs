@@ -51,7 +51,7 @@ impl Distribution {
 pub struct Tally {
     /// Requests that have ended, well or not.
     pub requests: u64,
-    /// Those of them that have a whole answer.
+    /// The requests that have a whole answer.
     pub answered: u64,
     /// Bytes that came.
     pub bytes: u64,

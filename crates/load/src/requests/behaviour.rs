@@ -22,7 +22,7 @@ use super::{
 pub struct Behaviour {
     /// The kinds of visitors.
     pub(super) classes: Vec<Class>,
-    /// Of each request, what is filled in.
+    /// What is filled in, for each request.
     pub(super) templates: Vec<Option<Box<Templates>>>,
     /// Requests are asked in the order of the set, by all visitors together: the number of the next one.
     pub(super) in_order: Option<Arc<AtomicU64>>,
@@ -34,7 +34,7 @@ pub struct Behaviour {
     pub(super) leak: Option<LeakCheck>,
     pub(super) leaks: Arc<Leaks>,
     pub(super) library: Arc<Library>,
-    /// Of requests of conditional visitors: what was last said of them.
+    /// What was last said of the requests of conditional visitors.
     pub(super) validators: Arc<RwLock<std::collections::HashMap<u32, Arc<Validators>>>>,
     /// The shape of the crowd, if there is one: its name, and where it is from.
     pub(super) shape: Option<(String, Vec<String>)>,

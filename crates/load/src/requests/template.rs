@@ -46,7 +46,7 @@ pub(crate) enum Braces {
 pub struct TemplateError {
     /// The text.
     pub text: String,
-    /// Where.
+    /// The byte at which it is wrong.
     pub at: usize,
     what: String,
 }

@@ -38,7 +38,7 @@ pub struct Results {
     pub duration: f64,
     /// Requests that have ended, well or not.
     pub requests: u64,
-    /// Those with a whole answer, whatever its status.
+    /// The requests with a whole answer, whatever its status.
     pub answered: u64,
     /// Answers a second, whatever their status.
     pub rate: f64,
@@ -243,7 +243,7 @@ pub struct Second {
     pub length: f64,
     /// Requests that ended in it.
     pub requests: u64,
-    /// Those with a whole answer.
+    /// The requests with a whole answer.
     pub answered: u64,
     /// Failures by class: those that occurred.
     pub errors: BTreeMap<ErrorClass, u64>,

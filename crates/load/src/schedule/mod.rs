@@ -78,9 +78,9 @@ pub enum What {
     Visit,
     /// A request is made on a connection that is free.
     Ask {
-        /// Which request of the set; none: as the set chooses.
+        /// The request of the set; `None` means that the set chooses.
         request: Option<u32>,
-        /// Whose connection; none: any.
+        /// The visitor whose connection is used; `None` means any.
         visitor: Option<u32>,
     },
 }
@@ -88,18 +88,18 @@ pub enum What {
 /// Something that is due at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// When, from the beginning of the run.
+    /// The moment, from the beginning of the run.
     pub at: Duration,
-    /// What.
+    /// What is due.
     pub what: What,
 }
 
 /// One worker's part of a schedule: the parts of all workers together are the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Which worker, from 0.
+    /// The number of the worker, from 0.
     pub worker: u32,
-    /// Of how many.
+    /// The number of all workers.
     pub of: u32,
 }
 

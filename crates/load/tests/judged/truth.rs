@@ -43,7 +43,7 @@ const STALL: Delay =
 #[derive(Clone, Copy)]
 struct Arrivals {
     rate: u32,
-    /// For how long they are measured.
+    /// How long they are measured.
     seconds: u64,
     /// How many requests can be under way.
     room: u32,

@@ -123,7 +123,7 @@ pub(super) struct Loop {
     stay: Vec<Key>,
     /// The client of each visitor of a log.
     replays: HashMap<u32, Key>,
-    /// Those of them that have nothing to do, or had, the longest time first.
+    /// The clients of visitors of a log that have nothing to do, or had, the longest time first.
     idle_replays: VecDeque<Key>,
     visitors: u64,
     /// The most clients that answer the schedule's requests.

@@ -66,7 +66,7 @@ pub struct Told {
     pub lines: u64,
     /// Lines that are replayed.
     pub replayed: u64,
-    /// Those of them that were answered with a status of 400 or more when the log was written: errors to be expected again.
+    /// The replayed lines that were answered with a status of 400 or more when the log was written: errors to be expected again.
     pub failed_then: u64,
     /// Different requests.
     pub requests: u64,
@@ -149,7 +149,7 @@ pub enum Error {
 pub struct Replay {
     /// The requests to make.
     pub requests: RequestSet,
-    /// When.
+    /// When the requests are made.
     pub schedule: Schedule,
     /// What was found in the log.
     pub told: Told,
