@@ -130,13 +130,13 @@ impl Protected {
 /// not.
 #[derive(Debug, Clone, Copy, Default)]
 struct Habits {
-    /// They separate segments.
+    /// Whether backslashes separate segments.
     backslashes: bool,
-    /// A segment ends at one of [`ENDS`].
+    /// Whether a segment ends at one of [`ENDS`].
     ends: bool,
-    /// Dots and spaces around a name are none of it, as on Windows.
+    /// Whether dots and spaces around a name are left out, as on Windows.
     trims: bool,
-    /// Empty segments are none.
+    /// Whether empty segments are skipped.
     merges: bool,
 }
 

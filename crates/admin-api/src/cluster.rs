@@ -102,7 +102,7 @@ pub struct OriginPlaces {
     pub origin: String,
     /// The places of all machines together.
     pub limit: u64,
-    /// Those that this machine may use now.
+    /// The places that this machine may use now.
     pub granted: u64,
     /// Its requests that are there or wait.
     pub needed: u64,

@@ -73,17 +73,17 @@ pub struct Seen {
 pub struct Totals {
     /// Requests that have ended.
     pub requests: u64,
-    /// Those of them that the cache answered without waiting for an origin: hit, updating, stale.
+    /// The requests that the cache answered without waiting for an origin: hit, updating, stale.
     pub hits: u64,
-    /// Those of them that asked the cache: all but those that passed (`bypass`) or never got to it (`none`).
+    /// The requests that asked the cache: all but those that passed (`bypass`) or never got to it (`none`).
     pub lookups: u64,
     /// Bytes of content that were sent.
     pub bytes: u64,
-    /// Those of them that came from the cache.
+    /// The bytes of content that came from the cache.
     pub hit_bytes: u64,
     /// Requests that were sent to origins.
     pub origin_requests: u64,
-    /// Those of them that got no response.
+    /// The requests that were sent to origins and got no response.
     pub origin_failures: u64,
     /// The time that origins took until the heads of their responses, in microseconds.
     pub origin_micros: u64,

@@ -107,7 +107,7 @@ pub struct OriginHealth {
     pub asked: bool,
 }
 
-/// What a server says that does not know better.
+/// Returns `true`, the default for servers too old to send the field.
 const fn yes() -> bool {
     true
 }

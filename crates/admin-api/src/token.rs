@@ -46,7 +46,7 @@ pub enum TokenError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system gives.
         source: io::Error,
     },
     /// It could not be made.
@@ -54,7 +54,7 @@ pub enum TokenError {
     NotMade {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system gives.
         source: io::Error,
     },
     /// The system has no random bytes.

@@ -24,7 +24,7 @@ pub struct Warming {
     pub running: bool,
     /// The pages that are to be asked for; 0 until the sitemap was read.
     pub pages: u64,
-    /// Those of them that were asked for.
+    /// The pages that were asked for.
     pub done: u64,
     /// What became of them, in words, those that are most first. `error` is always 0.
     pub results: Vec<Named>,

@@ -300,7 +300,7 @@ async fn body(request: Request, body_timeout: Duration) -> Result<Bytes, Refusal
     Ok(body.await.map_err(|_| Refusal::slow_body())??)
 }
 
-/// Purges. The status is 202 where that is not known to hold on every machine of a cluster.
+/// Carries out the purge in the body of the request. The status is 202 where that is not known to hold on every machine of a cluster.
 async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<(StatusCode, Json<PurgeDone>), Refusal> {
     let order = admin_api::purge::order(&body(request, body_timeout).await?)?;
     // What is covered is counted.

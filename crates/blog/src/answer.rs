@@ -44,7 +44,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const VALIDATED: HeaderValue = HeaderValue::from_static("public, max-age=0, must-revalidate");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-/// For how long browsers keep the way to a picture that took the place of another: it may soon lead to a third one.
+/// How long browsers keep the way to a picture that took the place of another: it may soon lead to a third one.
 const BRIEFLY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-store");
 

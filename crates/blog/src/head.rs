@@ -58,7 +58,7 @@ struct Facts<'m> {
     language: &'m str,
     /// The language and territory, such as `de_DE`.
     locale: Option<String>,
-    /// Those of the translations.
+    /// The languages and territories of the translations.
     other_locales: Vec<String>,
     /// All translations of the text, itself included.
     translations: Vec<Alternate<'m>>,

@@ -165,7 +165,7 @@ pub(crate) fn read(listed: &[Listed], cleans: bool, problems: &mut Vec<Problem>)
 pub(crate) struct Theme {
     /// The templates in the binary.
     embedded: Environment<'static>,
-    /// The same with those of the blog in their places, if it has any.
+    /// The templates in the binary, some replaced by the blog's own; `None` if the blog has none.
     own: Option<Environment<'static>>,
     /// The blog's own templates that are used: those in its folder, or their last good versions.
     sources: BTreeMap<String, String>,

@@ -26,9 +26,9 @@ pub struct Options {
     pub machine: String,
     /// The version of Seawall, for other machines to show.
     pub version: String,
-    /// For how long a machine shows what it has stored without news of the stream: 0.5 s to 30 s.
+    /// How long a machine shows what it has stored without news of the stream: 0.5 s to 30 s.
     pub lease: Duration,
-    /// For how long in doubt a page is fresh, from when its origin was asked: at most 30 s.
+    /// How long in doubt a page is fresh, from when its origin was asked: at most 30 s.
     pub doubt_hold: Duration,
     /// Up to where the stream was applied to what is stored, as [`Local::keep`] kept it; `None` if nothing is stored or that is not known.
     pub position: Option<Position>,

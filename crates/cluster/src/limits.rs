@@ -45,7 +45,7 @@ const DEADLINE: Duration = Duration::from_millis(250);
 pub const APART_AFTER: Duration = Duration::from_secs(1);
 /// How soon after the last time places are asked for again: where somebody waits, and where this machine has some to give.
 const SOON: Duration = Duration::from_millis(20);
-/// For how long after an answer came again no fewer machines are believed in than before: the others come back as well.
+/// How long after an answer came again this machine counts no fewer machines than before: the others come back as well.
 const RETURNING: Duration = Duration::from_secs(5);
 /// The most origins whose places are shared. At each further one, this machine keeps to its part.
 const ORIGINS_MAX: usize = 1_024;
@@ -61,9 +61,9 @@ pub struct Origin {
     pub limit: usize,
     /// The most that it gets from this one now.
     pub concurrency: usize,
-    /// Those that are there.
+    /// The requests that are there.
     pub in_flight: usize,
-    /// Those that wait for a place.
+    /// The requests that wait for a place.
     pub waiting: usize,
 }
 

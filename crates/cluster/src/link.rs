@@ -93,7 +93,7 @@ pub struct Member {
     pub confirmed: Option<Confirmed>,
     /// Its lease, in milliseconds.
     pub lease_ms: u64,
-    /// For how long it shows in doubt what its origin was asked for, in milliseconds.
+    /// How long it shows in doubt what its origin was asked for, in milliseconds.
     pub hold_ms: u64,
     /// The version of Seawall.
     pub version: String,

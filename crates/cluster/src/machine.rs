@@ -33,11 +33,11 @@ use crate::{
     stream::{Entry, EntryId, Made, Position, Said},
 };
 
-/// For how long a purge is waited for beyond the lease: a slow round trip, and the end of a deadline.
+/// How long a purge is waited for beyond the lease: a slow round trip, and the end of a deadline.
 pub const PATIENCE: Duration = Duration::from_millis(1500);
 /// How often the log says that entries are refused.
 const REFUSALS_EVERY: Duration = Duration::from_secs(60);
-/// For how long at least a machine counts among those that share limits, after it was heard of.
+/// How long at least a machine counts among those that share limits, after it was heard of.
 const HEARD: Duration = Duration::from_secs(2);
 /// How many of the latest entries are remembered by their ids, to say how far behind another machine is.
 const RECENT_MAX: usize = 1024;
@@ -60,7 +60,7 @@ pub struct Settings {
     pub version: String,
     /// Its lease.
     pub lease: Duration,
-    /// For how long in doubt a page is fresh, from when its origin was asked.
+    /// How long in doubt a page is fresh, from when its origin was asked.
     pub doubt_hold: Duration,
     /// Up to where the stream was applied to what is stored.
     pub position: Option<Position>,
@@ -373,7 +373,7 @@ impl Machine {
         entry.made.as_ref().is_some_and(|made| made.session == self.settings.session)
     }
 
-    /// For how long this machine takes a lease. A machine that starts with an empty disk beside a server that has lost its list knows of no lease but its
+    /// Returns how long this machine takes a lease. A machine that starts with an empty disk beside a server that has lost its list knows of no lease but its
     /// own: it says that a purge holds everywhere when that has passed, so nobody who has heard of it may have a longer one.
     fn lease(&self) -> Duration {
         self.others.shortest_lease().map_or(self.settings.lease, |shortest| shortest.min(self.settings.lease))

@@ -55,7 +55,7 @@ pub enum ShelfError {
     Refused {
         /// Its name.
         name: String,
-        /// Why.
+        /// The reason why it is refused.
         why: &'static str,
     },
     /// The value has more than [`VALUE_BYTES_MAX`], or its name more than [`NAME_BYTES_MAX`].

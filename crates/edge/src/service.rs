@@ -33,9 +33,9 @@ pub struct Hit<H, N, K> {
 /// What was found out about a head, and which heads are answered alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again<K> {
-    /// Those that are the same byte for byte.
+    /// Heads that are the same byte for byte.
     SameHead(K),
-    /// Also those that differ in [`INCIDENTAL_FIELDS`](semantics::request::INCIDENTAL_FIELDS) alone.
+    /// Also heads that differ in [`INCIDENTAL_FIELDS`](semantics::request::INCIDENTAL_FIELDS) alone.
     SameEssentials(K),
 }
 

@@ -149,7 +149,7 @@ pub struct Row {
     pub client_errors: u64,
     /// Requests that were sent to the origin: those in the background, too, and those that were given up.
     pub origin_requests: u64,
-    /// Those of them that got no response.
+    /// The requests that were sent to the origin and got no response.
     pub origin_failures: u64,
     /// The time that they took until the heads of their responses, or until they were given up, in microseconds.
     pub origin_micros: u64,

@@ -71,11 +71,11 @@ type Remembered = (u64, Family);
 /// The sites, and what is kept of each.
 #[derive(Debug)]
 pub(crate) struct Sites {
-    /// Those of the configuration, in its order.
+    /// The sites of the configuration, in its order.
     pub(crate) configured: Vec<Arc<Slot>>,
-    /// The same, by their numbers, in the order of these.
+    /// The sites of the configuration by their numbers, in the order of the numbers.
     by_number: Vec<(u16, Arc<Slot>)>,
-    /// All that something is known of: those that are not configured any more, too.
+    /// All sites of which something is known, also those that are not configured any more.
     pub(crate) known: Vec<Arc<Slot>>,
     /// Requests that reached no site, and those of sites beyond the bound.
     pub(crate) none: Arc<Slot>,

@@ -40,7 +40,7 @@ pub use memory::MEMORY_MAX;
 /// Why an account on disk cannot be taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It is not one.
+    /// The file is not an account of Seawall's.
     #[error("it is no account of what was seen")]
     NotOurs,
     /// Another version of Seawall wrote it.

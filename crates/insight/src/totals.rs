@@ -28,7 +28,7 @@ pub(crate) struct Sums {
 pub(crate) struct Period {
     pub(crate) by_result: [Sum; RESULTS.len()],
     pub(crate) by_class: [Sum; CLASSES.len()],
-    /// Of each class, the requests that hit, those that waited for the origin, and how long it took for these.
+    /// For each class: the requests that hit, the requests that waited for the origin, and how long the origin took for these.
     pub(crate) saved: [(u64, u64, u64); CLASSES.len()],
     /// Errors of servers and of clients; the origin's requests, failures and microseconds.
     pub(crate) others: [u64; 5],

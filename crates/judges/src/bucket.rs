@@ -96,19 +96,19 @@ impl Bucket {
         Self { address, state, _serving: serving }
     }
 
-    /// The URL of its only page.
+    /// Returns the URL of its only page.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many requests were served, and how many refused.
+    /// Returns how many requests were served, and how many refused.
     ///
     /// # Panics
     /// When the server has panicked.

@@ -28,7 +28,7 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// The delay of the request with this number, from 0, that arrives `at` after the first one.
+    /// Returns the delay of the request with this number, from 0, that arrives `at` after the first one.
     #[must_use]
     pub fn of(&self, number: u64, at: Duration) -> Duration {
         match *self {
@@ -47,8 +47,8 @@ impl Delay {
         }
     }
 
-    /// What even arrivals find: `requests` at `rate` a second on `connections`, one request at a time on each. Each request is due at its moment and is
-    /// sent then, or as soon as a connection is free. Returns the latencies from the due moment, and from the moment of sending.
+    /// Computes what even arrivals find: `requests` at `rate` a second on `connections`, one request at a time on each. Each request is due at its moment
+    /// and is sent then, or as soon as a connection is free. Returns the latencies from the due moment, and from the moment of sending.
     #[must_use]
     pub fn percentiles(&self, rate: f64, requests: u64, connections: usize) -> (Percentiles, Percentiles) {
         // When each connection is free again. Requests wait for the one that is free first, in the order in which they were due.
@@ -80,7 +80,7 @@ impl Percentiles {
         Self(times)
     }
 
-    /// The shortest time that at least `quantile` of all do not exceed: 0.99 is the 99th percentile.
+    /// Returns the shortest time that at least `quantile` of all do not exceed: 0.99 is the 99th percentile.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,

@@ -127,19 +127,19 @@ impl Misbehaving {
         Self { address, tls: true, counts, _serving: serving }
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL of its only page.
+    /// Returns the URL of its only page.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}://{}/", if self.tls { "https" } else { "http" }, self.address)
     }
 
-    /// How often it did what.
+    /// Returns how often it did what.
     ///
     /// # Panics
     /// When the server has panicked.
@@ -149,7 +149,7 @@ impl Misbehaving {
     }
 }
 
-/// Does it. Returns whether the connection can be used again.
+/// Commits the fault. Returns whether the connection can be used again.
 async fn commit(stream: &mut TcpStream, fault: Fault) -> bool {
     let part = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf";
     let say: &[u8] = match fault {
@@ -193,7 +193,7 @@ fn reset(stream: &TcpStream) {
     let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
-/// A port at which connections are refused for as long as the socket lives, which nobody else can take meanwhile.
+/// Returns a port at which connections are refused for as long as the socket lives, which nobody else can take meanwhile.
 #[must_use]
 pub fn closed_port() -> (socket2::Socket, SocketAddr) {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket can be made");

@@ -17,7 +17,7 @@ impl<S: AsyncRead + Unpin> Requests<S> {
         Self { stream, buffer: Vec::new() }
     }
 
-    /// The next head, with its empty line; none when the client has ended.
+    /// Returns the next head, with its empty line; `None` when the client has ended.
     pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(end) = self.buffer.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -31,13 +31,13 @@ impl<S: AsyncRead + Unpin> Requests<S> {
     }
 }
 
-/// Whether the client asked to close the connection.
+/// Returns whether the client asked to close the connection.
 pub(crate) fn closes(head: &[u8]) -> bool {
     let head = head.to_ascii_lowercase();
     head.windows(17).any(|part| part == b"connection: close") || head.windows(8).any(|part| part == b"http/1.0")
 }
 
-/// An answer.
+/// Makes an answer.
 pub(crate) fn answer(status: u16, fields: &str, content: &[u8]) -> Vec<u8> {
     let mut bytes =
         format!("HTTP/1.1 {status} Said\r\nContent-Type: text/plain\r\n{fields}Content-Length: {}\r\n\r\n", content.len()).into_bytes();

@@ -80,19 +80,19 @@ impl Leaking {
         Self { address, state, _serving: serving }
     }
 
-    /// The URL of its only page.
+    /// Returns the URL of its only page.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many requests have come, and how many answers were another client's.
+    /// Returns how many requests have come, and how many answers were another client's.
     ///
     /// # Panics
     /// When the server has panicked.

@@ -60,13 +60,13 @@ impl Proxy {
         Self { address, connections, _serving: serving }
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many connections were made.
+    /// Returns how many connections were made.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)

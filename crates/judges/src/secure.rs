@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::{ServerConfig, crypto::aws_lc_rs};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// TLS 1.3 with a certificate made now, and these protocols.
+/// Makes the settings of TLS 1.3 with a certificate made now, and these protocols.
 pub(crate) fn config(alpn: &[&[u8]]) -> Arc<ServerConfig> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).expect("a certificate can be made");
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));

@@ -80,7 +80,7 @@ impl Drop for Serving {
     }
 }
 
-/// A listener on a free port of the loopback address, or on `port`.
+/// Makes a listener on a free port of the loopback address, or on `port`.
 pub(crate) fn listener(port: u16) -> (TcpListener, SocketAddr) {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket can be made");
     socket.set_reuse_address(true).expect("a socket can be set so");

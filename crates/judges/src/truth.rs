@@ -119,19 +119,19 @@ impl Truth {
         Self { address, speaks, kept, _serving: serving }
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL of its only page.
+    /// Returns the URL of its only page.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}://{}/", if self.speaks.tls() { "https" } else { "http" }, self.address)
     }
 
-    /// How many requests have come, with those that the delay does not count.
+    /// Returns how many requests have come, with those that the delay does not count.
     ///
     /// # Panics
     /// When the server has panicked.
@@ -140,7 +140,7 @@ impl Truth {
         self.kept.record.lock().expect("nobody panics with it").requests
     }
 
-    /// How late the server itself was with its answers, because the machine was busy. Who measures more than this cannot blame the measurement.
+    /// Returns how late the server itself was with its answers, because the machine was busy. Who measures more than this cannot blame the measurement.
     ///
     /// # Panics
     /// When the server has panicked.

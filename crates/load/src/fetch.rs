@@ -50,7 +50,7 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// The first value of a field whose name is given in lower case.
+    /// Returns the first value of a field whose name is given in lower case.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_slice())
@@ -84,7 +84,7 @@ pub enum FetchError {
 }
 
 impl Fetcher {
-    /// A client that connects as a run does.
+    /// Makes a client that connects as a run does.
     #[must_use]
     pub fn new(connections: &Connections) -> Self {
         Self { unix: connections.unix.clone(), connections: connections.clone(), tls: std::sync::OnceLock::new() }
@@ -314,7 +314,7 @@ mod tests {
 
     use super::*;
 
-    /// What the client makes of an answer.
+    /// Returns what the client makes of an answer.
     fn fetch(answer: &'static [u8], most: usize) -> Result<(u16, String), String> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");

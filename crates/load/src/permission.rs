@@ -87,14 +87,14 @@ pub enum Refused {
     /// The token is too short or has other characters.
     #[error("a token has at least {TOKEN_MIN} letters, digits or marks, and no space")]
     Token,
-    /// The token does not stand there.
+    /// The server does not show the token.
     #[error("{host} at {address} does not show the token: {TOKEN_PATH} {found}")]
     NoToken {
         /// The name.
         host: String,
         /// The address that was asked.
         address: IpAddr,
-        /// What came instead.
+        /// What the server sent instead of the token.
         found: String,
     },
     /// The name has too many addresses.
@@ -110,7 +110,7 @@ fn at(host: &str, address: IpAddr) -> String {
     if host.parse() == Ok(address) { "an address".to_owned() } else { format!("at {address}") }
 }
 
-/// A host as it stands in a URL (RFC 3986 §3.2.2).
+/// Returns a host as it stands in a URL (RFC 3986 §3.2.2).
 fn in_url(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
@@ -207,8 +207,8 @@ fn shows_token(origin: &Origin, address: SocketAddr, token: &str, fixed: bool, a
     if shown { Ok(()) } else { Err(refused("has another text".to_owned())) }
 }
 
-/// Whether an address is one of this machine or of a private network: loopback, RFC 1918, link-local, unique local. The shared addresses of RFC 6598
-/// (100.64.0.0/10) are not: they belong to a provider, whose other customers are there, too.
+/// Returns whether an address is one of this machine or of a private network: loopback, RFC 1918, link-local, unique local. The shared addresses of RFC
+/// 6598 (100.64.0.0/10) are not: they belong to a provider, whose other customers are there, too.
 #[must_use]
 pub fn is_own(address: IpAddr) -> bool {
     let own = |address: Ipv4Addr| address.is_loopback() || address.is_private() || address.is_link_local() || address.is_unspecified();

@@ -56,7 +56,7 @@ pub fn prepare(
     prepare_with(asking, sitemap, connections, permission, &resolve, &ask)
 }
 
-/// Does the same as [`prepare`] with another way to resolve names and to ask, so that a test can watch both.
+/// Prepares a run like [`prepare`], with another way to resolve names and to ask, so that a test can watch both.
 ///
 /// # Errors
 /// As [`prepare`].

@@ -214,13 +214,13 @@ impl Shape {
         Ok(())
     }
 
-    /// How long the crowd comes, unless somebody says otherwise.
+    /// Returns how long the crowd comes, unless somebody says otherwise.
     #[must_use]
     pub fn over(&self) -> Duration {
         read_time(&self.over).expect("it was read before")
     }
 
-    /// The arrivals a second, all classes together: moments and rates with straight lines between. `peak` and `over` replace the shape's own.
+    /// Returns the arrivals a second, all classes together: moments and rates with straight lines between. `peak` and `over` replace the shape's own.
     #[must_use]
     pub fn arrivals(&self, peak: Option<f64>, over: Option<Duration>) -> Vec<(Duration, f64)> {
         let over = over.unwrap_or_else(|| self.over());
@@ -234,25 +234,25 @@ impl Shape {
         moments.iter().zip(rates).map(|(at, rate)| (over.mul_f64(*at), rate * scale)).collect()
     }
 
-    /// The schedule of all visitors: each comes on connections of their own, independent of each other. `peak` and `over` replace the shape's own.
+    /// Returns the schedule of all visitors: each comes on connections of their own, independent of each other. `peak` and `over` replace the shape's own.
     #[must_use]
     pub fn schedule(&self, peak: Option<f64>, over: Option<Duration>) -> Schedule {
         Schedule::Arrivals { rate: Profile::through(&self.arrivals(peak, over)), spacing: Spacing::Poisson }
     }
 
-    /// Whether some visitors take cookies.
+    /// Returns whether some visitors take cookies.
     #[must_use]
     pub fn has_cookies(&self) -> bool {
         self.classes.iter().any(|class| class.cookies)
     }
 
-    /// Whether some visitors ask for pages with all that belongs to them.
+    /// Returns whether some visitors ask for pages with all that belongs to them.
     #[must_use]
     pub fn has_pages(&self) -> bool {
         self.classes.iter().flat_map(|class| &class.steps).any(|step| step.page)
     }
 
-    /// Whether some visitors ask for any of the site's pages, so that all of them should be known.
+    /// Returns whether some visitors ask for any of the site's pages, so that all of them should be known.
     #[must_use]
     pub fn walks(&self) -> bool {
         self.classes.iter().flat_map(|class| &class.steps).any(|step| step.ask == "any")
@@ -348,7 +348,7 @@ impl ClassFile {
     }
 }
 
-/// The value at a part of the time. What stands last stays.
+/// Returns the value at a part of the time. What stands last stays.
 fn value(points: &[(f64, f64)], at: f64) -> f64 {
     let Some(after) = points.iter().position(|(other, _)| *other > at) else { return points.last().map_or(0.0, |point| point.1) };
     let Some(before) = after.checked_sub(1) else { return points[0].1 };

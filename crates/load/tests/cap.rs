@@ -29,7 +29,7 @@ struct Seen {
     most_open: AtomicUsize,
 }
 
-/// A page with more pictures than a second has requests, each of which takes its time.
+/// Starts a server of a page with more pictures than a second has requests, each of which takes its time.
 fn server(patience: Duration) -> (SocketAddr, Arc<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -69,7 +69,7 @@ fn serve(mut stream: TcpStream, counts: &Seen, patience: Duration) {
     }
 }
 
-/// A plan under the cap, for so many milliseconds.
+/// Makes a plan under the cap, for so many milliseconds.
 fn plan(address: SocketAddr, tls: bool, protocol: Protocol, schedule: Schedule, milliseconds: u64) -> Plan {
     let origin = Origin { tls, host: address.ip().to_string(), port: address.port() };
     let (method, target, fields) = ("GET".to_owned(), "/".to_owned(), Vec::new());

@@ -86,7 +86,7 @@ fn get(target: &str) -> Request {
     Request { origin: 0, method: "GET".to_owned(), target: target.to_owned(), fields: Vec::new(), body: Bytes::new(), weight: 1 }
 }
 
-/// A plan of `requests` requests by `clients` that stay.
+/// Makes a plan of `requests` requests by `clients` that stay.
 fn plan(address: SocketAddr, clients: u32, requests: u64) -> Plan {
     let origin = Origin { tls: false, host: address.ip().to_string(), port: address.port() };
     Plan {
@@ -117,12 +117,12 @@ fn run(plan: &Plan) -> Results {
     load::run(plan, &mut ()).expect("the plan can be run")
 }
 
-/// The failures that occurred.
+/// Returns the failures that occurred.
 fn errors(results: &Results) -> BTreeMap<ErrorClass, u64> {
     results.errors.iter().filter(|(_, count)| **count > 0).map(|(class, count)| (*class, *count)).collect()
 }
 
-/// Nothing failed.
+/// Returns the failures of a run in which nothing failed.
 fn none() -> BTreeMap<ErrorClass, u64> {
     BTreeMap::new()
 }
@@ -526,7 +526,7 @@ fn a_run_that_is_stopped_ends_at_once_though_nobody_answers() {
 
 // TLS.
 
-/// A server that speaks TLS, answers each request, and closes as TLS does. `answer` is whole or not.
+/// Starts a server that speaks TLS, answers each request, and closes as TLS does. `answer` is whole or not.
 fn secured(answer: &'static [u8], says_goodbye: bool) -> Scripted {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).expect("a certificate");
     let key = rustls_pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());

@@ -55,7 +55,7 @@ impl Seen {
     }
 }
 
-/// A server that does as `script` says: of which number the request is on the server, of which on its connection, and on which stream.
+/// Starts a server that does as `script` says: of which number the request is on the server, of which on its connection, and on which stream.
 fn serve(script: impl Fn(u64, u64, u32) -> Act + Send + Sync + 'static) -> (SocketAddr, Arc<Seen>) {
     serve_with(&frame(4, 0, 0, &[]), script)
 }
@@ -134,12 +134,12 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A head: `:status: 200`, and further fields.
+/// Returns a head: `:status: 200`, and further fields.
 fn head(flags: u8, stream: u32, fields: &[u8]) -> Vec<u8> {
     frame(1, flags, stream, &[&[0x88], fields].concat())
 }
 
-/// A whole answer of so many bytes.
+/// Returns a whole answer of so many bytes.
 fn ok(stream: u32, length: usize) -> Vec<u8> {
     [head(4, stream, &[]), frame(0, 1, stream, &vec![b'x'; length])].concat()
 }
@@ -281,7 +281,7 @@ fn an_answer_is_understood_in_whatever_frames_it_comes() {
 /// `content-length: 0`, as a literal without a table.
 const LENGTH_0: &[u8] = &[0x0f, 0x0d, 1, b'0'];
 
-/// An answer in several frames, of which the first ones are full.
+/// Returns an answer in several frames, of which the first ones are full.
 fn long(stream: u32) -> Vec<u8> {
     let full = frame(0, 0, stream, &[b'x'; 16_384]);
     [head(4, stream, &[]), full.clone(), full, frame(0, 1, stream, b"end")].concat()
@@ -475,7 +475,7 @@ mod secure {
         Arc::new(config)
     }
 
-    /// A server, and how many sessions were resumed and how many were new.
+    /// Starts a server, and returns how many sessions were resumed and how many were new.
     fn serve(alpn: &[&[u8]]) -> (SocketAddr, Arc<[AtomicU64; 2]>) {
         let acceptor = TlsAcceptor::from(config(alpn));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -622,7 +622,7 @@ fn the_lateness_of_the_generator_is_known_of_every_request_that_was_due_also_of_
 
 // Servers that cost more than they give.
 
-/// A block of fields that stands for 2 MB: an entry of 4,000 bytes in the table, and 500 times its index.
+/// Returns a block of fields that stands for 2 MB: an entry of 4,000 bytes in the table, and 500 times its index.
 fn bomb() -> Vec<u8> {
     // A literal that enters the table, with a new name of one byte; 4,000 = 127 + 3,873.
     let entry = [&[0x40, 1, b'a', 0x7f, 0xa1, 0x1e][..], &[b'b'; 4000]].concat();
@@ -679,7 +679,7 @@ fn a_request_times_out_though_its_connection_never_runs_dry() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-/// The field `:status` with a value of three digits, as a literal.
+/// Returns the field `:status` with a value of three digits, as a literal.
 fn head_of(status: u16) -> Vec<u8> {
     [&[0x08, 3][..], status.to_string().as_bytes()].concat()
 }

@@ -79,7 +79,7 @@ fn config(alpn: &str) -> quinn::ServerConfig {
     quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(config).expect("TLS 1.3")))
 }
 
-/// A server that does as `script` says: of which number the request is on the server.
+/// Starts a server that does as `script` says: of which number the request is on the server.
 fn serve(script: impl Fn(u64) -> Act + Send + Copy + 'static) -> (SocketAddr, Arc<Seen>) {
     serve_as("h3", script)
 }

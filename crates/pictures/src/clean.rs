@@ -70,7 +70,7 @@ pub fn clean(file: impl Read + Seek) -> Result<Cleaned, Fault> {
 /// photograph, that is less than a megabyte.
 ///
 /// # Errors
-/// Those of [`clean`].
+/// Fails as [`clean`] does.
 pub fn check_clean(file: impl Read + Seek) -> Result<(), Fault> {
     let mut scan = Scan::new(file)?;
     scan.stops_at_pixels = true;

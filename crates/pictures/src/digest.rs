@@ -23,7 +23,7 @@ const PIECES: u64 = 8;
 
 /// Returns 16 hexadecimal digits that differ for files that show different pictures, and are the same on every machine.
 ///
-/// Of a file over 1 MiB, its length and half a megabyte in eight pieces are hashed: of 3,000 photographs, everything would be 12 GB to read. In
+/// If a file is over 1 MiB, its length and half a megabyte in eight pieces are hashed: of 3,000 photographs, everything would be 12 GB to read. In
 /// compressed pictures an edit changes nearly everything that follows it, and the length. Bitmaps, where that is not so, are hashed whole.
 pub(crate) fn digest(reader: &mut (impl Read + Seek), bytes: u64, whole: bool) -> Result<String, Fault> {
     let mut hasher = SipHasher13::new();

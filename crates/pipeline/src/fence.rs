@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(fence.moment(at(6_000)).since, 0);
     }
 
-    /// Those who come in the same moment are one crowd even then.
+    /// Clients that come in the same moment are one crowd, also without a hold.
     #[test]
     fn without_a_hold_everything_is_validated_and_a_crowd_is_one() {
         let fence = Fence::default();

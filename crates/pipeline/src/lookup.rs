@@ -41,7 +41,7 @@ pub(crate) struct Asking {
     pub(crate) candidate: Option<Arc<Stored>>,
     /// The reason why the origin is asked.
     pub(crate) forwarded: Forwarded,
-    /// The same reason by its name: what is against the stored response, or what is missing.
+    /// The name of the reason: what is against the stored response, or what is missing.
     pub(crate) reason: &'static str,
     /// Whether it has followed another request's fetch.
     pub(crate) collapsed: bool,

@@ -28,9 +28,9 @@ pub(crate) enum Next {
         candidate: Option<Arc<Stored>>,
         /// The reason why the origin is asked.
         forwarded: Forwarded,
-        /// The same reason, by the name of what is against the stored response, or of what is missing.
+        /// The name of the reason: what is against the stored response, or what is missing.
         reason: &'static str,
-        /// The request that is sent once for all who ask the same; `None`: each goes alone.
+        /// The request that is sent once for all who ask the same; `None` means that each goes alone.
         together: Option<Rc<Question>>,
     },
 }

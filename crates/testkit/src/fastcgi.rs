@@ -52,7 +52,7 @@ impl FastCgiRequest {
 pub struct FastCgiPeer(UnixStream);
 
 impl FastCgiServer {
-    /// Listens.
+    /// Starts a server on a socket in a folder of its own.
     ///
     /// # Panics
     /// Panics if there is no place for the socket.

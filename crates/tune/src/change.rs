@@ -37,7 +37,7 @@ pub enum TuneError {
         file: PathBuf,
         /// Its copy.
         backup: PathBuf,
-        /// Why.
+        /// The reason that the system gives.
         source: io::Error,
     },
 }
@@ -66,7 +66,7 @@ struct Check {
     arguments: Vec<String>,
 }
 
-/// What was done.
+/// What the changes have done to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The files that were written, each with its copy if there was something before.

@@ -87,7 +87,7 @@ pub struct Setting {
     pub now: Option<String>,
     /// That default, if it is worth saying.
     pub default: Option<&'static str>,
-    /// Why.
+    /// Why it should have the value.
     pub why: String,
     /// The service that reads it when it starts.
     pub service: String,

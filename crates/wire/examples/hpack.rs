@@ -38,7 +38,7 @@ const RESPONSE: [(&str, &str); 12] = [
     ("X-Cache", "HIT"),
     ("Via", "1.1 seawall"),
 ];
-/// Those that another page has other values of: here, values that never come again.
+/// The fields that have other values on another page: here, values that never come again.
 const OWN: [usize; 5] = [3, 5, 6, 8, 9];
 
 fn main() -> io::Result<()> {

@@ -24,7 +24,7 @@ const REPORTS_LAST: Duration = Duration::from_secs(10);
 const READ_MAX: usize = 128;
 /// How long places that were granted last, from when they were asked for.
 pub(super) const GRANT_LASTS: Duration = Duration::from_secs(2);
-/// For how long after an account of places was made nobody gets more than they say they hold: others may have held some before.
+/// How long after an account of places was made a machine gets no more places than it says it holds: others may have held some before.
 const SETTLING: Duration = Duration::from_millis(300);
 /// The most machines that share an origin. An account with more lines is not ours, and is made anew.
 const MACHINES_MAX: usize = 256;

@@ -24,7 +24,7 @@ const VERSION_MIN: (u32, u32) = (6, 2);
 /// How the server is reached, and what is said there.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Where it is.
+    /// The address of the server.
     pub address: Address,
     /// The name of the cluster: letters, digits, `.`, `_` and `-`, at most 64.
     pub cluster: String,

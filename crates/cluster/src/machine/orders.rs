@@ -95,7 +95,7 @@ struct Wait {
     beat: u64,
     /// When it surely has no lease any more from before the purge.
     lease_by: Instant,
-    /// For how long it shows in doubt what its origin was asked for.
+    /// How long it shows in doubt what its origin was asked for.
     hold: Duration,
 }
 
@@ -106,7 +106,7 @@ struct Judged {
     expired: usize,
     /// Whether machines that the server may have forgotten have no lease any more.
     is_complete: bool,
-    /// For how long after an order one of the expired may show what it validated before.
+    /// How long after an order an expired machine may show what it validated before.
     hold: Duration,
 }
 
@@ -338,7 +338,7 @@ impl Orders {
 }
 
 impl Batch {
-    /// It is asked again whenever something happens, so it makes no lists.
+    /// Returns how far the batch has been confirmed. It is asked again whenever something happens, so it makes no lists.
     fn judge(&self, others: &Others, now: Instant) -> Judged {
         let mut judged = Judged { waiting: 0, expired: 0, is_complete: now >= self.complete_at, hold: Duration::ZERO };
         for wait in &self.waits {

@@ -11,9 +11,9 @@ use crate::{
     stream::Run,
 };
 
-/// For how long a machine is remembered that the server has forgotten: it may be cut off from the server and go on serving.
+/// How long a machine is remembered that the server has forgotten: it may be cut off from the server and go on serving.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// For how long a machine that has said nothing new stays on the server's list. Until then every purge counts it among those whose lease has passed, and
+/// How long a machine that has said nothing new stays on the server's list. Until then every purge counts it among those whose lease has passed, and
 /// an operator's waits for its `doubt_hold`. One that is gone for good (a container of yesterday) must not do so for ever. One that comes back
 /// registers anew before it gets a lease.
 pub(super) const GONE_AFTER: Duration = Duration::from_secs(600);
@@ -36,7 +36,7 @@ pub(super) struct Others {
     read: Option<Instant>,
 }
 
-/// For how long the server's list of machines has been known to be complete.
+/// How long the server's list of machines has been known to be complete.
 #[derive(Debug, Clone)]
 struct Era {
     run: Run,

@@ -69,7 +69,7 @@ struct Known {
     slug: String,
     parent: String,
     day: Option<String>,
-    /// Of an attachment: the address of the file, and the words for those who do not see it.
+    /// The address of an attachment's file; the words for people who do not see it follow.
     url: String,
     alt: String,
     caption: String,

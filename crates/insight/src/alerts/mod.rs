@@ -126,9 +126,9 @@ pub struct TrafficFact {
     pub site: String,
     /// Requests that have ended.
     pub requests: u64,
-    /// Those of them that asked the cache.
+    /// The requests that asked the cache.
     pub lookups: u64,
-    /// Those of them that the cache answered without waiting for an origin.
+    /// The requests that the cache answered without waiting for an origin.
     pub hits: u64,
     /// Responses with a status of 500 and above.
     pub server_errors: u64,

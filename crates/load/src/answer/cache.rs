@@ -9,7 +9,7 @@
 
 use super::{Answer, Outcome};
 
-/// What the caches did, and whether the origin was asked, as far as the answer says so.
+/// Returns what the caches did, and whether the origin was asked, as far as the answer says so.
 pub(super) fn view(answer: &Answer<'_>) -> (Outcome, Option<bool>) {
     let mut best = Outcome::Unknown;
     let mut reached = None;
@@ -77,13 +77,13 @@ fn kind(name: &[u8]) -> Option<Kind> {
     custom.then_some(Kind::Custom)
 }
 
-/// The first words of the members of a list.
+/// Returns the first words of the members of a list.
 fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let end = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
     value.split(|byte| *byte == b',').map(move |member| member.trim_ascii().split(end).next().unwrap_or_default())
 }
 
-/// What a word of a custom field means. Squid and Akamai put `TCP_` before it.
+/// Returns what a word of a custom field means. Squid and Akamai put `TCP_` before it.
 fn outcome_of(word: &[u8]) -> Outcome {
     let mut upper = [0; 24];
     let Some(upper) = upper.get_mut(..word.len()) else { return Outcome::Unknown };
@@ -152,7 +152,7 @@ impl Standard {
     }
 }
 
-/// The parts of a structured field between separators that stand in no string.
+/// Splits a structured field at the separators that stand in no string.
 fn split(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |byte| {

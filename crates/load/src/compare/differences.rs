@@ -66,7 +66,7 @@ pub fn differences(old: &Results, new: &Results) -> Differences {
     }
 }
 
-/// The logarithms of a value of all whole seconds that were measured.
+/// Returns the logarithms of a value of all whole seconds that were measured.
 fn logarithms(results: &Results, of: fn(&Second) -> f64) -> Vec<f64> {
     let measured = results.seconds.iter().filter(|row| row.second as f64 >= results.warm_up.seconds && row.length > 0.99);
     measured.map(of).filter(|value| *value > 0.0).map(f64::ln).collect()

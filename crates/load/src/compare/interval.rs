@@ -26,7 +26,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Whether the interval excludes that both sides are the same.
+    /// Returns whether the interval excludes that both sides are the same.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
@@ -82,7 +82,7 @@ impl Ratio {
     }
 }
 
-/// The mean of the values without the largest and smallest of them.
+/// Returns the mean of the values without the largest and smallest of them.
 fn trimmed_mean(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the values")]
@@ -91,7 +91,7 @@ fn trimmed_mean(values: &mut [f64]) -> f64 {
     kept.iter().sum::<f64>() / kept.len() as f64
 }
 
-/// The part of a normal distribution below `x` (Abramowitz and Stegun 26.2.17; the error is below 10⁻⁷).
+/// Returns the part of a normal distribution below `x` (Abramowitz and Stegun 26.2.17; the error is below 10⁻⁷).
 fn normal(x: f64) -> f64 {
     if x < 0.0 {
         return 1.0 - normal(-x);
@@ -101,7 +101,7 @@ fn normal(x: f64) -> f64 {
     1.0 - density * t * (0.319_381_53 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))))
 }
 
-/// The 97.5th percentile of Student's t with so many degrees of freedom (Abramowitz and Stegun 26.7.5; from 4 on, the error is below 0.01).
+/// Returns the 97.5th percentile of Student's t with so many degrees of freedom (Abramowitz and Stegun 26.7.5; from 4 on, the error is below 0.01).
 fn student(freedom: f64) -> f64 {
     let z = 1.959_964_f64;
     z + (z.powi(3) + z) / (4.0 * freedom)
@@ -149,7 +149,7 @@ mod tests {
             (-2.0 * (1.0 - self.random.f64()).ln()).sqrt() * (std::f64::consts::TAU * self.random.f64()).cos()
         }
 
-        /// The logarithm of what a round measures: drift of 5 % that is forgotten after some 7 rounds, 5 % of noise, and one disturbed round of 10.
+        /// Returns the logarithm of what a round measures: drift of 5 % that is forgotten after some 7 rounds, 5 % of noise, and one disturbed round of 10.
         fn round(&mut self) -> f64 {
             let keeps = 0.86_f64;
             self.drift = keeps * self.drift + (1.0 - keeps * keeps).sqrt() * 0.05 * self.normal();

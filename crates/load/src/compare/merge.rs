@@ -194,7 +194,7 @@ fn own(sum: &mut Results, results: &[Results], beside: bool) {
     sum.generator = own;
 }
 
-/// The texts of all runs, each once.
+/// Joins the texts of all runs, each once.
 fn joined(results: &[Results], of: fn(&Run) -> &String) -> String {
     let mut texts: Vec<&str> = Vec::new();
     for text in results.iter().map(|result| of(&result.run).as_str()).filter(|text| !text.is_empty()) {
@@ -206,7 +206,7 @@ fn joined(results: &[Results], of: fn(&Run) -> &String) -> String {
     texts.join("; ") + &machines
 }
 
-/// Which limit matters more, where machines have found different ones: what spoils the figure comes first.
+/// Returns which limit matters more, where machines have found different ones: what spoils the figure comes first.
 const fn weight(limit: Limit) -> u8 {
     match limit {
         Limit::Machine => 6,
@@ -219,7 +219,7 @@ const fn weight(limit: Limit) -> u8 {
     }
 }
 
-/// The verdict of machines beside each other.
+/// Returns the verdict of machines beside each other.
 fn together(results: &[Results]) -> Verdict {
     let worst = results.iter().zip(1..).max_by_key(|(result, number)| (weight(result.verdict.limit), std::cmp::Reverse(*number)));
     let Some((worst, number)) = worst else { return none() };
@@ -231,7 +231,7 @@ fn together(results: &[Results]) -> Verdict {
     verdict
 }
 
-/// The verdict that most rounds have.
+/// Returns the verdict that most rounds have.
 fn usual(results: &[Results]) -> Verdict {
     let votes = |limit| results.iter().filter(|result| result.verdict.limit == limit).count();
     let usual = results.iter().max_by_key(|result| (votes(result.verdict.limit), weight(result.verdict.limit)));

@@ -126,9 +126,9 @@ pub enum By {
 /// that begin together are wrong together.
 const ANSWERS_MIN: u64 = 100;
 
-/// Whether counting the answers of short rounds is too coarse. Then the rate follows from how long answers take (Little's law), which loses nothing at the
-/// ends of a round. That holds where each client always waits for one answer: not where a schedule sends or whole pages are asked; nor where requests
-/// fail, as nobody knows how long those took.
+/// Returns whether counting the answers of short rounds is too coarse. Then the rate follows from how long answers take (Little's law), which loses nothing
+/// at the ends of a round. That holds where each client always waits for one answer: not where a schedule sends or whole pages are asked; nor where
+/// requests fail, as nobody knows how long those took.
 fn is_coarse(sides: [&[Results]; 2]) -> bool {
     let waits = |round: &Results| !round.run.open && round.page.count == 0 && round.errors_count() == 0;
     let few = |rounds: &[Results]| {

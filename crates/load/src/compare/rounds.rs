@@ -20,7 +20,7 @@ const SETTLE: f64 = 1.0 / 3.0;
 
 /// Looks on while two plans are compared.
 pub trait CompareWatch: Watch {
-    /// A round begins.
+    /// Tells that a round begins.
     fn round(&mut self, round: usize, of: usize, side: Side);
 }
 

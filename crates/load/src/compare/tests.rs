@@ -27,7 +27,7 @@ fn sample(n: u64, took: Duration) -> Sample {
     }
 }
 
-/// The results of a run that recorded samples.
+/// Returns the results of a run that recorded samples.
 fn results(samples: impl IntoIterator<Item = Sample>) -> Results {
     let (sender, receiver) = std::sync::mpsc::sync_channel(100);
     let mut recorder = Recorder::new(0, Duration::ZERO, sender);
@@ -43,12 +43,12 @@ fn results(samples: impl IntoIterator<Item = Sample>) -> Results {
     Results::new(run, end, &tally, seconds, verdict(Limit::Server))
 }
 
-/// As from a file: what is not in the JSON is not there.
+/// Returns the results as they come back from a file: what is not in the JSON is not there.
 fn kept(results: &Results) -> Results {
     serde_json::from_str(&serde_json::to_string(results).expect("JSON")).expect("results")
 }
 
-/// A time that differs for each request, between some µs and a second.
+/// Returns a time that differs for each request, between some µs and a second.
 fn took(n: u64) -> Duration {
     Duration::from_micros(30 + (n * 7_919) % 1_000 * ((n * 104_729) % 1_000))
 }
@@ -130,7 +130,7 @@ fn the_verdict_of_machines_is_what_spoils_the_sum_most() {
 /// The rate and the median latency of a round.
 type Values = (f64, f64);
 
-/// A comparison of pairs of rounds.
+/// Makes a comparison of pairs of rounds.
 fn comparison(open: bool, pairs: &[(Values, Values)]) -> Comparison {
     let of = |rate: f64, p50: f64| Measured { rate, p50, p90: p50 * 2.0, p99: p50 * 3.0 };
     let rounds: Vec<Round> = pairs.iter().map(|(a, b)| Round { a_first: true, a: of(a.0, a.1), b: of(b.0, b.1) }).collect();
@@ -176,7 +176,7 @@ fn where_the_schedule_sets_the_rate_the_median_is_compared() {
     assert!(found.verdict.said.starts_with("B takes 1.18 times as long as A"), "{}", found.verdict.said);
 }
 
-/// A round of `clients` that all began at zero, were each answered after `took`, and asked again at once. The first third is not measured.
+/// Makes a round of `clients` that all began at zero, were each answered after `took`, and asked again at once. The first third is not measured.
 fn in_step(clients: u64, took: Duration, length: Duration, jitter: u64) -> Results {
     let (sender, _receiver) = std::sync::mpsc::sync_channel(100);
     let mut recorder = Recorder::new(0, length / 3, sender);

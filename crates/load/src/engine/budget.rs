@@ -24,7 +24,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// `requests` in all; none: without end. Requests that are meant to be sent within `warm_up` need no permission.
+    /// Makes a budget of `requests`; `None` means no limit. Requests that are meant to be sent within `warm_up` need no permission.
     #[must_use]
     pub fn new(requests: Option<u64>, warm_up: Duration) -> Self {
         Self { left: requests.map(AtomicU64::new), warm_up }
@@ -49,7 +49,7 @@ impl Budget {
         }
     }
 
-    /// Whether a request that is meant to be sent at `intended` needs a permission.
+    /// Returns whether a request that is meant to be sent at `intended` needs a permission.
     #[must_use]
     pub fn counts(&self, intended: Duration) -> bool {
         intended >= self.warm_up

@@ -66,7 +66,7 @@ pub enum Error {
     Resolve {
         /// The name.
         host: String,
-        /// Why.
+        /// The reason that the system gives.
         source: std::io::Error,
     },
     /// Connections cannot come from an address.
@@ -97,7 +97,7 @@ pub enum Error {
 
 /// Looks on while a run goes on.
 pub trait Watch {
-    /// A second is over. Returns whether the run goes on.
+    /// Tells that a second is over. Returns whether the run goes on.
     fn second(&mut self, second: &Second) -> ControlFlow<()>;
 
     /// Returns whether the run is to end now. It is asked about every 50 ms.
@@ -118,7 +118,7 @@ impl Watch for () {
 pub struct Clock(Arc<OnceLock<Instant>>);
 
 impl Clock {
-    /// The time from the beginning; zero before it.
+    /// Returns the time since the beginning; zero before it.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.0.get().map_or(Duration::ZERO, Instant::elapsed)
@@ -158,20 +158,20 @@ impl Worker {
         self.begun.get_or_init(Usage::now);
     }
 
-    /// Where the workers wait for each other. One that cannot work waits there, too, so that the others begin.
+    /// Returns where the workers wait for each other. One that cannot work waits there, too, so that the others begin.
     #[must_use]
     pub fn starting_line(&self) -> Arc<Barrier> {
         Arc::clone(&self.begins)
     }
 
-    /// What is due for this worker.
+    /// Returns what is due for this worker.
     #[must_use]
     pub fn dues(&self) -> Dues {
         self.plan.schedule.dues(self.share, self.plan.seed)
     }
 
-    /// The moment at which no more requests are made. What is under way gets [a while](Recorder::grace) to end. Clients that stay would stay forever if neither the plan nor
-    /// their schedule had an end; an open schedule without another end is over when its last request is.
+    /// Returns the moment at which no more requests are made. What is under way gets [a while](Recorder::grace) to end. Clients that stay would stay
+    /// forever if neither the plan nor their schedule had an end; an open schedule without another end is over when its last request is.
     #[must_use]
     pub fn ends(&self) -> Option<Duration> {
         let Plan { stop, schedule, warm_up, .. } = &*self.plan;
@@ -182,7 +182,7 @@ impl Worker {
         }
     }
 
-    /// Whether somebody has stopped the run.
+    /// Returns whether somebody has stopped the run.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)

@@ -41,19 +41,19 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// The part of the busiest worker's time in which it had nothing to do, 0 to 1.
+    /// Returns the part of the busiest worker's time in which it had nothing to do, 0 to 1.
     #[must_use]
     pub fn idle_share(&self) -> f64 {
         self.workers.iter().map(WorkerSeen::idle_share).fold(1.0, f64::min)
     }
 
-    /// The part of its time in which the busiest worker had a CPU, 0 to 1.
+    /// Returns the part of its time in which the busiest worker had a CPU, 0 to 1.
     #[must_use]
     pub fn busy_share(&self) -> f64 {
         self.workers.iter().map(WorkerSeen::busy_share).fold(0.0, f64::max)
     }
 
-    /// The part of a worker's time in which others had the CPU that it needed, 0 to 1: the most of all workers.
+    /// Returns the part of a worker's time in which others had the CPU that it needed, 0 to 1: the most of all workers.
     #[must_use]
     pub fn waiting_share(&self) -> f64 {
         self.workers.iter().map(WorkerSeen::waiting_share).fold(0.0, f64::max)
@@ -94,19 +94,19 @@ pub struct WorkerSeen {
 }
 
 impl WorkerSeen {
-    /// The part of its time in which it had nothing to do, 0 to 1.
+    /// Returns the part of its time in which it had nothing to do, 0 to 1.
     #[must_use]
     pub fn idle_share(&self) -> f64 {
         if self.wall > 0.0 { ((self.wall - self.cpu - self.waiting) / self.wall).clamp(0.0, 1.0) } else { 1.0 }
     }
 
-    /// The part of its time in which it had a CPU, 0 to 1.
+    /// Returns the part of its time in which it had a CPU, 0 to 1.
     #[must_use]
     pub fn busy_share(&self) -> f64 {
         if self.wall > 0.0 { (self.cpu / self.wall).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// The part of its time in which others had the CPU that it needed, 0 to 1.
+    /// Returns the part of its time in which others had the CPU that it needed, 0 to 1.
     #[must_use]
     pub fn waiting_share(&self) -> f64 {
         if self.wall > 0.0 { (self.waiting / self.wall).clamp(0.0, 1.0) } else { 0.0 }
@@ -141,7 +141,7 @@ impl Usage {
         }
     }
 
-    /// What came since.
+    /// Returns what came between this moment and `end`.
     pub(super) fn until(&self, end: &Self) -> WorkerSeen {
         let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
         WorkerSeen {
@@ -191,7 +191,7 @@ impl Moment {
     }
 }
 
-/// The most memory that a process had, in bytes, of its `/proc/self/status`.
+/// Reads the most memory that a process had, in bytes, from its `/proc/self/status`.
 fn memory_max(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()? << 10)
@@ -202,7 +202,7 @@ fn clock(id: ClockId) -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or_default(), time.tv_nsec.try_into().unwrap_or_default())
 }
 
-/// All CPU time, the part that nobody used, and the part that the host took, of the first line of `/proc/stat`.
+/// Reads all CPU time, the part that nobody used, and the part that the host took, from the first line of `/proc/stat`.
 fn ticks(stat: &str) -> Option<[u64; 3]> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are part of user and nice.

@@ -69,7 +69,7 @@ impl Sources {
         }
     }
 
-    /// How often a connection is tried, if ports are taken.
+    /// Returns how often a connection is tried, if ports are taken.
     const fn tries(&self) -> u32 {
         if self.addresses.is_empty() { 1 } else { TRIES }
     }
@@ -87,7 +87,7 @@ impl Sources {
         bind(socket, &source)
     }
 
-    /// The address and port of the next connection.
+    /// Returns the address and port of the next connection.
     fn next(&mut self) -> SocketAddr {
         let addresses = self.addresses.len() as u64;
         let address = self.addresses[usize::try_from(self.count % addresses).expect("less than the number of addresses")];
@@ -98,14 +98,14 @@ impl Sources {
     }
 }
 
-/// The range of ports, as the system tells it.
+/// Reads the range of ports, as the system tells it.
 fn ports(told: &str) -> Option<RangeInclusive<u16>> {
     let mut ends = told.split_ascii_whitespace().map(str::parse);
     let range = ends.next()?.ok()?..=ends.next()?.ok()?;
     (!range.is_empty()).then_some(range)
 }
 
-/// A worker's part of a range of ports.
+/// Returns a worker's part of a range of ports.
 fn part(ports: &RangeInclusive<u16>, share: Share) -> RangeInclusive<u16> {
     let (first, length) = (u32::from(*ports.start()), u32::from(ports.end() - ports.start()) + 1);
     let at = |worker: u32| {

@@ -29,7 +29,7 @@ impl fmt::Display for Target {
 
 /// Finds out where each origin of a plan is: once, so that no answer of a name server is measured.
 ///
-/// Of several addresses of a name, the first that accepts a connection is taken; if there is only one, nobody is asked.
+/// If a name has several addresses, the first that accepts a connection is taken; if there is only one, nobody is asked.
 ///
 /// # Errors
 /// If a name leads nowhere.

@@ -53,7 +53,7 @@ impl Throttle {
         self.full_at.fetch_sub(self.every, Ordering::Relaxed);
     }
 
-    /// The most connections of one worker.
+    /// Returns the most connections of one worker.
     #[must_use]
     pub fn connections(&self, worker: u32, of: u32) -> usize {
         (self.connections / of + u32::from(worker < self.connections % of)).max(1) as usize

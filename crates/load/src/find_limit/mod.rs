@@ -77,7 +77,7 @@ fn from_milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::
 pub struct Step {
     /// Requests a second.
     pub rate: f64,
-    /// For how long.
+    /// How long the rate is tried.
     pub time: Duration,
     /// A pause before it, in which what waits in the server can drain.
     pub pause: Duration,
@@ -106,8 +106,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether the server did clearly less than it was asked for: by more than the number of requests varies by itself. What it does not answer waits,
-    /// and the latency will exceed its bound, even if it has not yet.
+    /// Returns whether the server did clearly less than it was asked for: by more than the number of requests varies by itself. What it does not answer
+    /// waits, and the latency will exceed its bound, even if it has not yet.
     fn is_behind(&self, asked: f64, spacing: Spacing) -> bool {
         let counted = (self.seconds / 2.0).max(1.0);
         let varies = match spacing {
@@ -174,7 +174,7 @@ impl fmt::Display for Excess {
 pub struct Tried {
     /// Requests a second.
     pub rate: f64,
-    /// For how many seconds.
+    /// How many seconds the rate was tried.
     pub seconds: f64,
     /// What was seen.
     pub seen: Seen,
@@ -286,7 +286,7 @@ impl Found {
         Verdict { limit, at_least: self.at_least, reason, hint }
     }
 
-    /// The seconds of the longest step in which the rate that was found was good.
+    /// Returns the seconds of the longest step in which the rate that was found was good.
     fn was_good_for(&self) -> f64 {
         let good = self.tried.iter().filter(|tried| tried.excess.is_none() && Some(tried.rate) == self.rate);
         good.map(|tried| tried.seconds).fold(0.0, f64::max)
@@ -305,10 +305,10 @@ impl fmt::Display for PerSecond {
 
 /// Looks on while a search goes on.
 pub trait SearchWatch: Watch {
-    /// A step begins.
+    /// Tells that a step begins.
     fn step(&mut self, step: &Step);
 
-    /// A step has ended. `again`: the same rate is tried once more.
+    /// Tells that a step has ended. `again` means that the same rate is tried once more.
     fn tried(&mut self, tried: &Tried, again: bool) {
         let _ = (tried, again);
     }
@@ -377,7 +377,7 @@ pub fn find_limit(
     }
 }
 
-/// The connections that a rate needs if each answer takes as long as it may.
+/// Returns the connections that a rate needs if each answer takes as long as it may.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between the constants")]
 fn connections(rate: f64, p99: Duration) -> u32 {
     (rate * p99.as_secs_f64() * 1.2).clamp(CONNECTIONS.0, CONNECTIONS.1) as u32

@@ -54,10 +54,10 @@ const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// The lowest rate that is tried.
 const RATE_MIN: f64 = 1.0;
 
-/// What is tried, and where from.
+/// The rates that a search tries, and how long it holds the limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// The first rate.
+    /// The rate that is tried first.
     pub from: f64,
     /// The highest rate that may be asked for.
     pub most: f64,
@@ -72,7 +72,7 @@ impl Default for Range {
 }
 
 impl Range {
-    /// The time that a search takes at most, about, before the limit is held.
+    /// Returns the time that a search takes at most, about, before the limit is held.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a logarithm of a rate is small, and not negative")]
     pub fn search_time(&self) -> Duration {
@@ -258,7 +258,7 @@ impl Search {
         }
     }
 
-    /// How long the server needs for what it has not answered yet. Requests that it refused are no queue.
+    /// Returns how long the server needs for what it has not answered yet. Requests that it refused are no queue.
     fn drain(&self, seen: &Seen) -> Duration {
         if seen.p99 <= self.bounds.p99 || seen.well <= 0.0 {
             return Duration::ZERO;
@@ -275,7 +275,7 @@ impl Search {
         Bounds { errors: self.bounds.errors + chance, ..self.bounds }
     }
 
-    /// All rates that were tried so far.
+    /// Returns all rates that were tried so far.
     #[must_use]
     pub fn tried(&self) -> &[Tried] {
         &self.tried
@@ -304,13 +304,13 @@ impl Search {
     }
 }
 
-/// The rate that a server seems to be able to do, if it did clearly less than `asked`.
+/// Returns the rate that a server seems to be able to do, if it did clearly less than `asked`.
 fn guess(asked: f64, seen: &Seen) -> Option<f64> {
     (seen.well > 0.0 && seen.well < asked * 0.97).then_some(seen.well * SAFE)
 }
 
 impl Bounds {
-    /// Which bound a step exceeds. Where the load tester was slow, the latency is its own; a step that is within the bounds all the same is good.
+    /// Returns which bound a step exceeds. Where the load tester was slow, the latency is its own; a step that is within the bounds all the same is good.
     #[must_use]
     pub fn excess(&self, seen: &Seen) -> Option<Excess> {
         if seen.requests == 0 {
@@ -340,7 +340,7 @@ mod tests {
 
     /// A server on a simulated clock.
     trait Server {
-        /// The moment at which a request of `at` is answered, and whether well.
+        /// Returns the moment at which a request of `at` is answered, and whether it is answered well.
         fn answer(&mut self, at: f64) -> (f64, bool);
     }
 

@@ -85,7 +85,7 @@ pub(super) fn distribution(encoded: &Encoded) -> Distribution {
     times
 }
 
-/// The time within which a part of the requests ended, in milliseconds.
+/// Returns the time within which a part of the requests ended, in milliseconds.
 pub(super) fn at(times: &Distribution, quantile: f64) -> f64 {
     let times = times.nanoseconds();
     if times.is_empty() { 0.0 } else { times.value_at_quantile(quantile) as f64 / 1e6 }

@@ -45,7 +45,7 @@ impl<'a> From<&'a Comparison> for Beside<'a> {
 }
 
 impl<'a> Beside<'a> {
-    /// Two results that were kept, and how they differ.
+    /// Puts two results that were kept beside each other, with how they differ.
     #[must_use]
     pub fn old_and_new(old: &'a Results, new: &'a Results, differences: &Differences) -> Self {
         let Differences { rate, p50, p90, p99, .. } = differences;
@@ -191,7 +191,7 @@ impl Beside<'_> {
         words::how(&Run { stop, warm_up: 0.0, ..results.run.clone() })
     }
 
-    /// What is said first: the rate of the second side, and how it stands to that of the first. None: nothing can be said of both.
+    /// Returns what is said first: the rate of the second side, and how it stands to that of the first. `None` means that nothing can be said of both.
     fn headline(&self) -> Option<(String, String)> {
         let words = self.in_words()?;
         let (name, rate) = (self.names[1], words::good_rate(self.results[1]));
@@ -376,7 +376,7 @@ fn failures(results: &Results) -> String {
     if failed == 0 { "0".to_owned() } else { format!("{} ({})", count(failed), share(failed as f64 / results.requests.max(1) as f64)) }
 }
 
-/// The ratio of two values, as if it were certain. None if there is none.
+/// Returns the ratio of two values, as if it were certain; `None` if there is none.
 fn plain([first, second]: [f64; 2]) -> Option<Ratio> {
     (first > 0.0 && second > 0.0).then(|| second / first).map(|ratio| Ratio { ratio, low: ratio, high: ratio })
 }

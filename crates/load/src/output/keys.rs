@@ -33,7 +33,7 @@ impl Keys {
         Some(Self(()))
     }
 
-    /// Whether `q` was typed since the last call. Never waits.
+    /// Returns whether `q` was typed since the last call. Never waits.
     pub(super) fn end_was_typed(&mut self) -> bool {
         let input = io::stdin();
         // Whoever reads in the background is stopped by the system.

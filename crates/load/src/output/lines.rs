@@ -130,7 +130,7 @@ fn csv_line(second: &Second) -> String {
     )
 }
 
-/// The name of an outcome in the JSON form.
+/// Returns the name of an outcome in the JSON form.
 pub(super) const fn name_of(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Hit => "hit",

@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// How much of the run is over, 0 to 1, if it is known.
+    /// Returns how much of the run is over, 0 to 1, if it is known.
     fn progress(&self) -> Option<f64> {
         let time = self.run.seconds.map(|seconds| self.elapsed / (seconds + self.run.warm_up).max(0.001));
         let requests = self.run.requests.map(|requests| self.requests as f64 / requests.max(1) as f64);
@@ -174,7 +174,7 @@ impl State {
     }
 }
 
-/// A bar whose parts differ without colours, too.
+/// Makes a bar whose parts differ without colours, too.
 fn gauge<'a>() -> LineGauge<'a> {
     LineGauge::default().filled_symbol("━").unfilled_symbol("─")
 }
@@ -314,7 +314,7 @@ fn wipe(lines: u16) -> String {
     if lines == 0 { String::new() } else { format!("\x1b[{lines}A\r\x1b[J") }
 }
 
-/// The CPU time of the process.
+/// Returns the CPU time of the process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap_or_default(), time.tv_nsec.try_into().unwrap_or_default())

@@ -33,7 +33,7 @@ pub fn markdown(results: &Results) -> String {
     text
 }
 
-/// Names and values of what a table has of one run.
+/// Returns the names and values that a table has of one run.
 pub(super) fn figures(results: &Results) -> Vec<(String, String)> {
     let words::Headline { before, .. } = words::Headline::new(results);
     let at_least = if before == "at least" { "at least " } else { "" };

@@ -64,7 +64,7 @@ impl Format {
     /// Every form.
     pub const ALL: [Self; 7] = [Self::Text, Self::Json, Self::Ndjson, Self::Csv, Self::Ab, Self::Wrk, Self::Markdown];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Format {
         }
     }
 
-    /// The form of the lines that are written while the run goes on ([`Lines`]), if it has such lines. Then nothing else is written at the end.
+    /// Returns the form of the lines that are written while the run goes on ([`Lines`]), if it has such lines. Then nothing else is written at the end.
     #[must_use]
     pub const fn lines(self) -> Option<LineForm> {
         match self {

@@ -23,7 +23,7 @@ impl Picture {
         Self::Over(Over::Clients),
     ];
 
-    /// The name of its file.
+    /// Returns the name of its file.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Over(Over::Rate) => "rate",

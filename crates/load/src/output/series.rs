@@ -38,17 +38,17 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// When it ends.
+    /// Returns when it ends.
     pub(super) fn end(&self) -> f64 {
         self.begin + self.length
     }
 
-    /// All failures a second.
+    /// Returns all failures a second.
     pub(super) fn errors_rate(&self) -> f64 {
         self.errors.values().sum()
     }
 
-    /// The share of an outcome, 0 to 1.
+    /// Returns the share of an outcome, 0 to 1.
     pub(super) fn share(&self, outcome: Outcome) -> f64 {
         let all: f64 = self.cache.values().sum();
         if all > 0.0 { self.cache.get(&outcome).copied().unwrap_or_default() / all } else { 0.0 }
@@ -104,7 +104,7 @@ fn quantile_of(times: &Distribution, quantile: f64) -> f64 {
     times.nanoseconds().value_at_quantile(quantile) as f64 / 1e6
 }
 
-/// The points of a run, at most `most`.
+/// Returns the points of a run, at most `most`.
 pub(super) fn points(results: &Results, most: usize) -> Vec<Point> {
     let seconds = &results.seconds;
     let each = seconds.len().div_ceil(most.max(1)).max(1);
@@ -122,14 +122,14 @@ pub(super) fn points(results: &Results, most: usize) -> Vec<Point> {
     groups.into_iter().map(Point::of).filter(|point| point.length > 0.0).collect()
 }
 
-/// The classes of errors that occurred, the most frequent first.
+/// Returns the classes of errors that occurred, the most frequent first.
 pub(super) fn classes(results: &Results) -> Vec<ErrorClass> {
     let mut classes: Vec<_> = results.errors.iter().filter(|(_, count)| **count > 0).map(|(class, count)| (*count, *class)).collect();
     classes.sort_by_key(|(count, class)| (std::cmp::Reverse(*count), *class));
     classes.into_iter().map(|(_, class)| class).collect()
 }
 
-/// Whether answers say what a cache did.
+/// Returns whether answers say what a cache did.
 pub(super) fn has_cache(results: &Results) -> bool {
     results.cache.keys().any(|outcome| name_of(*outcome) != name_of(Outcome::Unknown))
 }

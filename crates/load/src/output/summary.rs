@@ -92,7 +92,7 @@ fn steps(results: &Results) -> String {
     format!("\n{}", columns(&rows, "  "))
 }
 
-/// A line with a name on its left.
+/// Writes a line with a name on its left.
 fn line(ink: Ink, name: &str, what: &str) -> String {
     format!("{} {what}\n", ink.bold(&format!("{name:<12}")))
 }
@@ -167,7 +167,7 @@ fn said(results: &Results, class: ErrorClass) -> String {
     }
 }
 
-/// The percentiles that people are shown: those beyond which there are requests at all.
+/// Returns the percentiles that people are shown: those beyond which there are requests at all.
 pub(super) fn percentiles(times: &Times) -> Vec<(&'static str, f64)> {
     let beyond = |part: f64| times.count as f64 * part >= 1.0;
     [

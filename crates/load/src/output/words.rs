@@ -123,12 +123,12 @@ fn a_second(rate: &str, what: &str) -> String {
     }
 }
 
-/// The share of the requests that failed.
+/// Returns the share of the requests that failed.
 pub(super) fn failed(results: &Results) -> f64 {
     results.errors_count() as f64 / results.requests.max(1) as f64
 }
 
-/// Good answers a second. They are counted again, because results of earlier versions do not say them.
+/// Returns the good answers a second. They are counted again, because results of earlier versions do not say them.
 pub(super) fn good_rate(results: &Results) -> f64 {
     let good = results.requests.saturating_sub(results.errors_count());
     if results.duration > 0.0 { good as f64 / results.duration } else { 0.0 }

@@ -56,7 +56,7 @@ pub fn wrk(results: &Results) -> String {
     text
 }
 
-/// The whole seconds after the warm-up.
+/// Returns the whole seconds after the warm-up.
 fn measured(results: &Results) -> impl Iterator<Item = &Second> {
     let warm_up = results.warm_up.seconds;
     results.seconds.iter().filter(move |second| second.second as f64 >= warm_up && second.length > 0.5)

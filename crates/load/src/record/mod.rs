@@ -69,7 +69,7 @@ impl ErrorClass {
         Self::Leak,
     ];
 
-    /// The name in reports.
+    /// Returns the name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -150,7 +150,7 @@ const GRACE_MIN: Duration = Duration::from_millis(250);
 const GRACE_MAX: Duration = Duration::from_secs(10);
 
 impl Recorder {
-    /// A recorder of a worker, which hands what each second brought to `intervals`. Requests that end within `warm_up` are not counted.
+    /// Makes a recorder of a worker, which hands what each second brought to `intervals`. Requests that end within `warm_up` are not counted.
     #[must_use]
     pub fn new(worker: u32, warm_up: Duration, intervals: SyncSender<Interval>) -> Self {
         Self {

@@ -15,7 +15,7 @@ const LONGEST: u64 = 3_600_000_000_000;
 pub struct Distribution(Histogram<u64>);
 
 impl Distribution {
-    /// An empty one. Times are told apart to so many digits: [`Tally::new`] has three, [`Tally::of_a_second`] two.
+    /// Makes an empty distribution. Times are told apart to so many digits: [`Tally::new`] has three, [`Tally::of_a_second`] two.
     #[must_use]
     pub fn new(digits: u8) -> Self {
         Self(Histogram::new_with_bounds(1, LONGEST, digits).expect("the bounds are valid, and at most five digits"))
@@ -39,7 +39,7 @@ impl Distribution {
         self.0.add(times)
     }
 
-    /// The times, in nanoseconds.
+    /// Returns the times, in nanoseconds.
     #[must_use]
     pub const fn nanoseconds(&self) -> &Histogram<u64> {
         &self.0
@@ -51,7 +51,7 @@ impl Distribution {
 pub struct Tally {
     /// Requests that have ended, well or not.
     pub requests: u64,
-    /// Those of them that have a whole answer.
+    /// The requests that have a whole answer.
     pub answered: u64,
     /// Bytes that came.
     pub bytes: u64,
@@ -99,13 +99,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A tally of a run.
+    /// Makes a tally of a run.
     #[must_use]
     pub fn new() -> Self {
         Self::with(3)
     }
 
-    /// A tally of a second: two digits are enough for a chart.
+    /// Makes a tally of a second: two digits are enough for a chart.
     #[must_use]
     pub fn of_a_second() -> Self {
         Self::with(2)

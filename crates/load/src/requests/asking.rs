@@ -123,8 +123,8 @@ pub enum AskingError {
 }
 
 impl Asking {
-    /// Nothing yet, for a run that begins at `began` (milliseconds since 1970). It has a random number of its own, so that what is unique in it is unique
-    /// among all runs, whatever the seed of its choices.
+    /// Makes an empty [`Asking`] for a run that begins at `began` (milliseconds since 1970). It has a random number of its own, so that what is
+    /// unique in it is unique among all runs, whatever the seed of its choices.
     #[must_use]
     pub fn new(began: u64) -> Self {
         // Without the system's random numbers, the moment tells runs apart well enough.
@@ -132,7 +132,7 @@ impl Asking {
         Self { run, began, ..Self::default() }
     }
 
-    /// The servers that are asked. Reads the lists, so it tells errors in them.
+    /// Returns the servers that are asked. Reads the lists, so it tells errors in them.
     ///
     /// # Errors
     /// When a URL or a list is none.
@@ -151,7 +151,7 @@ impl Asking {
         Ok(self.page_origins.iter().map(|url| Url::read(url).map(|url| url.origin)).collect::<Result<_, _>>()?)
     }
 
-    /// All URLs, with method, weight, and whether they may have placeholders.
+    /// Returns all URLs, with method, weight, and whether they may have placeholders.
     #[expect(clippy::type_complexity, reason = "a tuple of this file")]
     fn urls(&self) -> Result<Vec<(Option<String>, Url, u32, bool)>, AskingError> {
         let mut all = Vec::new();

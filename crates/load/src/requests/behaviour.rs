@@ -22,7 +22,7 @@ use super::{
 pub struct Behaviour {
     /// The kinds of visitors.
     pub(super) classes: Vec<Class>,
-    /// Of each request, what is filled in.
+    /// What is filled in, for each request.
     pub(super) templates: Vec<Option<Box<Templates>>>,
     /// Requests are asked in the order of the set, by all visitors together: the number of the next one.
     pub(super) in_order: Option<Arc<AtomicU64>>,
@@ -34,7 +34,7 @@ pub struct Behaviour {
     pub(super) leak: Option<LeakCheck>,
     pub(super) leaks: Arc<Leaks>,
     pub(super) library: Arc<Library>,
-    /// Of requests of conditional visitors: what was last said of them.
+    /// What was last said of the requests of conditional visitors.
     pub(super) validators: Arc<RwLock<std::collections::HashMap<u32, Arc<Validators>>>>,
     /// The shape of the crowd, if there is one: its name, and where it is from.
     pub(super) shape: Option<(String, Vec<String>)>,
@@ -69,7 +69,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// A step that asks one of some requests once, chosen by weight.
+    /// Makes a step that asks one of some requests once, chosen by weight.
     pub(crate) fn of(requests: Vec<u32>, all: &[Request]) -> Self {
         let weights: Vec<f64> = requests.iter().map(|at| all.get(*at as usize).map_or(0.0, |request| f64::from(request.weight))).collect();
         Self { requests, choice: Choice::new(&weights), page: false, conditional: false, times: (1, 1) }
@@ -108,7 +108,7 @@ impl Templates {
 }
 
 impl Class {
-    /// How many of these come at a moment, beside others.
+    /// Returns how many of these come at a moment, beside others.
     fn weight(&self, now: Duration) -> f64 {
         let Some(after) = self.arrivals.iter().position(|(at, _)| *at > now) else {
             return self.arrivals.last().map_or(1.0, |(_, weight)| *weight);
@@ -137,13 +137,13 @@ impl Behaviour {
         0
     }
 
-    /// The next request in the order of the set.
+    /// Returns the next request in the order of the set.
     pub(super) fn next_in_order(&self, requests: usize) -> Option<u32> {
         let next = self.in_order.as_ref()?.fetch_add(1, Ordering::Relaxed);
         u32::try_from(next % requests.max(1) as u64).ok()
     }
 
-    /// What was last said of a request.
+    /// Returns the validators of the last answer to a request.
     pub(super) fn validators(&self, request: u32) -> Option<Arc<Validators>> {
         self.validators.read().unwrap_or_else(PoisonError::into_inner).get(&request).cloned()
     }
@@ -156,31 +156,31 @@ impl Behaviour {
         }
     }
 
-    /// Whether answers are searched for what belongs to other clients.
+    /// Returns whether answers are searched for what belongs to other clients.
     #[must_use]
     pub const fn checks_leaks(&self) -> bool {
         self.leak.is_some()
     }
 
-    /// The shape of the crowd, if there is one: its name, and where it is from.
+    /// Returns the shape of the crowd, if there is one: its name, and where it is from.
     #[must_use]
     pub fn shape(&self) -> Option<(&str, &[String])> {
         self.shape.as_ref().map(|(name, sources)| (name.as_str(), sources.as_slice()))
     }
 
-    /// The leaks that were found.
+    /// Returns the leaks that were found.
     #[must_use]
     pub fn leaks(&self) -> &Leaks {
         &self.leaks
     }
 
-    /// How many parts of pages were not asked, because they belong to other origins.
+    /// Returns how many parts of pages were not asked, because they belong to other origins.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.library.left_out()
     }
 
-    /// Whether a visitor keeps anything between requests.
+    /// Returns whether a visitor keeps anything between requests.
     pub(super) fn has_state(&self) -> bool {
         self.cookies || self.leak.is_some() || self.classes.iter().flat_map(|class| &class.steps).any(|step| step.page)
     }

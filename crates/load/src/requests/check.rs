@@ -103,7 +103,7 @@ impl Checks {
         Ok(())
     }
 
-    /// Whether contents are looked at.
+    /// Returns whether contents are looked at.
     #[must_use]
     pub const fn want_body(&self) -> bool {
         !self.contains.is_empty() || !self.lacks.is_empty()
@@ -147,7 +147,7 @@ impl FieldCheck {
     }
 }
 
-/// Whether a text is the name of a field (RFC 9110 §5.6.2).
+/// Returns whether a text is the name of a field (RFC 9110 §5.6.2).
 pub(super) fn is_field_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }

@@ -23,8 +23,8 @@ pub enum Unreadable {
     TooLarge(usize),
 }
 
-/// The content without its codings: gzip and deflate, for these alone are asked for. What is behind the first `most` bytes is left out, and
-/// the end of a content that was cut is no error.
+/// Returns the content without its codings: gzip and deflate, for these alone are asked for. What is behind the first `most` bytes is left out, and the end
+/// of a content that was cut is no error.
 ///
 /// # Errors
 /// When there is another coding, or the content is none.

@@ -56,7 +56,7 @@ impl Jar {
         self.cookies.push(cookie);
     }
 
-    /// The value of `Cookie` for a request, if there is any cookie for it: longer paths first (§5.4).
+    /// Returns the value of `Cookie` for a request, if there is any cookie for it: longer paths first (§5.4).
     #[must_use]
     pub(crate) fn get(&self, origin: &Origin, target: &str, now: i64) -> Option<String> {
         if self.cookies.is_empty() {
@@ -135,7 +135,7 @@ fn read(origin: &Origin, target: &str, value: &[u8], now: i64) -> Option<Cookie>
     (!cookie.secure || origin.tls).then_some(cookie)
 }
 
-/// The folder of the target (§5.1.4).
+/// Returns the folder of the target (§5.1.4).
 fn default_path(target: &str) -> String {
     let path = target.split('?').next().unwrap_or_default();
     match path.rsplit_once('/') {
@@ -148,7 +148,7 @@ fn path_matches(path: &str, of_cookie: &str) -> bool {
     path.strip_prefix(of_cookie).is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))
 }
 
-/// Whether the host is below the domain (§5.1.3). Addresses are below nothing.
+/// Returns whether the host is below the domain (§5.1.3). Addresses are below nothing.
 fn domain_matches(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')) && host.parse::<std::net::IpAddr>().is_err()
 }
@@ -161,7 +161,7 @@ mod tests {
         Origin { tls, host: host.to_owned(), port: 80 }
     }
 
-    /// What a jar sends for a URL after `Set-Cookie`s came from `www.example.org/blog/post`.
+    /// Returns what a jar sends for a URL after `Set-Cookie`s came from `www.example.org/blog/post`.
     fn sent(set: &[&str], host: &str, target: &str, now: i64) -> String {
         let mut jar = Jar::default();
         for value in set {

@@ -44,13 +44,13 @@ pub struct Leaks {
 }
 
 impl Leaks {
-    /// How many answers carried what belongs to another client.
+    /// Returns how many answers carried what belongs to another client.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The first of them, at most ten.
+    /// Returns the first leaks, at most ten.
     #[must_use]
     pub fn shown(&self) -> Vec<Leak> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -73,13 +73,13 @@ pub(super) struct Found {
 }
 
 impl LeakCheck {
-    /// A check of a run, which has a number of its own: markers of earlier runs are those of others, too.
+    /// Makes a check of a run, which has a number of its own: markers of earlier runs are those of others, too.
     #[must_use]
     pub(crate) fn new(cookie: Template, run: u32) -> Self {
         Self { cookie, finders: [PREFIX.to_owned(), PREFIX.to_ascii_uppercase()].map(|prefix| Finder::new(&prefix).into_owned()), run }
     }
 
-    /// The marker of a client.
+    /// Returns the marker of a client.
     #[must_use]
     pub(crate) fn marker(&self, client: u64) -> String {
         format!("{PREFIX}{:08x}{client:016x}{:08x}", self.run, checksum(self.run, client))
@@ -98,7 +98,7 @@ impl LeakCheck {
         Ok(self.foreign(&content, client).map(|owner| Found { owner, place: "body".to_owned() }))
     }
 
-    /// The owner of the first marker that is not `client`'s.
+    /// Returns the owner of the first marker that is not `client`'s.
     fn foreign(&self, text: &[u8], client: u64) -> Option<Option<u64>> {
         self.finders.iter().flat_map(|finder| finder.find_iter(text)).find_map(|at| {
             let digits = text.get(at + PREFIX.len()..)?.get(..DIGITS)?;
@@ -111,7 +111,7 @@ impl LeakCheck {
     }
 }
 
-/// FNV-1a: enough to tell a marker from a text that quotes half of one.
+/// Returns the checksum of a marker, FNV-1a: enough to tell a marker from a text that quotes half of one.
 fn checksum(run: u32, client: u64) -> u32 {
     let bytes = run.to_be_bytes().into_iter().chain(client.to_be_bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))

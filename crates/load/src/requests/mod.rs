@@ -62,7 +62,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Host and port as they stand in a URL and in `Host` (RFC 9110 §7.2): without the scheme's own port.
+    /// Returns host and port as they stand in a URL and in `Host` (RFC 9110 §7.2): without the scheme's own port.
     #[must_use]
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
@@ -98,9 +98,9 @@ pub struct Request {
 /// [`Asking`] makes a set of what people write. A set that is written as a literal asks its requests as they stand, each as often.
 #[derive(Debug, Clone, Default)]
 pub struct RequestSet {
-    /// Whom.
+    /// The servers that are asked.
     pub origins: Vec<Origin>,
-    /// What.
+    /// The requests of the set.
     pub requests: Vec<Request>,
     /// What visitors do beyond sending a request as it stands.
     pub behaviour: Behaviour,
@@ -111,7 +111,7 @@ pub struct RequestSet {
 pub struct Asked {
     /// Which of the set's requests it is, or by which one it was found.
     pub request: u32,
-    /// Whom.
+    /// The server that is asked.
     pub origin: u16,
     /// What differs from the set's request; none: it is sent as it stands there, and engines can keep its bytes.
     pub own: Option<Box<Own>>,

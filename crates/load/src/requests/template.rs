@@ -46,7 +46,7 @@ pub(crate) enum Braces {
 pub struct TemplateError {
     /// The text.
     pub text: String,
-    /// Where.
+    /// The byte at which it is wrong.
     pub at: usize,
     what: String,
 }
@@ -111,12 +111,12 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// A text in which braces mean nothing.
+    /// Makes a template of a text in which braces mean nothing.
     pub(crate) fn literal(text: &str) -> Self {
         Self { parts: vec![Part::Text(text.into())] }
     }
 
-    /// The text, if nothing in it differs for each request.
+    /// Returns the text, if nothing in it differs for each request.
     #[must_use]
     pub(crate) fn fixed(&self) -> Option<&str> {
         match self.parts.as_slice() {
@@ -126,13 +126,13 @@ impl Template {
         }
     }
 
-    /// Whether `{marker}` stands in it.
+    /// Returns whether `{marker}` stands in it.
     #[must_use]
     pub(crate) fn has_marker(&self) -> bool {
         self.parts.contains(&Part::Marker)
     }
 
-    /// The text with its placeholders filled in.
+    /// Returns the text with its placeholders filled in.
     #[must_use]
     pub(crate) fn fill(&self, values: &Values, marker: &str, random: &mut fastrand::Rng) -> String {
         let mut text = String::with_capacity(64);

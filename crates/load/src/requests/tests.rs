@@ -210,7 +210,7 @@ fn an_answer_with_another_clients_marker_is_a_leak() {
     assert_eq!((leak.url.as_str(), leak.client, leak.owner, leak.place.as_str()), ("http://h/page?x", 5, Some(6), "body"));
 }
 
-/// A page with a sheet, which needs a font, a picture of another site, and the script that a blog puts into pages for their author.
+/// Answers as a blog does: a page with a sheet, which needs a font, a picture of another site, and the script that a blog puts into pages for their author.
 fn blog(target: &str) -> (&'static [(&'static str, &'static str)], &'static str) {
     match target {
         "/" => (

@@ -224,7 +224,7 @@ fn read_authority(authority: &str, tls: bool, url: &str) -> Result<Origin, UrlEr
     Ok(Origin { tls, host, port })
 }
 
-/// A name in lower case, or an IPv4 address. Names of numbers alone are addresses (or mistakes): `127.1` and `0x7f000001` are read by some and not by
+/// Reads a name in lower case, or an IPv4 address. Names of numbers alone are addresses (or mistakes): `127.1` and `0x7f000001` are read by some and not by
 /// others, so they are refused.
 fn read_host(host: &str) -> Option<String> {
     let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
@@ -239,7 +239,7 @@ fn read_host(host: &str) -> Option<String> {
     (host.len() <= 254 && labels.clone().all(valid)).then(|| host.to_ascii_lowercase())
 }
 
-/// Path and query without the fragment, with everything percent-encoded that cannot stand there.
+/// Returns path and query without the fragment, with everything percent-encoded that cannot stand there.
 fn target(text: &str, placeholders: bool) -> String {
     let text = text.split('#').next().unwrap_or_default();
     let mut target = String::with_capacity(text.len() + 1);

@@ -64,7 +64,7 @@ struct State {
 }
 
 impl Visitor {
-    /// A visitor who has done nothing yet. `number` differs for each visitor of a run.
+    /// Makes a visitor who has done nothing yet. `number` differs for each visitor of a run.
     #[must_use]
     pub fn new(set: Arc<RequestSet>, number: u64, seed: u64) -> Self {
         // A seed beside the other's makes a stream beside the other's in wyrand, so they are spread.
@@ -96,7 +96,7 @@ impl Visitor {
         self.client.page_done(now)
     }
 
-    /// How many connections the visitor uses at most, as a browser does, to one server over HTTP/1.1.
+    /// Returns how many connections the visitor uses at most, as a browser does, to one server over HTTP/1.1.
     #[must_use]
     pub fn connections_max(&self) -> usize {
         let pages = self.set.behaviour.classes.iter().flat_map(|class| &class.steps).any(|step| step.page);
@@ -312,7 +312,7 @@ impl Client {
         judged
     }
 
-    /// Whether a request was one of those whose answers are remembered for others.
+    /// Returns whether a request was one of those whose answers are remembered for others.
     fn is_conditional(&self, set: &RequestSet, asked: &Asked) -> bool {
         let step = self
             .class

@@ -40,13 +40,13 @@ pub struct Encoded(String);
 pub struct NotEncoded;
 
 impl Encoded {
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether nothing was counted.
+    /// Returns whether nothing was counted.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -87,7 +87,7 @@ fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     (is_possible && are_counts(counts)).then_some(bytes)
 }
 
-/// Whether bytes are counts and lengths of gaps, none of them larger than a run can have.
+/// Returns whether bytes are counts and lengths of gaps, none of them larger than a run can have.
 fn are_counts(mut bytes: &[u8]) -> bool {
     let (mut sum, mut places) = (0_u64, 0_u64);
     while !bytes.is_empty() {

@@ -38,7 +38,7 @@ pub struct Results {
     pub duration: f64,
     /// Requests that have ended, well or not.
     pub requests: u64,
-    /// Those with a whole answer, whatever its status.
+    /// The requests with a whole answer, whatever its status.
     pub answered: u64,
     /// Answers a second, whatever their status.
     pub rate: f64,
@@ -243,7 +243,7 @@ pub struct Second {
     pub length: f64,
     /// Requests that ended in it.
     pub requests: u64,
-    /// Those with a whole answer.
+    /// The requests with a whole answer.
     pub answered: u64,
     /// Failures by class: those that occurred.
     pub errors: BTreeMap<ErrorClass, u64>,
@@ -263,7 +263,7 @@ pub struct Second {
 }
 
 impl Second {
-    /// What one second brought to all workers.
+    /// Makes the row of what one second brought to all workers.
     #[must_use]
     pub fn new(second: u64, length: Duration, tally: &Tally) -> Self {
         Self {
@@ -281,7 +281,7 @@ impl Second {
         }
     }
 
-    /// All failures.
+    /// Returns the number of all failures.
     #[must_use]
     pub fn errors_count(&self) -> u64 {
         self.errors.values().sum()
@@ -293,13 +293,13 @@ impl Second {
         if self.length > 0.0 { self.answered as f64 / self.length } else { 0.0 }
     }
 
-    /// Requests that were answered without any error.
+    /// Returns the number of requests that were answered without any error.
     #[must_use]
     pub fn good(&self) -> u64 {
         self.requests.saturating_sub(self.errors_count())
     }
 
-    /// Good answers a second.
+    /// Returns the good answers a second.
     #[must_use]
     pub fn good_rate(&self) -> f64 {
         if self.length > 0.0 { self.good() as f64 / self.length } else { 0.0 }
@@ -439,7 +439,7 @@ impl Results {
         Ok(tally)
     }
 
-    /// All failures.
+    /// Returns the number of all failures.
     #[must_use]
     pub fn errors_count(&self) -> u64 {
         self.errors.values().sum()

@@ -78,9 +78,9 @@ pub enum What {
     Visit,
     /// A request is made on a connection that is free.
     Ask {
-        /// Which request of the set; none: as the set chooses.
+        /// The request of the set; `None` means that the set chooses.
         request: Option<u32>,
-        /// Whose connection; none: any.
+        /// The visitor whose connection is used; `None` means any.
         visitor: Option<u32>,
     },
 }
@@ -88,18 +88,18 @@ pub enum What {
 /// Something that is due at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// When, from the beginning of the run.
+    /// The moment, from the beginning of the run.
     pub at: Duration,
-    /// What.
+    /// What is due.
     pub what: What,
 }
 
 /// One worker's part of a schedule: the parts of all workers together are the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Which worker, from 0.
+    /// The number of the worker, from 0.
     pub worker: u32,
-    /// Of how many.
+    /// The number of all workers.
     pub of: u32,
 }
 
@@ -107,7 +107,7 @@ impl Share {
     /// The whole.
     pub const ALL: Self = Self { worker: 0, of: 1 };
 
-    /// Whether number `n` of all, counted from 0, is this worker's.
+    /// Returns whether number `n` of all, counted from 0, is this worker's.
     fn has(self, n: u64) -> bool {
         n % u64::from(self.of.max(1)) == u64::from(self.worker)
     }
@@ -172,13 +172,13 @@ impl Schedule {
         }
     }
 
-    /// Whether requests come whether or not earlier ones were answered: then latencies count from the intended moment.
+    /// Returns whether requests come whether or not earlier ones were answered: then latencies count from the intended moment.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         !matches!(self, Self::Closed { .. })
     }
 
-    /// The moment of the last change that the schedule itself describes. A run without another [`Stop`](crate::Stop) ends there.
+    /// Returns the moment of the last change that the schedule itself describes. A run without another [`Stop`](crate::Stop) ends there.
     #[must_use]
     pub fn end(&self) -> Option<Duration> {
         match self {
@@ -187,7 +187,7 @@ impl Schedule {
         }
     }
 
-    /// The most clients at a time, where the schedule says so.
+    /// Returns the most clients at a time, where the schedule says so.
     #[must_use]
     pub fn clients_max(&self) -> Option<u32> {
         match self {

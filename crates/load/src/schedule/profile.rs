@@ -23,26 +23,26 @@ struct Corner {
 }
 
 impl Profile {
-    /// A profile that has the same value all the time; for `time`, if it is given.
+    /// Makes a profile that has the same value all the time; for `time`, if it is given.
     #[must_use]
     pub fn constant(value: f64, time: Option<Duration>) -> Self {
         Self::of([(value, value, time)])
     }
 
-    /// A profile that goes from one value to another in `time`.
+    /// Makes a profile that goes from one value to another in `time`.
     #[must_use]
     pub fn ramp(from: f64, to: f64, time: Duration) -> Self {
         Self::of([(from, to, Some(time))])
     }
 
-    /// A profile that goes along straight lines from point to point, and ends at the last one. The first is at zero, and the others are in the order of
-    /// time.
+    /// Makes a profile that goes along straight lines from point to point, and ends at the last one. The first is at zero, and the others are in the order
+    /// of time.
     #[must_use]
     pub fn through(points: &[(Duration, f64)]) -> Self {
         Self::of(points.windows(2).map(|pair| (pair[0].1, pair[1].1, Some(pair[1].0.saturating_sub(pair[0].0)))))
     }
 
-    /// A profile of phases: the value at the beginning, at the end, and the time between. A phase without a time has no end, and is the last one.
+    /// Makes a profile of phases: the value at the beginning, at the end, and the time between. A phase without a time has no end, and is the last one.
     pub(super) fn of(phases: impl IntoIterator<Item = (f64, f64, Option<Duration>)>) -> Self {
         let (mut corners, mut ends) = (Vec::new(), true);
         let (mut at, mut sum) = (Duration::ZERO, 0.0);
@@ -64,25 +64,25 @@ impl Profile {
         Self { corners, ends }
     }
 
-    /// The moments at which its direction changes, with the values there, in the order of time.
+    /// Returns the moments at which its direction changes, with the values there, in the order of time.
     #[must_use]
     pub fn points(&self) -> Vec<(Duration, f64)> {
         self.corners.iter().map(|corner| (corner.at, corner.value)).collect()
     }
 
-    /// The end of what the profile describes, if it has one.
+    /// Returns the end of what the profile describes, if it has one.
     #[must_use]
     pub fn end(&self) -> Option<Duration> {
         self.ends.then(|| self.last().at)
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     #[must_use]
     pub fn most(&self) -> f64 {
         self.corners.iter().fold(0.0, |most, corner| corner.value.max(most))
     }
 
-    /// The value at a moment. At a jump it is the value after it; behind the end it is the last value.
+    /// Returns the value at a moment. At a jump it is the value after it; behind the end it is the last value.
     #[must_use]
     pub fn value(&self, at: Duration) -> f64 {
         let next = self.corners.partition_point(|corner| corner.at <= at);
@@ -91,7 +91,7 @@ impl Profile {
         before.value + (after.value - before.value) * ((at - before.at).as_secs_f64() / (after.at - before.at).as_secs_f64())
     }
 
-    /// The integral from the beginning to `at`: how many events are due by then, for a profile of events a second. Behind the end nothing is added.
+    /// Returns the integral from the beginning to `at`: how many events are due by then, for a profile of events a second. Behind the end nothing is added.
     #[must_use]
     pub fn integral(&self, at: Duration) -> f64 {
         let next = self.corners.partition_point(|corner| corner.at <= at);
@@ -104,8 +104,8 @@ impl Profile {
         }
     }
 
-    /// The moment at which the integral begins to exceed `sum`: when event number `sum` is due, counted from 0, for a profile of events a second.
-    /// None: it never does.
+    /// Returns the moment at which the integral begins to exceed `sum`: when event number `sum` is due, counted from 0, for a profile of events a second.
+    /// `None` means that it never does.
     #[must_use]
     pub fn accumulates(&self, sum: f64) -> Option<Duration> {
         // The first corner whose integral exceeds it: where the value is zero for a while, the event is due when the while is over.
@@ -123,7 +123,7 @@ impl Profile {
         Some(before.at + Duration::from_secs_f64(t.min(time)))
     }
 
-    /// The steps of a profile of clients, in the order of time: [`Step::up`] when the value reaches the client's number, down when it falls below.
+    /// Returns the steps of a profile of clients, in the order of time: [`Step::up`] when the value reaches the client's number, down when it falls below.
     pub(super) fn steps(&self) -> impl Iterator<Item = Step> + Send + use<> {
         let first = self.corners[0];
         let start = Corner { value: 0.0, ..first };
@@ -155,7 +155,7 @@ pub(super) struct Step {
     pub(super) up: bool,
 }
 
-/// The number of whole clients in a value.
+/// Returns the number of whole clients in a value.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "values are not negative, and far below 2^53")]
 fn whole(value: f64) -> u64 {
     value.floor() as u64

@@ -49,7 +49,7 @@ fn verdict(limit: Limit, at_least: bool, reason: String, hint: &str) -> Verdict 
     Verdict { limit, at_least, reason, hint: (!hint.is_empty()).then(|| hint.to_owned()) }
 }
 
-/// No port or descriptor was free.
+/// Returns the verdict of a run in which no port or descriptor was free.
 pub(super) fn exhausted(shown: &Shown) -> Option<Verdict> {
     let (ports, descriptors) = (shown.ports_exhausted, shown.descriptors_exhausted);
     let share = (ports + descriptors) as f64 / (shown.connections + ports + descriptors).max(1) as f64;
@@ -80,7 +80,7 @@ pub(super) fn exhausted(shown: &Shown) -> Option<Verdict> {
     Some(verdict)
 }
 
-/// The machine was not there all the time.
+/// Returns the verdict of a run whose machine was not there all the time.
 pub(super) fn machine(shown: &Shown) -> Option<Verdict> {
     if shown.steal >= STEAL {
         let reason = format!("The host of this machine gave {} of its CPU time to others.", quantity::share(shown.steal));
@@ -94,7 +94,7 @@ pub(super) fn machine(shown: &Shown) -> Option<Verdict> {
     None
 }
 
-/// The load tester had no CPU left.
+/// Returns the verdict of a run in which the load tester had no CPU left.
 pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
     let Shown { busy, waiting, idle, workers, cpus, .. } = *shown;
     let more =
@@ -118,8 +118,8 @@ pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
     None
 }
 
-/// The load tester sent most of what was due late, for whatever reason. What the server refused or did not answer in time is known all the same, so
-/// this comes later.
+/// Returns the verdict of a run in which the load tester sent most of what was due late, for whatever reason. What the server refused or did not answer in
+/// time is known all the same, so this comes later.
 pub(super) fn late(shown: &Shown) -> Option<Verdict> {
     let [usual, ..] = shown.lag;
     if !shown.open || usual < LAG {
@@ -148,7 +148,7 @@ const MACHINES: &str = "Use several machines and `seawall bench merge`.";
 pub(super) const APART: &str = "Run the load tester on another machine, so that the server has its cores to itself.";
 const OTHERS: &str = "End what else runs on this machine, or run the load tester on another one.";
 
-/// The server refused.
+/// Returns the verdict of a run in which the server refused.
 pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
     let refusals = shown.share(shown.refusals);
     let is_mixed = shown.failing().len() > 1;
@@ -182,7 +182,7 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
     None
 }
 
-/// Not one answer was good, so the run says nothing about how fast the server is, nor who is at fault.
+/// Returns the verdict of a run without one good answer, which says nothing about how fast the server is, nor who is at fault.
 pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
     (shown.requests > 0 && shown.good == 0).then(|| {
         let reason = if shown.requests == 1 {
@@ -199,7 +199,8 @@ pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
     })
 }
 
-/// So few requests, or so short a time, say nothing about anybody. The requests of an open schedule are as few as it asked for.
+/// Returns the verdict of a run of so few requests, or so short a time, that they say nothing about anybody. The requests of an open schedule are as few as
+/// it asked for.
 pub(super) fn too_short(shown: &Shown) -> Option<Verdict> {
     let Shown { requests, duration, open, warm_up, missed, .. } = *shown;
     let [cold, warm] = SECONDS_MIN;
@@ -214,7 +215,7 @@ pub(super) fn too_short(shown: &Shown) -> Option<Verdict> {
     Some(verdict(Limit::Unknown, false, reason, if open { "Run it longer." } else { "Use -d 10s." }))
 }
 
-/// Requests of an open schedule that were never sent, or not answered in time.
+/// Returns the verdict of an open schedule some of whose requests were never sent, or not answered in time.
 pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
     let (missed, timeouts) = (shown.share(shown.missed), shown.share(shown.timeouts));
     if !shown.open || missed.max(timeouts) < FAILED {
@@ -234,7 +235,7 @@ pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
     Some(verdict(Limit::Server, false, reason, FIND_LIMIT))
 }
 
-/// An open schedule asked for more than was answered.
+/// Returns the verdict of an open schedule that asked for more than was answered.
 pub(super) fn behind(shown: &Shown) -> Option<Verdict> {
     let (begin, end) = shown.begin_end.filter(|_| shown.open)?;
     if end < begin * GROWTH.0 || end - begin < GROWTH.1 {
@@ -250,7 +251,7 @@ pub(super) fn behind(shown: &Shown) -> Option<Verdict> {
 
 const FIND_LIMIT: &str = "For the highest rate that it can do, use --find-limit.";
 
-/// An open schedule was answered as it came.
+/// Returns the verdict of an open schedule that was answered as it came.
 pub(super) fn kept_up(shown: &Shown) -> Option<Verdict> {
     if !shown.open {
         return None;
@@ -272,7 +273,7 @@ pub(super) fn kept_up(shown: &Shown) -> Option<Verdict> {
     Some(verdict(Limit::Schedule, true, reason, hint))
 }
 
-/// One client that waits for each answer asks no more than one request at a time.
+/// Returns the verdict of one client that waits for each answer, and so asks no more than one request at a time.
 pub(super) fn alone(shown: &Shown) -> Option<Verdict> {
     (shown.clients == 1).then(|| {
         let reason = format!(
@@ -313,7 +314,7 @@ pub(super) fn network(shown: &Shown) -> Option<Verdict> {
     Some(verdict(Limit::Network, true, reason, "Take more clients, or run the load tester nearer to the server."))
 }
 
-/// Nothing else was at its end.
+/// Returns the verdict of a run in which nothing but the server was at its end.
 pub(super) fn server(shown: &Shown) -> Verdict {
     let waited = if shown.latency_min > 0.0 && shown.latency[0] >= 2.0 * shown.latency_min {
         let [p50, _] = shown.latency;

@@ -132,7 +132,7 @@ impl Shown {
         }
     }
 
-    /// The part of all that ended, or was due.
+    /// Returns the part of all that ended, or was due.
     pub(super) fn share(&self, count: u64) -> f64 {
         count as f64 / (self.requests + self.missed).max(1) as f64
     }
@@ -154,7 +154,7 @@ impl Shown {
         kinds.map(|(part, what)| (share(part), what)).collect()
     }
 
-    /// The part of the requests that were not answered well.
+    /// Returns the part of the requests that were not answered well.
     pub(super) fn failed(&self) -> f64 {
         self.share(self.errors + self.missed)
     }
@@ -171,12 +171,12 @@ impl Shown {
         }
     }
 
-    /// Whether server and load tester had to share cores that had nothing left, and the server would have more without the load tester.
+    /// Returns whether server and load tester had to share cores that had nothing left, and the server would have more without the load tester.
     pub(super) fn shares_cores(&self) -> bool {
         self.own_share >= OWN_MIN && self.uses_up_cores()
     }
 
-    /// Whether the server is on this machine, whose cores had nothing left.
+    /// Returns whether the server is on this machine, whose cores had nothing left.
     pub(super) fn uses_up_cores(&self) -> bool {
         self.local && self.machine_idle.is_some_and(|idle| idle < IDLE_MIN)
     }
@@ -190,12 +190,12 @@ impl Shown {
     }
 }
 
-/// Whether a target is on this machine: loopback, or a socket of the system.
+/// Returns whether a target is on this machine: loopback, or a socket of the system.
 fn is_local(target: &str) -> bool {
     target.parse::<SocketAddr>().map_or_else(|_| target.starts_with('/'), |address| address.ip().to_canonical().is_loopback())
 }
 
-/// The median latency of the first and of the last third of the seconds that were measured.
+/// Returns the median latency of the first and of the last third of the seconds that were measured.
 fn begin_end(seconds: &[Second], warm_up: f64) -> Option<(f64, f64)> {
     let mut rows: Vec<_> = seconds.iter().filter(|row| row.second as f64 >= warm_up && row.latency.count > 0).collect();
     // The last second is short, and of an open schedule it is the one in which the last answers came.

@@ -5,7 +5,7 @@ use crate::{
     results::{Kind, Run, Second, Times},
 };
 
-/// A quiet run: 50 clients that stay, 10 s, 10,000/s, whose load tester and machine had enough of everything.
+/// Makes a quiet run: 50 clients that stay, 10 s, 10,000/s, whose load tester and machine had enough of everything.
 fn run() -> (Results, Observations) {
     let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
     let mut results = Results::new(Run::default(), std::time::Duration::from_secs(10), &crate::record::Tally::new(), Vec::new(), verdict);
@@ -40,7 +40,7 @@ fn rows(medians: &[f64]) -> Vec<Second> {
     (0..).zip(medians).map(row).collect()
 }
 
-/// Some requests have a status that is an error.
+/// Gives some requests a status that is an error.
 fn refuse(results: &mut Results, status: u16, requests: u64) {
     results.good = results.requests - requests;
     results.good_rate = results.rate * results.good as f64 / results.requests as f64;

@@ -13,7 +13,7 @@ use load::{Plan, Results, Stop, record::ErrorClass};
 
 use super::{HTTP1, HTTP2, HTTP3, clients, plan, run};
 
-/// The class that a fault is told by.
+/// Returns the class that a fault is told by.
 fn class(fault: Fault) -> Option<ErrorClass> {
     match fault {
         Fault::None | Fault::WrongBody | Fault::WrongField => None,
@@ -120,7 +120,7 @@ fn a_spoilt_handshake_is_counted_as_tls() {
     }
 }
 
-/// A server that resets each connection within the TLS handshake, as the system does for a process that is killed.
+/// Starts a server that resets each connection within the TLS handshake, as the system does for a process that is killed.
 fn resets_handshakes() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");

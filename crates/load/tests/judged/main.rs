@@ -25,7 +25,7 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether tests run that take minutes.
+/// Returns whether tests run that take minutes.
 fn long() -> bool {
     std::env::var_os("SEAWALL_BENCH_LONG").is_some()
 }
@@ -34,7 +34,7 @@ const HTTP1: Protocol = Protocol::Http1 { pipeline: 1 };
 const HTTP2: Protocol = Protocol::Http2 { streams: 1 };
 const HTTP3: Protocol = Protocol::Http3 { streams: 1 };
 
-/// A plan that asks a URL again and again, with one worker.
+/// Makes a plan that asks a URL again and again, with one worker.
 fn plan(url: &str, protocol: Protocol, schedule: Schedule) -> Plan {
     let (scheme, rest) = url.split_once("://").expect("a URL");
     let (authority, path) = rest.split_once('/').expect("a path");
@@ -62,7 +62,7 @@ fn plan(url: &str, protocol: Protocol, schedule: Schedule) -> Plan {
     }
 }
 
-/// Requests at a rate, evenly, for a time.
+/// Makes a schedule of requests at a rate, evenly, for a time.
 fn even(rate: f64, seconds: u64, clients: u32) -> Schedule {
     Schedule::Rate { rate: Profile::constant(rate, Some(Duration::from_secs(seconds))), spacing: Spacing::Even, clients }
 }

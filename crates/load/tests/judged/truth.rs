@@ -43,7 +43,7 @@ const STALL: Delay =
 #[derive(Clone, Copy)]
 struct Arrivals {
     rate: u32,
-    /// For how long they are measured.
+    /// How long they are measured.
     seconds: u64,
     /// How many requests can be under way.
     room: u32,
@@ -84,7 +84,7 @@ impl Witness {
         Self { stop, thread }
     }
 
-    /// The longest that it was late, in ms.
+    /// Returns the longest that it was late, in ms.
     fn late(self) -> f64 {
         let _ = self.stop.send(());
         self.thread.join().expect("it does not panic").as_secs_f64() * 1e3

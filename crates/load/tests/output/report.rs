@@ -97,7 +97,7 @@ fn a_page_is_whole_and_asks_for_nothing() {
     }
 }
 
-/// The tags of a page without what stands between them.
+/// Returns the tags of a page without what stands between them.
 fn without_text(page: &str) -> String {
     let tags = page.split('<').filter_map(|part| part.split_once('>')).map(|(tag, _)| tag);
     let style = page.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>")).expect("it has a style").0;

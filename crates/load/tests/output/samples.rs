@@ -166,13 +166,13 @@ pub(crate) fn results(like: &Like) -> Results {
     results
 }
 
-/// A run that was stopped before anything was asked.
+/// Makes a run that was stopped before anything was asked.
 pub(crate) fn nothing() -> Results {
     let verdict = Verdict { limit: Limit::Schedule, at_least: false, reason: String::new(), hint: None };
     Results::new(Run::new(&plan(&Like::default())), Duration::ZERO, &Tally::new(), vec![], verdict)
 }
 
-/// A run whose server, and whose user, wrote what hurts a page that trusts them.
+/// Makes a run whose server, and whose user, wrote what hurts a page that trusts them.
 pub(crate) fn hostile() -> Results {
     let bad = "</script><img src=x onerror=alert(1)>\"'&<![CDATA[ ]]> \u{1b}[31m | `code`";
     let mut results = results(&Like { seconds: 3, rate: 100, failing: 10, class: ErrorClass::Leak, ..Like::default() });

@@ -217,7 +217,7 @@ fn colours_are_for_terminals_alone_and_change_no_word() {
     assert!(!Format::Json.write(&results, Ink::Coloured).contains('\u{1b}'));
 }
 
-/// The value after a name, as `grep | awk` finds it.
+/// Returns the value after a name, as `grep | awk` finds it.
 fn after<'a>(text: &'a str, name: &str) -> &'a str {
     let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{name} is missing in\n{text}"));
     line.trim_start()[name.len()..].split_whitespace().next().expect("a value")

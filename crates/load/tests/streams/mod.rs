@@ -10,7 +10,7 @@ use load::{
     schedule::Profile,
 };
 
-/// A plan for one request of one origin: one client that stays, one stream, one worker.
+/// Makes a plan for one request of one origin: one client that stays, one stream, one worker.
 pub(crate) fn plan(protocol: Protocol, tls: bool, address: SocketAddr) -> Plan {
     let set = RequestSet { origins: vec![origin(tls, address)], requests: vec![get(0, "/")], ..RequestSet::default() };
     Plan {
@@ -41,12 +41,12 @@ pub(crate) fn clients(count: u32) -> Schedule {
     Schedule::Closed { clients: Profile::constant(f64::from(count), None) }
 }
 
-/// So many requests.
+/// Returns the end of a run after so many requests.
 pub(crate) fn requests(count: u64) -> Stop {
     Stop { requests: Some(count), after: None }
 }
 
-/// So much time.
+/// Returns the end of a run after so much time.
 pub(crate) fn time(milliseconds: u64) -> Stop {
     Stop { requests: None, after: Some(Duration::from_millis(milliseconds)) }
 }
@@ -56,7 +56,7 @@ pub(crate) fn run(plan: &Plan) -> Results {
     load::run(plan, &mut ()).expect("the plan can be run")
 }
 
-/// The errors that occurred.
+/// Returns the errors that occurred.
 pub(crate) fn errors(results: &Results) -> Vec<(ErrorClass, u64)> {
     results.errors.iter().map(|(class, count)| (*class, *count)).filter(|(_, count)| *count > 0).collect()
 }

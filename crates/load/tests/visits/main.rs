@@ -47,7 +47,7 @@ fn clients(number: f64) -> Schedule {
     Schedule::Closed { clients: Profile::constant(number, None) }
 }
 
-/// So many visitors in a second, each on connections of its own.
+/// Makes a schedule of so many visitors in a second, each on connections of its own.
 fn visitors(number: f64) -> Schedule {
     Schedule::Arrivals { rate: Profile::constant(number, Some(Duration::from_secs(1))), spacing: Spacing::Even }
 }

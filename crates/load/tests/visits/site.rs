@@ -90,7 +90,7 @@ fn serve(socket: &TcpStream, connection: usize, all: &Mutex<Vec<Seen>>) {
     }
 }
 
-/// An answer. The page comes in chunks, and compressed to who takes that.
+/// Returns an answer. The page comes in chunks, and compressed to who takes that.
 fn answer(seen: &Seen, takes_gzip: bool) -> Vec<u8> {
     let zip = |text: &[u8]| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

@@ -13,7 +13,7 @@ const PAGE: isize = 10;
 /// What somebody has chosen to see.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Screen {
-    /// The panel that is shown alone. `None`: all that have room.
+    /// The panel that is shown alone. `None` means that all panels are shown that have room.
     pub(super) panel: Option<Panel>,
     /// The row that is chosen in it, by its key.
     pub(super) chosen: Option<String>,

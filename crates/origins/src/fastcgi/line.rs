@@ -55,7 +55,7 @@ pub(super) struct Line {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Those who wait, by the numbers that they drew.
+    /// The requests that wait, by the numbers that they drew.
     waiting: BTreeMap<u64, oneshot::Sender<Child>>,
     drawn: u64,
     /// Connections that stand in the server's queue, or are being made for that.
@@ -164,7 +164,8 @@ impl Line {
         Some(Err(OriginError::new(Fault::ConnectionTerminated, detail)))
     }
 
-    /// Connects. A server whose queue is full (`listen.backlog` of php-fpm, on a Unix socket) is no failure: it is tried again as long as somebody waits.
+    /// Connects to a child of php-fpm. A server whose queue is full (`listen.backlog` of php-fpm, on a Unix socket) is no failure:
+    /// it is tried again as long as somebody waits.
     async fn connect(&self, pool: &Arc<Connections>, address: usize) -> Option<Result<Stream, OriginError>> {
         if self.full.try_lock().is_ok() {
             match pool.connect(address).await {

@@ -89,7 +89,7 @@ pub struct FastCgi {
     server: Arc<FastCgiServer>,
     pool: Arc<Connections>,
     budget: Option<Arc<Budget>>,
-    /// Those who wait for a child, by the number of the address.
+    /// The requests that wait for a child, by the number of the address.
     lines: Box<[Arc<Line>]>,
     flow: Arc<Mutex<Flow>>,
     busy: Arc<()>,

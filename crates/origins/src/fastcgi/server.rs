@@ -107,7 +107,7 @@ impl Drop for Waiting {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) server: Arc<FastCgiServer>,
-    /// Those of this worker who wait for a child at the address that answers.
+    /// The requests of this worker that wait for a child at the address that answers.
     pub(super) line: Arc<Line>,
     /// Keeps the worker looking for idle connections to be closed.
     pub(super) _busy: Arc<()>,

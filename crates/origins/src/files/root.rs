@@ -32,10 +32,10 @@ const OPEN: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOC
 /// The symbolic links that are followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Links {
-    /// Those that lead to something beneath the root.
+    /// Links that lead to something beneath the root.
     #[default]
     Beneath,
-    /// Those too that lead elsewhere, if the link and what it leads to have the same owner: nobody gives away what is somebody else's. Debian's
+    /// Also links that lead elsewhere, if the link and what it leads to have the same owner: nobody gives away what is somebody else's. Debian's
     /// packages are full of such links.
     OfOneOwner,
 }

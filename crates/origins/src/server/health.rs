@@ -36,7 +36,7 @@ const TRIAL_SHARED: Duration = Duration::from_secs(1);
 pub struct HealthOptions {
     /// Connections in a row that did not come about.
     pub failures: u32,
-    /// For how long other addresses are asked first, the first time.
+    /// How long other addresses are asked first, the first time.
     pub retry_after: Duration,
     /// What to do about an address that is down, for the log; empty if nothing more is known.
     pub remedy: &'static str,

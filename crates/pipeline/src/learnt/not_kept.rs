@@ -10,10 +10,10 @@ use store::KeyHash;
 
 use crate::{Shared, question::Question};
 
-/// Keys whose last reason is remembered.
+/// The most keys whose last reason is remembered.
 const REASONS_MAX: usize = 4_096;
 
-/// Places of a key.
+/// The number of places in which a key may stand.
 const WAYS: usize = 8;
 
 /// An answer that was not kept, or a fetch that brought none.

@@ -96,7 +96,7 @@ pub(crate) struct Logins(Mutex<Known>);
 struct Known {
     /// Wrong passwords by the numbers of the addresses.
     attempts: Attempts<u64>,
-    /// Those of which the other machines are still to be told.
+    /// The wrong passwords of which the other machines are still to be told.
     untold: BTreeMap<u64, u32>,
     /// Numbers of credentials that the origin did not refuse, the latest last: no guesses.
     right: VecDeque<u64>,

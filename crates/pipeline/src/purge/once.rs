@@ -1,5 +1,5 @@
 //! Signatures that have counted. Whoever has overheard a signed message may send it again as long as its time is accepted; it counts once.
-//! Of what older Ghosts send, the time is not signed: with another time, the same message counts again.
+//! Older Ghosts do not sign the time: with another time, the same message counts again.
 //!
 //! Each machine knows those that it has seen itself, and forgets them when it ends.
 

@@ -125,9 +125,9 @@ impl WebhookSecret {
 
 /// The verification of a signature, while the content arrives.
 enum Verification {
-    /// Of content with the time behind it, or as older Ghosts do it, of the content alone.
+    /// A Ghost signs the content with the time behind it, or, in older versions, the content alone.
     Ghost(hmac::Context),
-    /// Of the time, a dot, and the content.
+    /// A WordPress signs the time, a dot and the content.
     WordPress(hmac::Context),
 }
 

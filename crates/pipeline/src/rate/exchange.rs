@@ -19,9 +19,9 @@ pub struct Told {
 pub struct ToldRequests {
     /// The number of the address.
     pub address: u64,
-    /// Those that were admitted.
+    /// The requests that were admitted.
     pub admitted: u32,
-    /// Those that were asked for: at least as many.
+    /// The requests that were asked for: at least as many as were admitted.
     pub asked: u32,
 }
 

@@ -122,7 +122,7 @@ pub struct Rates {
     table: OnceLock<Table>,
     /// The numbers of the addresses that the other machines are to be told of.
     listed: Mutex<Vec<u64>>,
-    /// Those that they were told of, until it is known that they were.
+    /// The numbers that the other machines were told of, until it is known that they were told.
     settling: Mutex<Vec<u64>>,
     refused: AtomicU64,
     /// When the log told of a refusal last, and how many were passed over in silence since.

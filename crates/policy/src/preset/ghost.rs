@@ -71,7 +71,7 @@ const FIELDS: &[Rule] = &[
 
 const STAFF_COOKIE: CookieRule = CookieRule::any("ghost-staff-cookie", &[], &["ghost-admin"]);
 const PRIVATE_COOKIE: CookieRule = CookieRule::any("ghost-private-cookie", &["ghost-private"], &[]);
-/// Whatever else a Ghost sets. `members-ssr` is what its library calls the cookie by default.
+/// Cookies of members: every other cookie that a Ghost sets. `members-ssr` is what its library calls the cookie by default.
 pub(crate) const MEMBER_COOKIE: CookieRule = CookieRule::any("ghost-member-cookie", &[], &["ghost-", "members-ssr"]);
 const KNOWN_VISITORS: &[CookieRule] = &[STAFF_COOKIE, PRIVATE_COOKIE, MEMBER_COOKIE];
 

@@ -48,7 +48,7 @@ const FIRST_RUN: Duration = Duration::from_secs(1);
 /// The time between two values of a lock that are handed on.
 const HANDED_ON_EVERY: Duration = Duration::from_secs(2);
 
-/// For how long WordPress's lock is set.
+/// How long WordPress's lock is set.
 const LOCKED_FOR: Duration = Duration::from_secs(60);
 
 /// How long after the end of a lock a run is sure to find it open.

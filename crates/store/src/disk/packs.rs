@@ -61,7 +61,7 @@ const BLOCKS: usize = (PACK_LEN + ENTRY_MAX) / BLOCK_LEN;
 const GIVING_BACK: [u64; 4] = [0xef53, 0x5846_5342, 0x0102_1994, 0xf2f5_2010];
 /// The bytes of a label.
 pub(crate) const LABEL: usize = 48;
-/// Those of them that the seal covers.
+/// The bytes of a label that the seal covers.
 const SEALED: usize = LABEL - 8;
 
 /// The most entries of one call to the system, which takes 1,024 pieces: each is four of them.

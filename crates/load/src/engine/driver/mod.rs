@@ -96,11 +96,11 @@ pub(super) enum Room {
 
 /// Where a connection tells what became of requests. Each is told once.
 pub(super) trait Sink {
-    /// A whole answer has come.
+    /// Tells that a whole answer has come.
     fn answered(&mut self, call: u32, answer: &Answer<'_>, arrival: Arrival);
-    /// A request has failed.
+    /// Tells that a request has failed.
     fn failed(&mut self, call: u32, class: ErrorClass, arrival: Arrival);
-    /// The server says that it has not looked at the request, so it can be asked again.
+    /// Tells that the server has not looked at the request, as it says itself, so that it can be asked again.
     fn refused(&mut self, call: u32, arrival: Arrival);
 }
 
@@ -230,7 +230,7 @@ impl<L: Link> Hub<L> {
         None
     }
 
-    /// Has a client close its connections that does nothing with them.
+    /// Asks a client that does nothing with its connections to close them.
     fn ask_for_a_line(&self) {
         let holders = self.holders.borrow();
         if let Some(idle) = holders.iter().find(|holder| holder.is_idle.get()) {
@@ -252,7 +252,7 @@ impl<L: Link> Hub<L> {
         is_permitted
     }
 
-    /// A request has ended.
+    /// Notes that a request has ended.
     fn done(&self) {
         self.under_way.set(self.under_way.get() - 1);
         if self.under_way.get() == 0 && (self.is_exhausted.get() || self.is_ending.get()) {

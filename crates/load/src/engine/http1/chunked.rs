@@ -31,7 +31,7 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// A reader that stands before the first chunk.
+    /// Makes a reader that stands before the first chunk.
     pub(crate) const fn new() -> Self {
         Self { at: At::Size { digits: 0 }, left: 0, overhead: 0 }
     }

@@ -94,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Whether it has nothing to do.
+    /// Returns whether the client has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         let silent = |voice: &Voice| voice.intended.is_none() && voice.pending.is_none();
         self.under_way == 0 && self.again.is_empty() && self.waiting.is_empty() && self.voices.iter().all(silent)

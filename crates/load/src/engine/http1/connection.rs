@@ -86,7 +86,7 @@ impl Connection {
         &self.socket
     }
 
-    /// The error that has ended the connection, if one has.
+    /// Returns the error that has ended the connection, if one has.
     pub(super) fn error(&self) -> Option<Errno> {
         match sockopt::socket_error(&self.socket) {
             Ok(Ok(())) => None,

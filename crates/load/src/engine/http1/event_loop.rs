@@ -123,7 +123,7 @@ pub(super) struct Loop {
     stay: Vec<Key>,
     /// The client of each visitor of a log.
     replays: HashMap<u32, Key>,
-    /// Those of them that have nothing to do, or had, the longest time first.
+    /// The clients of visitors of a log that have nothing to do, or had, the longest time first.
     idle_replays: VecDeque<Key>,
     visitors: u64,
     /// The most clients that answer the schedule's requests.
@@ -274,7 +274,7 @@ impl Loop {
         self.end(end)
     }
 
-    /// Whether nothing is left to do.
+    /// Returns whether nothing is left to do.
     fn is_over(&mut self) -> bool {
         if self.unended > 0 {
             return false;
@@ -318,7 +318,7 @@ impl Loop {
         }
     }
 
-    /// Whether the time of the run is over, so that no more requests are made.
+    /// Returns whether the time of the run is over, so that no more requests are made.
     fn has_ended(&self, now: Duration) -> bool {
         self.ends.is_some_and(|end| now >= end)
     }
@@ -373,7 +373,7 @@ impl Loop {
         true
     }
 
-    /// A new client.
+    /// Makes a new client.
     fn client(&mut self, kind: Kind, voices: u16) -> Key {
         let share = self.worker.share;
         let visitors = (0..voices).map(|_| {
@@ -456,7 +456,7 @@ impl Loop {
         }
     }
 
-    /// Whether the permitted load lets a request be sent now. If not, its voice gets in line.
+    /// Returns whether the permitted load lets a request be sent now. If not, its voice gets in line.
     fn may_send(&mut self, key: Key, voice: u16, now: Duration) -> bool {
         let Some(throttle) = &self.worker.throttle else { return true };
         if !self.is_first && !self.line.is_empty() {

@@ -22,7 +22,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// `close`: each connection is used once, and says so.
+    /// Makes the messages of a set. `close` means that each connection is used once, and says so.
     pub(super) fn new(set: &RequestSet, close: bool) -> Self {
         let authorities: Vec<_> = set.origins.iter().map(crate::requests::Origin::authority).collect();
         let made = set.requests.iter().map(|request| {
@@ -34,7 +34,7 @@ impl Messages {
         Self { made: made.collect(), authorities, close }
     }
 
-    /// A request that is sent as it stands in the set.
+    /// Returns a request that is sent as it stands in the set.
     pub(super) fn made(&self, request: u32) -> &Message {
         &self.made[request as usize]
     }
@@ -66,7 +66,7 @@ fn write(bytes: &mut Vec<u8>, method: &str, target: &str, authority: &str, field
     bytes.extend_from_slice(body);
 }
 
-/// Whether a request of this method may be repeated (RFC 9110 §9.2.2).
+/// Returns whether a request of this method may be repeated (RFC 9110 §9.2.2).
 pub(super) fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }

@@ -104,7 +104,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// How much of the response that is being read has come.
+    /// Returns how much of the response that is being read has come.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -242,7 +242,7 @@ impl Reader {
     }
 }
 
-/// Whether another response to the same request follows (RFC 9110 §15.2).
+/// Returns whether another response to the same request follows (RFC 9110 §15.2).
 const fn is_interim(status: u16) -> bool {
     status >= 100 && status < 200
 }

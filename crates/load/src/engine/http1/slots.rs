@@ -8,12 +8,12 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The key as a number.
+    /// Returns the key as a number.
     pub(super) const fn number(self) -> u64 {
         (self.use_ as u64) << 32 | self.place as u64
     }
 
-    /// The key of a number.
+    /// Makes a key from a number.
     #[expect(clippy::cast_possible_truncation, reason = "the number is made of two halves")]
     pub(super) const fn of(number: u64) -> Self {
         Self { place: number as u32, use_: (number >> 32) as u32 }
@@ -32,7 +32,7 @@ impl<T> Slots<T> {
         Self { places: Vec::new(), free: Vec::new() }
     }
 
-    /// The key that the next value gets.
+    /// Returns the key that the next value gets.
     pub(super) fn next_key(&self) -> Key {
         let place = self.free.last().copied().unwrap_or_else(|| u32::try_from(self.places.len()).expect("values are far fewer than 2^32"));
         Key { place, use_: self.places.get(place as usize).map_or(0, |place| place.0) }
@@ -69,7 +69,7 @@ impl<T> Slots<T> {
         Some(Key { place: u32::try_from(place).expect("values are far fewer than 2^32"), use_: *use_ })
     }
 
-    /// The keys of all values.
+    /// Returns the keys of all values.
     pub(super) fn keys(&self) -> Vec<Key> {
         let key = |(place, value): (u32, &(u32, Option<T>))| value.1.is_some().then_some(Key { place, use_: value.0 });
         (0..).zip(&self.places).filter_map(key).collect()

@@ -38,7 +38,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// A session with an origin. `number` counts the connections of a worker.
+    /// Begins a session with an origin. `number` counts the connections of a worker.
     pub(super) fn begin(tls: &Tls, origin: u16, number: u64, now: Duration) -> Result<Self, Failed> {
         let mut tls = ClientConnection::new(Arc::clone(tls.config(number)), tls.name(origin).clone()).map_err(|_| Failed)?;
         // What is sent is one request, whole; a limit would cut it.
@@ -46,7 +46,7 @@ impl Session {
         Ok(Self { tls, began: now })
     }
 
-    /// The handshake, if it is done. It took until `now`.
+    /// Returns the handshake, if it is done. It took until `now`.
     pub(super) fn handshake(&self, now: Duration) -> Option<Handshake> {
         let resumed = self.tls.handshake_kind() == Some(HandshakeKind::Resumed);
         (!self.tls.is_handshaking()).then(|| Handshake { took: now.saturating_sub(self.began), resumed })

@@ -191,7 +191,7 @@ impl Streams {
 }
 
 impl Session {
-    /// A connection that has said what every connection begins with.
+    /// Makes a connection that has said what every connection begins with.
     pub(super) fn new(streams_max: usize) -> Self {
         let mut out = Vec::new();
         frame::write_preface(&mut out);

@@ -47,6 +47,8 @@ pub(super) struct Endpoints {
 }
 
 impl Endpoints {
+    /// Makes the sockets of a worker; none is open yet.
+    ///
     /// # Errors
     /// Says why QUIC cannot be spoken.
     pub(super) fn new(plan: &Plan, tls: Option<&Tls>) -> Result<Self, String> {

@@ -195,7 +195,7 @@ impl Link for Connection {
 }
 
 impl Connection {
-    /// The datagrams that have come.
+    /// Returns the number of datagrams that have come.
     fn heard(&self) -> u64 {
         self.quic.stats().udp_rx.datagrams
     }

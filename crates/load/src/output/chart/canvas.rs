@@ -52,22 +52,22 @@ pub(in crate::output) struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// A chart in a page that sets the colours. `id` names it there.
+    /// Makes the look of a chart in a page that sets the colours. `id` names it there.
     pub(in crate::output) const fn page(id: &'a str, width: f64) -> Self {
         Self { width, page: Some(id) }
     }
 
-    /// A chart for itself.
+    /// Makes the look of a chart that stands alone.
     pub(in crate::output) const fn alone() -> Self {
         Self { width: 820.0, page: None }
     }
 
-    /// Whether there is little room, as on a phone.
+    /// Returns whether there is little room, as on a phone.
     pub(super) const fn is_narrow(&self) -> bool {
         self.width < 600.0
     }
 
-    /// How many points fit.
+    /// Returns how many points fit.
     pub(super) fn points_max(&self) -> usize {
         if self.is_narrow() { 180 } else { crate::output::series::POINTS_MAX }
     }
@@ -97,7 +97,7 @@ pub(super) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// An empty one. Its title is drawn where no page says it.
+    /// Makes an empty chart. Its title is drawn where no page says it.
     pub(super) fn new(look: Look<'a>, title: &str, description: &str) -> Self {
         let mut canvas = Self { look, out: String::new(), title: title.to_owned(), description: description.to_owned(), y: 0.0 };
         if look.page.is_none() {
@@ -112,7 +112,7 @@ impl<'a> Canvas<'a> {
         canvas
     }
 
-    /// The room at the left and right edge.
+    /// Returns the room at the left and right edge.
     pub(super) const fn margin(&self) -> f64 {
         if self.look.page.is_some() { 2.0 } else { 24.0 }
     }
@@ -146,7 +146,7 @@ impl<'a> Canvas<'a> {
         let _ = writeln!(self.out, "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\"{dash}/>");
     }
 
-    /// A line through points. Where there is none, the line has a gap.
+    /// Draws a line through points. Where there is none, the line has a gap.
     pub(super) fn path(&mut self, points: &[Option<(f64, f64)>], colour: Colour, dash: &str) {
         let mut data = String::new();
         let mut pen_is_down = false;
@@ -171,7 +171,7 @@ impl<'a> Canvas<'a> {
         );
     }
 
-    /// The area between two lines, given by the same positions.
+    /// Draws the area between two lines, given by the same positions.
     pub(super) fn area(&mut self, points: &[(f64, f64, f64)], colour: Colour, opacity: f64) {
         if points.is_empty() {
             return;
@@ -188,7 +188,7 @@ impl<'a> Canvas<'a> {
         let _ = writeln!(self.out, "<path d=\"{data}Z\" fill=\"{colour}\"{opacity}/>");
     }
 
-    /// Names of what is drawn, each beside its colour, in as many lines as they need.
+    /// Writes the names of what is drawn, each beside its colour, in as many lines as they need.
     pub(super) fn legend(&mut self, left: f64, names: &[(String, Colour, &str)]) {
         if names.is_empty() {
             return;
@@ -212,7 +212,7 @@ impl<'a> Canvas<'a> {
         self.y += 4.0;
     }
 
-    /// The whole as SVG.
+    /// Returns the whole chart as SVG.
     pub(super) fn finish(self) -> String {
         let height = (self.y + if self.look.page.is_some() { 4.0 } else { 20.0 }).ceil();
         let width = self.look.width;

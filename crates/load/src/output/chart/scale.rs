@@ -21,14 +21,14 @@ pub(super) enum Scale {
 const LOG_FROM: f64 = 30.0;
 
 impl Scale {
-    /// A linear scale that reaches a round value from `most` upwards.
+    /// Makes a linear scale that reaches a round value from `most` upwards.
     pub(super) fn linear(most: f64) -> Self {
         let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
         let step = step(most);
         Self::Linear { most: (most / step).ceil() * step }
     }
 
-    /// A scale for times: by powers of ten if they differ much. It uses values above zero.
+    /// Makes a scale for times: by powers of ten if they differ much. It uses values above zero.
     pub(super) fn of_times(values: impl Iterator<Item = f64>) -> Self {
         let (least, most) = values
             .filter(|value| *value > 0.0 && value.is_finite())
@@ -48,7 +48,7 @@ impl Scale {
         Self::Log { least: round(least, false), most: round(most, true) }
     }
 
-    /// Where a value is: 0 is the near end, 1 the far one.
+    /// Returns where a value is: 0 is the near end, 1 the far one.
     pub(super) fn at(&self, value: f64) -> f64 {
         let part = match *self {
             Self::Linear { most } => value / most,
@@ -61,7 +61,7 @@ impl Scale {
         matches!(self, Self::Log { .. })
     }
 
-    /// Round values to write beside the axis.
+    /// Returns round values to write beside the axis.
     pub(super) fn marks(&self) -> Vec<f64> {
         match *self {
             Self::Linear { most } => {
@@ -85,7 +85,7 @@ impl Scale {
     }
 }
 
-/// The distance of marks: 1, 2 or 5 times a power of ten, so that there are three to six.
+/// Returns the distance of marks: 1, 2 or 5 times a power of ten, so that there are three to six.
 fn step(most: f64) -> f64 {
     let rough = most / 5.0;
     let power = 10_f64.powf(rough.log10().floor());

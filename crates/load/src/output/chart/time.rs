@@ -39,7 +39,7 @@ const OUTCOMES: [(Outcome, Colour); 5] = [
 const CLASSES: [Colour; 6] = [Colour::Red, Colour::Orange, Colour::Violet, Colour::Brown, Colour::Blue, Colour::Grey];
 
 impl Over {
-    /// Its title.
+    /// Returns its title.
     pub(in crate::output) const fn title(self) -> &'static str {
         match self {
             Self::Rate => "Answers a second",
@@ -50,7 +50,7 @@ impl Over {
         }
     }
 
-    /// What it shows, in a sentence with its figures.
+    /// Describes what it shows, in a sentence with its figures.
     fn description(self, results: &Results, points: &[Point]) -> String {
         let measured = || points.iter().filter(|point| point.begin >= results.warm_up.seconds);
         match self {
@@ -196,7 +196,7 @@ impl Plot {
         self.left + (time / self.length).clamp(0.0, 1.0) * (self.right - self.left)
     }
 
-    /// The middle of a point's time.
+    /// Returns the middle of a point's time.
     fn middle(&self, point: &Point) -> f64 {
         self.x(point.begin + point.length / 2.0)
     }

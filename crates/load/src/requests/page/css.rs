@@ -62,7 +62,7 @@ fn font(scanner: &mut Scanner<'_>) -> Option<Reference> {
     first.map(|url| Reference { url, kind: Kind::Font })
 }
 
-/// Whether a range of `unicode-range` has the letter A in it.
+/// Returns whether a range of `unicode-range` has the letter A in it.
 fn covers_latin(range: &str) -> bool {
     let Some(range) = range.trim().strip_prefix("u+") else { return false };
     let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -122,7 +122,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The string at whose quote the scanner stands.
+    /// Reads the string at whose quote the scanner stands.
     fn string(&mut self, quote: u8) -> String {
         let mut value = String::new();
         let mut characters = self.text[self.at + 1..].char_indices();
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
         value
     }
 
-    /// The rest of `url(`.
+    /// Reads the rest of `url(`.
     fn url(&mut self) -> Option<String> {
         let rest = &self.text[self.at..];
         let start = rest.trim_start();

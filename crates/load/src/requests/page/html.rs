@@ -187,7 +187,7 @@ fn is_shown(kind: &str) -> bool {
     matches!(kind.as_str(), "" | "image/avif" | "image/webp" | "image/jpeg" | "image/png" | "image/gif" | "image/svg+xml")
 }
 
-/// Whether a media query fits the window, as far as widths go. What else it asks for is taken to be so, except print.
+/// Returns whether a media query fits the window, as far as widths go. What else it asks for is taken to be so, except print.
 fn matches(media: &str) -> bool {
     media.split(',').any(|query| {
         let query = query.trim().to_ascii_lowercase();
@@ -218,7 +218,7 @@ fn pixels(length: &str) -> Option<f64> {
     }
 }
 
-/// The picture of `srcset` that fits: of those with a width, the smallest that is as wide as the place; of those with a density, the smallest of at
+/// Returns the picture of `srcset` that fits: of those with a width, the smallest that is as wide as the place; of those with a density, the smallest of at
 /// least 1.
 fn choose(srcset: &str, sizes: Option<&str>) -> Option<String> {
     let place = sizes.map_or(WIDTH, place);
@@ -250,7 +250,7 @@ fn choose(srcset: &str, sizes: Option<&str>) -> Option<String> {
     best.map(|(_, url)| url.to_owned()).filter(|url| !url.is_empty())
 }
 
-/// The width of the place of a picture, as `sizes` says.
+/// Returns the width of the place of a picture, as `sizes` says.
 fn place(sizes: &str) -> f64 {
     for size in sizes.split(',') {
         let size = size.trim();

@@ -17,7 +17,7 @@ const VALIDATOR_MAX: usize = 256;
 /// The longest time a response is fresh.
 const FRESH_MAX: Duration = Duration::from_secs(365 * 86_400);
 
-/// A number that stands for a URL.
+/// Returns a number that stands for a URL.
 pub(crate) fn key(origin: u16, target: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (origin, target).hash(&mut hasher);
@@ -34,7 +34,7 @@ pub(crate) struct Validators {
 }
 
 impl Validators {
-    /// The validators of an answer; none if it has none.
+    /// Returns the validators of an answer; `None` if it has none.
     pub(crate) fn of(answer: &Answer<'_>) -> Option<Self> {
         let get = |name| field(answer, name).filter(|value| value.len() <= VALIDATOR_MAX).map(Into::into);
         let validators = Self { etag: get("etag"), last_modified: get("last-modified") };
@@ -48,7 +48,7 @@ impl Validators {
     }
 }
 
-/// The first value of a field, if it is text.
+/// Returns the first value of a field, if it is text.
 pub(crate) fn field<'a>(answer: &Answer<'a>, name: &str) -> Option<&'a str> {
     let found = answer.fields.iter().find(|(other, _)| other.eq_ignore_ascii_case(name.as_bytes()))?;
     std::str::from_utf8(found.1).ok().map(str::trim)
@@ -67,12 +67,12 @@ struct Entry {
 }
 
 impl Kept {
-    /// Whether a response is there that need not be asked for.
+    /// Returns whether a response is there that need not be asked for.
     pub(crate) fn is_fresh(&self, key: u64, now: Duration) -> bool {
         self.0.get(&key).is_some_and(|entry| now < entry.fresh_until)
     }
 
-    /// How a response that is there is validated.
+    /// Returns the validators with which a response that is there is validated.
     pub(crate) fn validators(&self, key: u64) -> Option<&Validators> {
         self.0.get(&key)?.validators.as_ref()
     }
@@ -108,7 +108,8 @@ impl Kept {
     }
 }
 
-/// How long a browser uses an answer without asking; none: it must not keep it. The tenth of its age stands in where nothing is said (§4.2.2).
+/// Returns how long a browser uses an answer without asking; `None` means that it must not keep it. The tenth of its age stands in where nothing is said
+/// (§4.2.2).
 fn freshness(answer: &Answer<'_>) -> Option<Duration> {
     let control = field(answer, "cache-control").unwrap_or_default().to_ascii_lowercase();
     let mut max_age = None;

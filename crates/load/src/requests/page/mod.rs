@@ -49,7 +49,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What browsers say in `Accept`.
+    /// Returns what browsers say in `Accept`.
     pub(super) const fn accept(self) -> &'static str {
         match self {
             Self::Style => "text/css,*/*;q=0.1",
@@ -95,18 +95,18 @@ pub struct Library {
 }
 
 impl Library {
-    /// How many parts of pages were not asked, because they belong to other origins.
+    /// Returns how many parts of pages were not asked, because they belong to other origins.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed)
     }
 
-    /// Whether the content of a page is needed: it was not read yet.
+    /// Returns whether the content of a page is needed: it was not read yet.
     pub(super) fn wants_page(&self, request: u32) -> bool {
         !self.pages.read().unwrap_or_else(PoisonError::into_inner).contains_key(&request)
     }
 
-    /// Whether the content of a part is needed.
+    /// Returns whether the content of a part is needed.
     pub(super) fn wants_part(&self, part: &Part) -> bool {
         part.kind == Kind::Style && !self.sheets.read().unwrap_or_else(PoisonError::into_inner).contains_key(&part.key)
     }
@@ -130,8 +130,8 @@ impl Library {
     }
 }
 
-/// What is known of a page or sheet. An answer of another version than the known one makes it forgotten: the next who asks wants the content. Until then
-/// the old version's references are good enough.
+/// Returns what is known of a page or sheet. An answer of another version than the known one makes it forgotten: the next who asks wants the content. Until
+/// then the old version's references are good enough.
 fn known<K: Hash + Eq + Copy>(
     all: &RwLock<HashMap<K, Arc<Known>>>,
     key: K,
@@ -209,17 +209,17 @@ impl Page {
         Self { began, request, fields, url, queue: VecDeque::new(), seen: HashSet::from([key]), shown: false }
     }
 
-    /// What is asked next.
+    /// Returns what is asked next.
     pub(super) fn next(&mut self) -> Option<Arc<Part>> {
         self.queue.pop_front()
     }
 
-    /// Whether there is anything to ask.
+    /// Returns whether nothing is left to ask.
     pub(super) fn is_done(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// How long it took, if it is shown.
+    /// Returns how long it took, if it is shown.
     pub(super) fn took(&self, now: Duration) -> Option<Duration> {
         self.shown.then(|| now.saturating_sub(self.began))
     }

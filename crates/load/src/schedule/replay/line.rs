@@ -47,7 +47,7 @@ impl<'a> Line<'a> {
         Some(Self { client, time, request, status, referer, agent: next() })
     }
 
-    /// The method and the target, if the request line is one of HTTP. TLS sent to a plain port and other noise is logged as a request, too.
+    /// Returns the method and the target, if the request line is one of HTTP. TLS sent to a plain port and other noise is logged as a request, too.
     pub(super) fn asked(&self) -> Option<(&str, &str)> {
         let text = std::str::from_utf8(&self.request).ok()?;
         let mut words = text.split(' ');

@@ -66,7 +66,7 @@ pub struct Told {
     pub lines: u64,
     /// Lines that are replayed.
     pub replayed: u64,
-    /// Those of them that were answered with a status of 400 or more when the log was written: errors to be expected again.
+    /// The replayed lines that were answered with a status of 400 or more when the log was written: errors to be expected again.
     pub failed_then: u64,
     /// Different requests.
     pub requests: u64,
@@ -149,7 +149,7 @@ pub enum Error {
 pub struct Replay {
     /// The requests to make.
     pub requests: RequestSet,
-    /// When.
+    /// When the requests are made.
     pub schedule: Schedule,
     /// What was found in the log.
     pub told: Told,
@@ -293,7 +293,7 @@ impl Reader {
         self.rows.push(Row { second, request, visitor });
     }
 
-    /// The number of the request that a line asks. None: there are too many different ones.
+    /// Returns the number of the request that a line asks. `None` means that there are too many different ones.
     fn request(&mut self, method: &str, target: &str, line: &Line<'_>) -> Option<u32> {
         let fields = [("referer", line.referer.as_deref()), ("user-agent", line.agent.as_deref())];
         let fields = fields.map(|(name, value)| Some((name, std::str::from_utf8(value?).ok().filter(|value| is_value(value))?)));
@@ -379,12 +379,12 @@ fn next_line(log: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether a text may be the value of a field (RFC 9110 §5.5). A log may hold what a client never could have sent.
+/// Returns whether a text may be the value of a field (RFC 9110 §5.5). A log may hold what a client never could have sent.
 fn is_value(text: &str) -> bool {
     text.trim_matches([' ', '\t']).len() == text.len() && !text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f)
 }
 
-/// The number of a request or visitor; there are never more than lines.
+/// Returns the number of a request or visitor; there are never more than lines.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -408,7 +408,7 @@ mod tests {
         reader.finish()
     }
 
-    /// What is asked when: milliseconds, target, visitor.
+    /// Returns what is asked when: milliseconds, target, visitor.
     fn asked(replay: &Replay) -> Vec<(u64, &str, u32)> {
         let ask = |due: Due| match due.what {
             What::Ask { request: Some(request), visitor: Some(visitor) } => {

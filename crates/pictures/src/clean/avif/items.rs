@@ -32,7 +32,7 @@ const EXTENTS_MAX: usize = 65_536;
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) pixels: Vec<Range<u64>>,
-    /// Those among them that are coded as AV1.
+    /// The pixels that are coded as AV1.
     pub(super) coded: Vec<Run>,
     pub(super) exif: Vec<Range<u64>>,
     /// Items that are neither.

@@ -42,7 +42,7 @@ pub(super) enum End {
     Missing,
     /// All are there, or what follows cannot be read, up to this place.
     At(u64),
-    /// It cannot be told.
+    /// The end cannot be found.
     Unknown,
 }
 

@@ -310,7 +310,7 @@ impl Loop {
         }
     }
 
-    /// The server has closed a connection in good order.
+    /// Ends a connection that the server has closed in good order.
     fn closed(&mut self, key: Key, now: Duration) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if let Some(front) = connection.under_way.front()
@@ -447,7 +447,7 @@ impl Loop {
     }
 }
 
-/// The class of a failure to connect.
+/// Returns the class of a failure to connect.
 const fn class_of_connect(error: Errno) -> ErrorClass {
     match error {
         Errno::CONNREFUSED => ErrorClass::Refused,
