@@ -14,6 +14,7 @@ mod companions;
 pub mod config;
 mod console;
 mod fingerprint;
+mod listening;
 mod log_writer;
 mod metrics;
 mod own_process;
@@ -38,6 +39,7 @@ mod told;
 mod try_next;
 mod warming;
 mod wordpress;
+mod worker;
 mod worker_questions;
 mod writer;
 

@@ -8,9 +8,8 @@ use std::{
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc::{SyncSender, sync_channel},
+        mpsc::sync_channel,
     },
-    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -19,28 +18,24 @@ use admin::{ReloadDone, ReloadRefused};
 use anyhow::Context;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use edge::{
-    BindError, Gauges, Listener, Listeners, Socket, Worker,
+    Gauges, Socket,
     tls::{Certificates, Tls},
 };
-use http::HeaderValue;
-use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
+use pipeline::{Clock, Counters, Shared, Snapshot};
 use policy::purge::{Maker, Order, What};
 use semantics::Timestamp;
 use store::{DiskOptions, DiskState, DiskTrouble, SiteNumbers, StoreOptions};
-use tokio::{
-    runtime::{Builder, LocalOptions},
-    sync::{mpsc, watch},
-};
+use tokio::sync::{mpsc, watch};
 
 use crate::{
-    access_log::AccessLog,
     alerts,
     automatic::{self, Automatic},
     blogs,
     certificates::Files,
     cluster::Joined,
-    config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
+    config::settings::{AccessLog as LogDestination, Acme, Settings, Site},
     console::ServerConsole,
+    listening::{Bound, OwnPaths},
     log_writer,
     metrics::Shown,
     passed::PassedSockets,
@@ -50,25 +45,19 @@ use crate::{
         schedule,
     },
     seeing::{self, SecondHand, Seeing},
-    service::SiteService,
     shelf::{self, SharedTickets},
-    spans::{Export, Recorder},
+    spans::Export,
     warming::Warmer,
+    worker::{Start, WorkerHandle},
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
-
-/// How often in a second a worker hands on log lines that do not fill a piece.
-const FLUSHES: u32 = 5;
 
 /// The longest wait at the end of the process for the last lines to be written.
 const LOG_WAIT: Duration = Duration::from_secs(3);
 
 /// The number of questions of the admin API that may wait for a worker. It answers each within microseconds.
 const QUESTIONS: usize = 16;
-
-/// The number of reloads that may wait for a worker. It takes each within microseconds.
-const RELOADS: usize = 4;
 
 /// The longest wait of a reload until all workers have taken it. One that is held up takes it when it comes to it.
 const RECONFIGURED_WITHIN: Duration = Duration::from_secs(1);
@@ -182,18 +171,6 @@ impl State {
     }
 }
 
-/// A plan on its way to a worker, which says when it has taken it.
-struct Reconfiguration {
-    plan: Arc<Plan>,
-    taken: SyncSender<()>,
-}
-
-#[derive(Debug)]
-struct WorkerHandle {
-    reload: mpsc::Sender<Reconfiguration>,
-    thread: JoinHandle<()>,
-}
-
 impl Server {
     /// Binds, starts the workers, and returns when all of them serve.
     ///
@@ -220,7 +197,7 @@ impl Server {
         shared.in_vain.watch(move |fetched| seeing::facts::tell_in_vain(&insight, fetched));
         let mut numbers = shared.store.site_numbers();
         // Its addresses are told to whatever runs behind it.
-        let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
+        let Bound { mut listeners, listening, own_paths } = Bound::to(&settings, workers, &mut passed)?;
         let given = numbers.given();
         let mut plan = Plan::new(settings, &mut numbers, &shared, &listening, None)?;
         let span_counts = Arc::default();
@@ -239,7 +216,9 @@ impl Server {
         let others = challenges.clone();
         shared.tell_challenge_look_ups(Box::new(move |path| others.look_up(path)));
         let clock = shared.clock.clone();
-        let automatic = acme_in_force(&plan.settings)
+        let automatic = plan
+            .settings
+            .acme_in_force()
             .map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), common_shelf(cluster.as_ref()), clock))
             .transpose()?;
         let tickets = share_tickets(cluster.as_ref(), &plan.settings, &tls)?;
@@ -295,34 +274,10 @@ impl Server {
         };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
-            server.start_worker(number, listeners, asked, &plan, stopped.clone())?;
+            let start = Start { number, listeners, questions: asked, plan: Arc::clone(&plan), stop: stopped.clone() };
+            server.workers.push(WorkerHandle::start(&server.state, start)?);
         }
         Ok(server)
-    }
-
-    fn start_worker(
-        &mut self,
-        number: usize,
-        listeners: Vec<Listener>,
-        asked: mpsc::Receiver<WorkerQuestion>,
-        plan: &Arc<Plan>,
-        stop: watch::Receiver<Option<Duration>>,
-    ) -> anyhow::Result<()> {
-        let (reload, reloads) = mpsc::channel(RELOADS);
-        let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
-        let state = Arc::clone(&self.state);
-        let counters = Arc::clone(&state.counters[number]);
-        let plan = Arc::clone(plan);
-        let sink = state.log.clone();
-        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-            let log = sink.map(|sink| AccessLog::new(plan.settings.log.format, sink));
-            match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime.block_on(work(state, counters, plan, log, listeners, reloads, asked, stop, ready)),
-                Err(error) => drop(ready.send(Err(error.into()))),
-            }
-        })?;
-        self.workers.push(WorkerHandle { reload, thread });
-        is_ready.recv().context("a worker ended before it began")?
     }
 
     /// Returns the addresses of its listeners, with the ports that the system chose.
@@ -443,9 +398,9 @@ impl Server {
         let before = self.state.plan.load_full();
         let fixed = [
             (before.settings.server.listen != settings.server.listen, "server.listen"),
-            (tls_listen(&before.settings) != tls_listen(&settings), "tls.listen"),
-            (tls_listen(&before.settings).is_empty() && settings.tls.as_ref().is_some_and(|tls| tls.acme.is_some()), "acme"),
-            (http3(&before.settings).is_some() != http3(&settings).is_some(), "server.http3"),
+            (before.settings.tls_listen() != settings.tls_listen(), "tls.listen"),
+            (before.settings.tls_listen().is_empty() && settings.tls.as_ref().is_some_and(|tls| tls.acme.is_some()), "acme"),
+            (before.settings.http3().is_some() != settings.http3().is_some(), "server.http3"),
             (before.settings.server.workers != settings.server.workers, "server.workers"),
             (before.settings.server.admin != settings.server.admin, "server.admin"),
             (before.settings.cache_memory != settings.cache_memory, "cache.memory"),
@@ -455,7 +410,7 @@ impl Server {
         ];
         // Nobody is sent to https where it is not spoken.
         if let Some(tls) = &mut settings.tls {
-            tls.listen = tls_listen(&before.settings).to_vec();
+            tls.listen = before.settings.tls_listen().to_vec();
         }
         let given = self.numbers.given();
         let mut plan = Plan::new(settings, &mut self.numbers, &self.state.shared, &self.listening, Some(&before))?;
@@ -469,7 +424,7 @@ impl Server {
         // Whatever can fail fails here, before the first worker has changed.
         let router = plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
-        self.keep_certificates(acme_in_force(&before.settings), acme_in_force(&plan.settings))?;
+        self.keep_certificates(before.settings.acme_in_force(), plan.settings.acme_in_force())?;
         // Before the first worker stores anything for a new site: a purge that comes then must find it.
         self.state.shared.purging.know_sites(&router);
         if let Some(cluster) = &self.state.cluster {
@@ -481,8 +436,7 @@ impl Server {
         }
         let (taken, taking) = sync_channel(self.workers.len());
         for worker in &self.workers {
-            let reconfiguration = Reconfiguration { plan: Arc::clone(&plan), taken: taken.clone() };
-            worker.reload.blocking_send(reconfiguration).context("a worker has ended")?;
+            worker.reconfigure(Arc::clone(&plan), taken.clone())?;
         }
         drop(taken);
         // From here on nobody is answered by the rules before: neither who asks next, nor who asks for an explanation.
@@ -555,7 +509,7 @@ impl Server {
         self.recognising = None;
         self.watching = None;
         for worker in self.workers.drain(..) {
-            let _ = worker.thread.join();
+            worker.join();
         }
         // Nobody asks any more; what was counted and stored last is written.
         self.seconds = None;
@@ -582,75 +536,6 @@ impl Drop for Server {
     }
 }
 
-type Ready = std::sync::mpsc::SyncSender<anyhow::Result<()>>;
-
-#[expect(clippy::too_many_arguments, reason = "the whole life of a worker, called from one place")]
-async fn work(
-    state: Arc<State>,
-    counters: Arc<Counters>,
-    plan: Arc<Plan>,
-    log: Option<AccessLog>,
-    listeners: Vec<Listener>,
-    mut reloads: mpsc::Receiver<Reconfiguration>,
-    mut asked: mpsc::Receiver<WorkerQuestion>,
-    stop: watch::Receiver<Option<Duration>>,
-    ready: Ready,
-) {
-    let router = match plan.router() {
-        Ok(router) => router,
-        Err(error) => return drop(ready.send(Err(error))),
-    };
-    let trusted = plan.settings.server.trusted_proxies.clone();
-    let pipeline = Pipeline::new(Arc::clone(&state.shared), counters, router, trusted);
-    // One worker refills for all.
-    let is_first = state.counters.first().is_some_and(|first| Arc::ptr_eq(first, pipeline.counters()));
-    let refilling = std::rc::Rc::clone(&pipeline);
-    let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
-    let service = SiteService::new(pipeline, log, Arc::clone(&state.seeing.insight));
-    service.tell_of(alt_svc(&plan.settings, &state.listening));
-    service.record(Recorder::of(&plan, &state.shared.clock));
-    let worker = Worker::new(service, edge_config(&plan, &state));
-    let listeners = match Listeners::open(listeners) {
-        Ok(listeners) => listeners,
-        Err(error) => return drop(ready.send(Err(anyhow::Error::new(error).context("a worker cannot wait for connections")))),
-    };
-    // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
-    drop(plan);
-    let _ = ready.send(Ok(()));
-
-    let mut flush = tokio::time::interval(Duration::from_secs(1) / FLUSHES);
-    flush.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let grace = stop.clone();
-    let mut running = std::pin::pin!(std::rc::Rc::clone(&worker).run(listeners, stop));
-    loop {
-        tokio::select! {
-            () = &mut running => break,
-            _ = flush.tick() => worker.service().tidy(FLUSHES),
-            Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
-            never = &mut refilling => match never {},
-            Some(Reconfiguration { plan, taken }) = reloads.recv() => {
-                match plan.router() {
-                    Ok(router) => {
-                        worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
-                        worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
-                        worker.service().record(Recorder::of(&plan, &state.shared.clock));
-                        worker.reconfigure(edge_config(&plan, &state));
-                    }
-                    Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
-                }
-                let _ = taken.send(());
-            },
-        }
-    }
-    let tasks = worker.service().pipeline().tasks();
-    tasks.close();
-    let grace = grace.borrow().unwrap_or_default();
-    if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
-        tracing::debug!("gave up fetches that nobody waited for");
-    }
-    worker.service().tidy(FLUSHES);
-}
-
 /// Takes part in the cluster, if there is one. Its first orders can come at once, so the sites are known before.
 fn join_cluster(plan: &Plan, shared: &Arc<Shared>, given: u32) -> anyhow::Result<Option<Joined>> {
     let Some(settings) = &plan.settings.cluster else { return Ok(None) };
@@ -666,23 +551,13 @@ fn common_shelf(cluster: Option<&Joined>) -> Option<Arc<dyn acme::Shelf>> {
 
 /// Shares the keys of TLS tickets, if there is a cluster and TLS is spoken.
 fn share_tickets(cluster: Option<&Joined>, settings: &Settings, tls: &Tls) -> anyhow::Result<Option<SharedTickets>> {
-    let Some(cluster) = cluster.filter(|_| !tls_listen(settings).is_empty()) else { return Ok(None) };
+    let Some(cluster) = cluster.filter(|_| !settings.tls_listen().is_empty()) else { return Ok(None) };
     SharedTickets::start(cluster.shelf(), tls.clone()).map(Some).context("the keys of TLS tickets cannot be shared")
 }
 
 fn warn(settings: &Settings) {
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
-    }
-}
-
-fn edge_config(plan: &Plan, state: &State) -> edge::Config {
-    edge::Config {
-        limits: plan.settings.limits.clone(),
-        gauges: Arc::clone(&state.gauges),
-        trusted_proxies: plan.settings.server.trusted_proxies.clone(),
-        tls: Some(state.tls.clone()),
-        h2c: plan.settings.server.h2c,
     }
 }
 
@@ -709,99 +584,6 @@ pub(crate) fn seen_folder(settings: &Settings, shared: &Shared) -> Option<PathBu
     let dir = settings.cache_disk.as_ref()?.dir.clone()?;
     let is_refused = settings.disk_tier().is_some() && shared.store.usage().disk == DiskState::Off;
     (!is_refused).then_some(dir)
-}
-
-fn tls_listen(settings: &Settings) -> &[SocketAddr] {
-    settings.tls.as_ref().map_or(&[], |tls| &tls.listen)
-}
-
-fn http3(settings: &Settings) -> Option<&Http3> {
-    settings.tls.as_ref()?.http3.as_ref()
-}
-
-/// Returns the value of `Alt-Svc` (RFC 7838 §3), if HTTP/3 is on.
-fn alt_svc(settings: &Settings, listening: &[Socket]) -> Option<HeaderValue> {
-    let http3 = http3(settings)?;
-    let own = listening.iter().find_map(|socket| if let Socket::Quic(address) = socket { Some(address.port()) } else { None })?;
-    HeaderValue::from_str(&format!("h3=\":{}\"; ma=86400", http3.port.unwrap_or(own))).ok()
-}
-
-/// Returns the settings for certificates, or `None` if no listener speaks TLS.
-fn acme_in_force(settings: &Settings) -> Option<&Acme> {
-    settings.tls.as_ref().filter(|tls| !tls.listen.is_empty())?.acme.as_ref()
-}
-
-/// The sockets to which visitors connect.
-struct Bound {
-    /// The listeners of each worker, one for each address.
-    listeners: Vec<Vec<Listener>>,
-    listening: Vec<Socket>,
-    own_paths: OwnPaths,
-}
-
-/// Unix sockets that this process has made. They are removed when it is dropped.
-#[derive(Debug, Default)]
-struct OwnPaths(Vec<PathBuf>);
-
-impl Drop for OwnPaths {
-    fn drop(&mut self) {
-        for path in &self.0 {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-fn bind_all(settings: &Settings, workers: usize, passed: &mut PassedSockets) -> anyhow::Result<Bound> {
-    let mut all = Bound { listeners: Vec::new(), listening: Vec::new(), own_paths: OwnPaths::default() };
-    let plain = settings.server.listen.iter().map(|listen| match listen {
-        Listen::Tcp(address) => Socket::Tcp(*address),
-        Listen::Unix(path) => Socket::Unix(path.clone()),
-    });
-    for socket in plain.chain(tls_listen(settings).iter().copied().map(Socket::Tls)) {
-        let listeners = match all.bind(&socket, workers, passed) {
-            Err(error) if error.lacks_family() && beside_ipv4(&socket, settings) => {
-                tracing::warn!("IPv6 is off on this machine, so Seawall does not listen on {socket}: visitors reach it over IPv4 only");
-                continue;
-            }
-            listeners => listeners?,
-        };
-        let bound = listeners.first().and_then(Listener::socket).unwrap_or(socket);
-        all.listeners.push(listeners);
-        all.listening.push(bound.clone());
-        // At the same port, also where the system chose that.
-        if let (Socket::Tls(address), Some(_)) = (bound, http3(settings)) {
-            let socket = Socket::Quic(address);
-            let listeners = all.bind(&socket, workers, passed)?;
-            all.listeners.push(listeners);
-            all.listening.push(socket);
-        }
-    }
-    Ok(all)
-}
-
-impl Bound {
-    fn bind(&mut self, socket: &Socket, workers: usize, passed: &mut PassedSockets) -> Result<Vec<Listener>, BindError> {
-        if let Some(passed) = passed.take(socket) {
-            return passed.share(socket, workers);
-        }
-        let listeners = edge::bind(socket, workers)?;
-        if let Socket::Unix(path) = socket {
-            self.own_paths.0.push(path.clone());
-        }
-        Ok(listeners)
-    }
-}
-
-/// Tells whether the settings also listen on every IPv4 address at the same port.
-fn beside_ipv4(socket: &Socket, settings: &Settings) -> bool {
-    let is_beside = |other: &SocketAddr, port: u16| other.is_ipv4() && other.ip().is_unspecified() && other.port() == port;
-    match socket {
-        Socket::Tcp(address) => {
-            settings.server.listen.iter().any(|other| matches!(other, Listen::Tcp(other) if is_beside(other, address.port())))
-        }
-        Socket::Tls(address) => tls_listen(settings).iter().any(|other| is_beside(other, address.port())),
-        Socket::Quic(_) | Socket::Unix(_) => false,
-    }
 }
 
 fn start_log(settings: &Settings) -> anyhow::Result<Option<Writer>> {

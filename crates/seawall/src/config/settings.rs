@@ -697,4 +697,22 @@ impl Settings {
         let disk = self.cache_disk.as_ref().filter(|_| self.sites.iter().any(Site::has_server))?;
         Some((disk.dir.as_deref()?, disk.size_max))
     }
+
+    /// Returns the addresses on which TLS is spoken.
+    #[must_use]
+    pub fn tls_listen(&self) -> &[SocketAddr] {
+        self.tls.as_ref().map_or(&[], |tls| &tls.listen)
+    }
+
+    /// Returns the settings for HTTP/3, if it is on.
+    #[must_use]
+    pub fn http3(&self) -> Option<&Http3> {
+        self.tls.as_ref()?.http3.as_ref()
+    }
+
+    /// Returns the settings for certificates, or `None` if no listener speaks TLS.
+    #[must_use]
+    pub fn acme_in_force(&self) -> Option<&Acme> {
+        self.tls.as_ref().filter(|tls| !tls.listen.is_empty())?.acme.as_ref()
+    }
 }
