@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     card::{self, Card},
     feed::{BASE, Format},
-    json::{self, Place, clean},
+    json::{self, Container, clean},
     markup,
     model::{Model, author_path},
     post::{Post, Standing},
@@ -322,7 +322,7 @@ impl<'m> Facts<'m> {
             let items: Vec<Value> = self.trail.iter().enumerate().map(item).collect();
             graph.push(json!({ "@type": "BreadcrumbList", "itemListElement": items }));
         }
-        Some(json::write(&json!({ "@context": "https://schema.org", "@graph": graph }), Place::Script))
+        Some(json::write(&json!({ "@context": "https://schema.org", "@graph": graph }), Container::Script))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     markup,
     picture::Picture,
     slug,
-    targets::{Asked, Targets},
+    targets::{ResolvedLinks, Targets},
     words::Words,
 };
 
@@ -105,7 +105,7 @@ pub(crate) struct Post {
     /// A number that differs if the words of the text do.
     pub(crate) words_fingerprint: u128,
     /// Lists what is at the end of the links of the text.
-    pub(crate) asked: Arc<Asked>,
+    pub(crate) asked: Arc<ResolvedLinks>,
     /// What else the author set.
     pub(crate) front: FrontMatter,
     /// A number that differs if anything in the post does.

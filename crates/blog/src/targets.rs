@@ -37,7 +37,7 @@ pub(crate) struct Target {
 }
 
 /// The answers that a text got: whoever asks again gets the same ones, as long as nothing has changed.
-pub(crate) type Asked = BTreeMap<String, Option<Target>>;
+pub(crate) type ResolvedLinks = BTreeMap<String, Option<Target>>;
 
 /// What the links of one text can lead to. It records every question.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct Targets {
     known: Arc<Known>,
     /// For a draft, the number of slashes within its address.
     depth: Option<usize>,
-    asked: RefCell<Asked>,
+    asked: RefCell<ResolvedLinks>,
 }
 
 impl Known {
@@ -54,7 +54,7 @@ impl Known {
     }
 
     /// Tells whether every question has the answer that it had.
-    pub(crate) fn still_answers(&self, asked: &Asked) -> bool {
+    pub(crate) fn still_answers(&self, asked: &ResolvedLinks) -> bool {
         asked.iter().all(|(name, answer)| self.find(name) == answer.as_ref())
     }
 }
@@ -98,7 +98,7 @@ impl Targets {
     }
 
     /// Returns the record of all questions.
-    pub(crate) fn into_asked(self) -> Asked {
+    pub(crate) fn into_asked(self) -> ResolvedLinks {
         self.asked.into_inner()
     }
 

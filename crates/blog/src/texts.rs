@@ -24,7 +24,7 @@ use crate::{
     model::Library,
     parallel,
     post::{Head, Manner, Post, Standing, WrongHead},
-    targets::{Asked, Known, Target, Targets},
+    targets::{Known, ResolvedLinks, Target, Targets},
 };
 
 /// All Markdown files, by path in the folder.
@@ -52,7 +52,7 @@ struct Remembered {
 struct Rendering {
     manner: Manner,
     is_public: bool,
-    asked: Arc<Asked>,
+    asked: Arc<ResolvedLinks>,
     /// The post with its warnings, or what is wrong.
     result: Result<(Arc<Post>, Vec<Problem>), Unpublished>,
 }
