@@ -60,7 +60,7 @@ impl Server {
         replicas == 0 || self.has_replica && replicas == 1
     }
 
-    pub(crate) fn round(&mut self, ask: &Asked, now_ms: u64, replicas: u32, rng: &mut Rng) -> Round {
+    pub(crate) fn round(&mut self, ask: &RoundQuestion, now_ms: u64, replicas: u32, rng: &mut Rng) -> Round {
         if self.kept.stream.is_none() {
             self.kept.last = EntryId::default();
             let id = self.id(now_ms);
@@ -130,7 +130,7 @@ impl Server {
 
 /// A question for a round, as it travels.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RoundQuestion {
     pub(crate) field: String,
     pub(crate) member: Member,
     pub(crate) position: Option<Position>,

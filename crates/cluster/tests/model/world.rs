@@ -21,7 +21,7 @@ use fastrand::Rng;
 use policy::purge::{Order, What};
 
 use crate::{
-    server::{Asked, Kept, Plain, Server},
+    server::{Kept, Plain, RoundQuestion, Server},
     site::{Extra, Link, Page, Site},
 };
 
@@ -63,7 +63,7 @@ pub(crate) struct Outcome {
 
 #[derive(Debug, Clone)]
 enum Op {
-    Round(Asked),
+    Round(RoundQuestion),
     Append(Vec<Plain>),
     Confirm(String, Confirmed),
     Remove(String, Option<Member>),
@@ -427,7 +427,7 @@ impl World {
         } else if machine.round_at() <= now {
             let member = machine.ask(now);
             let position = machine.position().cloned();
-            Some(Op::Round(Asked { field, member, position, entries_max, sent: now }))
+            Some(Op::Round(RoundQuestion { field, member, position, entries_max, sent: now }))
         } else {
             machine.batch(now).map(|batch| Op::Append(batch.into_iter().map(|unsent| (unsent.made, unsent.order)).collect()))
         };
@@ -595,7 +595,7 @@ impl World {
     }
 
     /// What pub/sub would bring: only what came while one was listening, and nobody notices what is missing.
-    fn lossy(&mut self, ask: &Asked, round: &mut Round) {
+    fn lossy(&mut self, ask: &RoundQuestion, round: &mut Round) {
         if !round.continuous && ask.position.is_some() {
             round.continuous = true;
             round.entries.clear();
