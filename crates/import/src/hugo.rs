@@ -28,8 +28,8 @@ use crate::{
     jekyll::titled,
     job::{Author, Job},
     links::Links,
+    location::{Location, TextToPlace},
     media::{self, Found, refusal},
-    place::{Place, Wish},
     report::{Entry, Outcome},
     site_source::{Read, Source, converted, leave_out, note_authors, read},
     slug::encoded,
@@ -399,10 +399,10 @@ fn too_early(kind: Kind, date: Option<&str>, site: &Site) -> Option<Hidden> {
     Some(Hidden { status: "scheduled", why: format!("appears on {}, and the blog shows pages at once", written(at)) })
 }
 
-fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place>, ImportError> {
+fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Location>, ImportError> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&at| (texts[at].source.is_draft, texts[at].source.kind == Kind::Post));
-    let mut places = vec![Place::default(); texts.len()];
+    let mut places = vec![Location::default(); texts.len()];
     let mut media = std::mem::take(&mut job.addresses.media);
     for at in order {
         let own = address(&texts[at], site);
@@ -416,21 +416,21 @@ fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place
         let known = (!text.source.is_draft || text.source.hidden.is_some()).then_some(old.as_str());
         let Source { kind, title, is_draft, .. } = &text.source;
         let (kind, is_draft) = (*kind, *is_draft);
-        let wish = Wish { kind, slug: strip_day(&slug), title, old: known, day: day.as_deref(), is_folder, is_draft };
-        let place = job.places.place(&wish);
+        let wish = TextToPlace { kind, slug: strip_day(&slug), title, old: known, day: day.as_deref(), is_folder, is_draft };
+        let location = job.places.place(&wish);
         if old != "/" {
-            job.addresses.insert(&old, &place.address);
+            job.addresses.insert(&old, &location.address);
         }
         text.source.aliases = text.source.aliases.iter().flat_map(|alias| alias_addresses(alias, &own, site)).collect();
         for alias in &text.source.aliases {
-            job.addresses.insert(alias, &place.address);
+            job.addresses.insert(alias, &location.address);
         }
-        job.addresses.insert_source(&text.source.name, &place.address);
-        job.addresses.insert_source(&format!("{}.md", text.path), &place.address);
+        job.addresses.insert_source(&text.source.name, &location.address);
+        job.addresses.insert_source(&format!("{}.md", text.path), &location.address);
         for tag in &text.source.tags {
             let _ = job.tag(tag);
         }
-        let own_folder = place.folder().to_owned();
+        let own_folder = location.folder().to_owned();
         let source_folder = text.file.name.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         for file in std::mem::take(&mut text.resources) {
             let below = file.name[source_folder.len()..].trim_start_matches('/').to_owned();
@@ -449,7 +449,7 @@ fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place
                 }
             }
         }
-        places[at] = place;
+        places[at] = location;
     }
     job.addresses.media = media;
     for (from, to) in
@@ -522,7 +522,7 @@ impl Names for SiteNames<'_> {
     }
 }
 
-fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<(), ImportError> {
+fn write_text(text: &Text, location: &Location, site: &Site, job: &mut Job) -> Result<(), ImportError> {
     let source = &text.source;
     let (body, line) = match read(&text.file.path, &source.name, Start::BelowSpace)? {
         Read::Text { body, line, .. } => (body, line),
@@ -533,7 +533,7 @@ fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<
     let names = SiteNames { site, job, source, folder };
     let (body, notes) = shortcodes::replace(&body, &source.name, line, &names);
     let is_html = source.name.ends_with(".html") || source.name.ends_with(".htm");
-    let mut links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
+    let mut links = Links::new(&job.addresses, location.folder(), location.old.as_deref());
     links.source = Some(folder);
     // The reason comes before the other notes.
     source.hidden.iter().cloned().chain(notes).for_each(|note| links.note(note));
@@ -541,10 +541,10 @@ fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<
         links.note("has a date on which it expires, which the blog does not know".to_owned());
     }
     let body = body.replace("<!--more-->", "");
-    let (mut front, body, entry) = converted(source, place, &body, is_html, &links);
+    let (mut front, body, entry) = converted(source, location, &body, is_html, &links);
     if front.math.is_none() && body.contains('$') && !site.has_math {
         front.math = Some(false);
     }
     note_authors(&source.front, job);
-    job.write(place, front, &body, entry)
+    job.write(location, front, &body, entry)
 }

@@ -21,8 +21,8 @@ use crate::{
     html::Targets as _,
     job::{Author, Job},
     links::Links,
+    location::{Location, TextToPlace},
     media::{self, Found, refusal},
-    place::{Place, Wish},
     report::{Entry, Outcome},
     site_source::{Read, Source, converted, leave_out, note_authors, read},
     text::Kind,
@@ -309,34 +309,34 @@ fn copy_files(files: &[Found], base: &str, job: &mut Job) -> Result<(), ImportEr
     Ok(())
 }
 
-fn place_all(texts: &[(Source, Found)], site: &Site, job: &mut Job) -> Vec<Place> {
+fn place_all(texts: &[(Source, Found)], site: &Site, job: &mut Job) -> Vec<Location> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&at| (texts[at].0.is_draft, texts[at].0.kind == Kind::Post));
-    let mut places = vec![Place::default(); texts.len()];
+    let mut places = vec![Location::default(); texts.len()];
     for at in order {
         let source = &texts[at].0;
         let old = (!source.is_draft).then(|| format!("{}{}", site.base, address(source, site)));
         let day = source.date.as_deref().and_then(|date| date.get(..10)).filter(|_| source.kind == Kind::Post);
         let slug = slug_of(source);
-        let wish = Wish { kind: source.kind, slug: &slug, title: &source.title, old: old.as_deref(), day, ..Wish::default() };
-        let place = job.places.place(&wish);
+        let wish = TextToPlace { kind: source.kind, slug: &slug, title: &source.title, old: old.as_deref(), day, ..TextToPlace::default() };
+        let location = job.places.place(&wish);
         if let Some(old) = old.filter(|old| old != "/") {
-            job.addresses.insert(&old, &place.address);
+            job.addresses.insert(&old, &location.address);
             if let Some(stem) = old.strip_suffix(".html") {
-                job.addresses.insert(stem, &place.address);
+                job.addresses.insert(stem, &location.address);
             }
             if let Some(below) = old.strip_prefix(&site.base).filter(|_| !site.base.is_empty()) {
-                job.addresses.insert(below, &place.address);
+                job.addresses.insert(below, &location.address);
             }
         }
         for alias in &source.aliases {
-            job.addresses.insert(alias, &place.address);
+            job.addresses.insert(alias, &location.address);
         }
-        job.addresses.insert_source(&source.name, &place.address);
+        job.addresses.insert_source(&source.name, &location.address);
         for tag in &source.tags {
             let _ = job.tag(tag);
         }
-        places[at] = place;
+        places[at] = location;
     }
     for (from, to) in [("/feed/", "/feed.xml"), ("/atom.xml", "/feed.xml"), ("/rss/", "/feed.xml")] {
         job.redirect(&format!("{}{from}", site.base), to);
@@ -473,7 +473,7 @@ impl Names for SiteNames<'_> {
 }
 
 /// Writes a text. Returns how many attributes of kramdown it had.
-fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &mut Job) -> Result<usize, ImportError> {
+fn write_text(source: &Source, file: &Found, location: &Location, site: &Site, job: &mut Job) -> Result<usize, ImportError> {
     let (body, line) = match read(&file.path, &source.name, Start::AtOnce)? {
         Read::Text { body, line, .. } => (body, line),
         Read::Plain(body) => (body, 1),
@@ -488,16 +488,16 @@ fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &m
     }
     let Plain { text: body, attributes } = if html { Plain { text: body, attributes: 0 } } else { kramdown::without_marks(&body) };
     let folder = source.name.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
+    let mut links = Links::new(&job.addresses, location.folder(), location.old.as_deref());
     links.source = Some(folder);
     // The reason comes before the other notes.
     source.hidden.iter().cloned().chain(notes).for_each(|note| links.note(note));
-    let (mut front, body, entry) = converted(source, place, &body, html, &links);
+    let (mut front, body, entry) = converted(source, location, &body, html, &links);
     // kramdown has formulas between two dollars alone.
     if front.math.is_none() && body.contains('$') {
         front.math = Some(body.contains("$$"));
     }
     note_authors(&source.front, job);
-    job.write(place, front, &body, entry)?;
+    job.write(location, front, &body, entry)?;
     Ok(attributes)
 }

@@ -10,8 +10,8 @@ use crate::{
     html::{Targets as _, markdown},
     job::{Author, Job},
     links::Links,
+    location::Location,
     markdown::rewrite,
-    place::Place,
     report::{Entry, Outcome, TextEntry},
     slug::tag_slug,
     text::{Front, Kind},
@@ -93,7 +93,7 @@ pub(crate) fn leave_out(name: &str, kind: Kind, why: &str, job: &mut Job) {
 }
 
 /// Makes front matter, Markdown and account of a text whose body has no more marks of its generator in it.
-pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: bool, links: &Links<'_>) -> (Front, String, TextEntry) {
+pub(crate) fn converted(source: &Source, location: &Location, body: &str, is_html: bool, links: &Links<'_>) -> (Front, String, TextEntry) {
     let body = if is_html { markdown(body, links) } else { rewrite(body, links) };
     let front = &source.front;
     let (cover, cover_alt) = cover(front);
@@ -135,7 +135,7 @@ pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: boo
         title: source.title.clone(),
         status: source.status.to_owned(),
         outcome: Outcome::Written,
-        old: place.old.clone(),
+        old: location.old.clone(),
         new: None,
         file: None,
         comments: 0,

@@ -24,8 +24,8 @@ use crate::{
     job::{Author, Job},
     limit::PIECE_BYTES_MAX,
     links::Links,
+    location::{Location, TextToPlace},
     media::without_wordpress_size,
-    place::{Place, Wish},
     report::{Entry, Outcome, TextEntry},
     slug::{decoded, tag_slug},
     text::{Front, Kind},
@@ -379,7 +379,7 @@ fn author_key(login: &str) -> String {
     if key.is_empty() { "author".to_owned() } else { key }
 }
 
-fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
+fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Location> {
     let mut places = HashMap::new();
     let form = permalinks(index, job);
     let mut order: Vec<&Known> = index.items.iter().filter(|item| item.is_text() && !item.is_left_out()).collect();
@@ -389,19 +389,25 @@ fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
         // Nobody has read it yet, so that it gets the address that WordPress would give it.
         let to_come = form.as_deref().filter(|_| old.is_none() && item.kind == "post").and_then(|form| filled(form, item));
         let known = old.as_deref().or(to_come.as_deref());
-        let wish =
-            Wish { kind: item.text_kind(), slug: &item.slug, title: &item.title, old: known, day: item.day.as_deref(), ..Wish::default() };
-        let mut place = job.places.place(&wish);
+        let wish = TextToPlace {
+            kind: item.text_kind(),
+            slug: &item.slug,
+            title: &item.title,
+            old: known,
+            day: item.day.as_deref(),
+            ..TextToPlace::default()
+        };
+        let mut location = job.places.place(&wish);
         if old.is_none() {
-            place.forget_old();
+            location.forget_old();
         }
         if let Some(old) = old.as_deref().filter(|old| *old != "/") {
-            job.addresses.insert(old, &place.address);
+            job.addresses.insert(old, &location.address);
         }
         for key in ["p", "page_id", "post_type=page&p"] {
-            job.addresses.insert(&format!("{}/?{key}={}", index.base, item.id), &place.address);
+            job.addresses.insert(&format!("{}/?{key}={}", index.base, item.id), &location.address);
         }
-        places.insert(item.id.clone(), place);
+        places.insert(item.id.clone(), location);
     }
     for item in index.items.iter().filter(|item| item.kind == "attachment") {
         let file = job.addresses.path_of(&item.url).and_then(|path| job.addresses.media.find(&path).map(|name| format!("/{name}")));
@@ -503,7 +509,7 @@ struct Comment<'a> {
     fields: BTreeMap<&'a str, &'a str>,
 }
 
-fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: &mut Job) -> Result<(), ImportError> {
+fn write_item(item: &Item, index: &Index, places: &HashMap<String, Location>, job: &mut Job) -> Result<(), ImportError> {
     let id = item.get("wp:post_id").trim();
     let Some(known) = index.get(id) else { return Ok(()) };
     if !known.is_text() {
@@ -524,7 +530,7 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
     if known.kind != "post" && known.kind != "page" {
         entry.notes.push(format!("is of a plugin's kind, {}; it is a page now", known.kind));
     }
-    let Some(place) = places.get(id) else {
+    let Some(location) = places.get(id) else {
         let why = match known.status.as_str() {
             "trash" => "was in the trash",
             "auto-draft" => "was opened in the editor and never saved",
@@ -534,7 +540,7 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
         job.report.texts.push(entry);
         return keep_comments(item, "", job);
     };
-    let links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
+    let links = Links::new(&job.addresses, location.folder(), location.old.as_deref());
     let content = item.get("content:encoded");
     let pictures = Pictures { index, post: id };
     let html = content::html(content, &pictures, &|id| index.reusable.get(id).cloned(), &links);
@@ -601,18 +607,18 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
         ..Front::default()
     };
     if known.is_public()
-        && let Some(old) = &place.old
+        && let Some(old) = &location.old
     {
         let folder = old.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
         let slugs = item.meta.iter().filter(|(key, value)| key == "_wp_old_slug" && !value.is_empty());
         front.aliases.extend(slugs.map(|(_, slug)| format!("{folder}/{}/", decoded(slug))));
     }
-    if place.old.as_deref() == Some("/") {
+    if location.old.as_deref() == Some("/") {
         links.note("was the front page; the blog's front page lists its posts".to_owned());
     }
     entry.notes.extend(links.notes.take());
-    job.write(place, front, &body, entry)?;
-    keep_comments(item, &place.address, job)
+    job.write(location, front, &body, entry)?;
+    keep_comments(item, &location.address, job)
 }
 
 /// Makes plain text of an excerpt.
