@@ -27,7 +27,7 @@ pub(crate) struct Leaders<T> {
     /// No place of a block has certainly cost less than this: of most blocks, it is all that is looked at to find the least of all places. It may be out
     /// of date, as places only gain.
     bounds: Vec<u64>,
-    places: Vec<Place<T>>,
+    places: Vec<Leader<T>>,
     /// No place has certainly cost less than this. It may be out of date, as places only gain.
     least: u64,
     /// Whether there were more names than places at some time. Until then, a name without a place was never seen before.
@@ -36,7 +36,7 @@ pub(crate) struct Leaders<T> {
 
 /// A name that leads, and what it has cost.
 #[derive(Debug)]
-pub(crate) struct Place<T> {
+pub(crate) struct Leader<T> {
     /// The hash of its name.
     hash: u64,
     pub(crate) name: Box<str>,
@@ -74,7 +74,7 @@ impl<T> Default for Leaders<T> {
     }
 }
 
-impl<T> Place<T> {
+impl<T> Leader<T> {
     /// What it has certainly cost, by which it is ranked.
     pub(crate) const fn certain(&self) -> u64 {
         self.cost.sum().minus(self.error.amount()).weight()
@@ -92,7 +92,7 @@ impl<T: Default> Leaders<T> {
         amount: Amount,
         most: usize,
         name: impl FnOnce() -> Box<str>,
-    ) -> Option<&mut Place<T>> {
+    ) -> Option<&mut Leader<T>> {
         if let Some(at) = self.find(hash) {
             let place = &mut self.places[at];
             place.cost.add(amount);
@@ -103,7 +103,7 @@ impl<T: Default> Leaders<T> {
         if has_room && !self.is_crowded {
             self.grow(most);
             let (error, sketched) = (Part::default(), Part::default());
-            self.push(Place { hash, name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
+            self.push(Leader { hash, name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
             return self.places.last_mut();
         }
         self.is_crowded = true;
@@ -128,7 +128,7 @@ impl<T: Default> Leaders<T> {
         let error = Part::of(estimate.likely.minus(estimate.certain));
         let sketched = Part::of(estimate.likely);
         let place =
-            Place { hash, name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
+            Leader { hash, name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
         if at == self.places.len() {
             self.push(place);
             // What comes with little may be less than all others.
@@ -151,7 +151,7 @@ impl<T: Default> Leaders<T> {
     }
 
     /// Takes a place up that was left on disk.
-    pub(crate) fn restore(&mut self, place: Place<T>) {
+    pub(crate) fn restore(&mut self, place: Leader<T>) {
         if self.find(place.hash).is_none() {
             self.push(place);
             self.least = 0;
@@ -181,7 +181,7 @@ impl<T: Default> Leaders<T> {
         places.truncate(most);
         places.shrink_to_fit();
         self.tags = places.iter().map(|place| tag(place.hash)).collect();
-        self.certain = places.iter().map(Place::certain).collect();
+        self.certain = places.iter().map(Leader::certain).collect();
         self.bounds = self.certain.chunks(BLOCK).map(|block| block.iter().copied().min().unwrap_or_default()).collect();
         self.places = places;
     }
@@ -221,7 +221,7 @@ impl<T> Leaders<T> {
         }
     }
 
-    fn push(&mut self, place: Place<T>) {
+    fn push(&mut self, place: Leader<T>) {
         let certain = place.certain();
         match self.bounds.get_mut(self.places.len() / BLOCK) {
             Some(bound) => *bound = certain.min(*bound),
@@ -232,21 +232,21 @@ impl<T> Leaders<T> {
         self.places.push(place);
     }
 
-    pub(crate) fn places(&self) -> &[Place<T>] {
+    pub(crate) fn places(&self) -> &[Leader<T>] {
         &self.places
     }
 
     /// Returns the bytes that it takes, beside what stands in `T`.
     pub(crate) fn bytes(&self, more: impl Fn(&T) -> usize) -> usize {
         let texts: usize = self.places.iter().map(|place| crate::memory::of_text(&place.name) + more(&place.more)).sum();
-        self.places.capacity() * size_of::<Place<T>>()
+        self.places.capacity() * size_of::<Leader<T>>()
             + self.tags.capacity()
             + (self.certain.capacity() + self.bounds.capacity()) * size_of::<u64>()
             + texts
     }
 }
 
-impl<T> Place<T> {
+impl<T> Leader<T> {
     /// Makes a place of what was left on disk.
     pub(crate) fn restored((hash, name): (u64, Box<str>), cost: Lately<Amount>, error: Part, more: T) -> Self {
         Self { hash, name, cost, error, sketched: Part { micros: 0, requests: 0 }, error_is_old: false, more }
@@ -392,7 +392,7 @@ mod tests {
                     _ => {}
                 }
                 let leaders = &table.leaders;
-                let cost: Vec<u64> = leaders.places().iter().map(Place::certain).collect();
+                let cost: Vec<u64> = leaders.places().iter().map(Leader::certain).collect();
                 prop_assert_eq!(&leaders.certain, &cost);
                 prop_assert!(cost.iter().all(|certain| *certain >= leaders.least));
                 let least = cost.iter().copied().enumerate().map(|(at, certain)| (certain, at)).min();

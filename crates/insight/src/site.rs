@@ -12,7 +12,7 @@ use crate::{
     errors::{self, Errors},
     facts::{BUCKETS, CLASSES, CookiePart, RESULTS, Sum},
     keys::Keys,
-    leaders::{Leaders, Part, Place},
+    leaders::{Leader, Leaders, Part},
     memory::of_text,
     names::{NAME_BYTES_MAX, Name, Names},
     reasons::{self, DETAIL_BYTES_MAX, Reasons, Room, is_time_for_example},
@@ -369,7 +369,7 @@ fn read_leaders<T: Default>(
         let cost = read_cost(reader)?;
         let error = Part { micros: reader.number()?, requests: reader.number()? };
         let more = more(reader)?;
-        leaders.restore(Place::restored((keys.hash(name), name.into()), cost, error, more));
+        leaders.restore(Leader::restored((keys.hash(name), name.into()), cost, error, more));
     }
     Ok(leaders)
 }
