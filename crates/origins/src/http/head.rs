@@ -14,7 +14,7 @@ use semantics::decimal;
 use smallvec::SmallVec;
 
 use super::{
-    Asked,
+    ArrivedRequest,
     client_fields::{self, X_FORWARDED_HOST},
 };
 use crate::{Fault, server::ServerOptions};
@@ -26,7 +26,7 @@ const LINES_ON_STACK: usize = 100;
 pub(super) type Refused = (Fault, &'static str);
 
 /// Writes the head of a request as it goes to an origin. Its length is that of the content at hand, whatever the fields say.
-pub(super) fn write((request, arrival): Asked<'_>, content: &Bytes, out: &mut Vec<u8>) {
+pub(super) fn write((request, arrival): ArrivedRequest<'_>, content: &Bytes, out: &mut Vec<u8>) {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     out.reserve(1024);
     for piece in [request.method().as_str(), " ", target, " HTTP/1.1\r\n"] {

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    Asked,
+    ArrivedRequest,
     content::{Content, Taken},
     head::{self, Head},
     idle::Idle,
@@ -125,7 +125,7 @@ impl Wire {
     }
 
     /// Makes a request ready to be sent; [`Wire::poll_head`] sends it.
-    pub(super) fn begin(&mut self, asked: Asked<'_>) {
+    pub(super) fn begin(&mut self, asked: ArrivedRequest<'_>) {
         self.content = if let Body::Full(content) = asked.0.body() { content.clone() } else { Bytes::new() };
         // The pieces of the response before are gone by now: its room serves this one as a whole, and not what was left of it.
         self.read.reserve(READ_MIN);
