@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::spool::{Reading, Spool, SpoolFile};
-use crate::wakers::{self, Place, Wakers};
+use crate::wakers::{self, WakerSlot, Wakers};
 
 /// How many bytes the slowest reader of a windowed body may lag before its writer waits: see [`Writer::drop_slowest`]. It is also how much
 /// of a spooled body may wait for the disk.
@@ -71,7 +71,7 @@ pub struct Unread;
 pub struct Reader<E> {
     growing: Arc<Growing<E>>,
     offset: u64,
-    place: Place,
+    slot: WakerSlot,
     /// The pending read of the file, at `offset`.
     reading: Option<Reading>,
     ended: bool,
@@ -98,7 +98,7 @@ impl<E: Clone> Reader<E> {
                 self.growing.advance(&mut self.offset, bytes.len() as u64);
                 return Poll::Ready(Some(Ok(bytes)));
             }
-            match ready!(self.growing.poll_chunk(&mut self.offset, &mut self.place, cx)) {
+            match ready!(self.growing.poll_chunk(&mut self.offset, &mut self.slot, cx)) {
                 Next::Chunk(chunk) => return Poll::Ready(Some(Ok(chunk))),
                 Next::InFile(file, range) => {
                     let io = Arc::clone(file.io());
@@ -125,13 +125,13 @@ impl<E> Reader<E> {
 
     /// Creates a reader that [`Growing::enter`] or [`Growing::new`] has counted.
     pub(crate) const fn entered(growing: Arc<Growing<E>>) -> Self {
-        Self { growing, offset: 0, place: None, reading: None, ended: false }
+        Self { growing, offset: 0, slot: None, reading: None, ended: false }
     }
 }
 
 impl<E> Drop for Reader<E> {
     fn drop(&mut self) {
-        self.growing.leave(self.offset, &mut self.place);
+        self.growing.leave(self.offset, &mut self.slot);
     }
 }
 
@@ -289,9 +289,9 @@ impl<E> Growing<E> {
     }
 
     /// Removes one reader.
-    pub(crate) fn leave(&self, offset: u64, place: &mut Place) {
+    pub(crate) fn leave(&self, offset: u64, slot: &mut WakerSlot) {
         let mut body = self.body.lock();
-        let own = body.waiting.leave(place);
+        let own = body.waiting.leave(slot);
         body.readers -= 1;
         if offset >= body.dropped_before {
             body.depart(offset);
@@ -424,7 +424,7 @@ impl<E> Growing<E> {
 }
 
 impl<E: Clone> Growing<E> {
-    fn poll_chunk(&self, offset: &mut u64, place: &mut Place, cx: &Context<'_>) -> Poll<Next<E>> {
+    fn poll_chunk(&self, offset: &mut u64, slot: &mut WakerSlot, cx: &Context<'_>) -> Poll<Next<E>> {
         let mut body = self.body.lock();
         if *offset < body.dropped_before {
             return Poll::Ready(Next::Broken(Broken::TooSlow));
@@ -444,7 +444,7 @@ impl<E: Clone> Growing<E> {
             Some(Ok(())) => Poll::Ready(Next::End),
             Some(Err(broken)) => Poll::Ready(Next::Broken(broken.clone())),
             None => {
-                let before = body.waiting.wait(place, cx.waker());
+                let before = body.waiting.wait(slot, cx.waker());
                 drop(body);
                 drop(before);
                 Poll::Pending

@@ -21,7 +21,7 @@ use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use smallvec::SmallVec;
 
 use super::folder::Folder;
-use super::packs::Place;
+use super::packs::PackExtent;
 use crate::hash::{AsIs, KeyHash};
 
 /// The unit of space on a disk: sizes are counted in whole blocks.
@@ -39,12 +39,12 @@ pub(crate) struct File {
     pub(crate) sequence: u64,
     blocks: u32,
     /// Where in a pack it lies, if it is no file of its own.
-    pub(crate) place: Option<Place>,
+    pub(crate) extent: Option<PackExtent>,
 }
 
 impl File {
-    pub(crate) fn new(sequence: u64, bytes: u64, place: Option<Place>) -> Self {
-        Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX), place }
+    pub(crate) fn new(sequence: u64, bytes: u64, extent: Option<PackExtent>) -> Self {
+        Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX), extent }
     }
 
     /// Returns the bytes that the file takes on the disk.

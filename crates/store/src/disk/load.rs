@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::io::{Busy, Done};
 use crate::hash::{AsIs, KeyHash};
 use crate::resource::{Resource, Stored};
-use crate::wakers::{self, Place, Wakers};
+use crate::wakers::{self, WakerSlot, Wakers};
 
 /// The reads that are running. There are at most as many as the disk's queue accepts, each with 200 bytes and the responses that it has
 /// just read.
@@ -84,14 +84,14 @@ impl<R> Loads<R> {
             }
             load.state.lock().waiting += 1;
             let load = Arc::clone(load);
-            return Some(Waiting { loads: self, hash, load, place: None });
+            return Some(Waiting { loads: self, hash, load, slot: None });
         }
         let state = State { job: None, read: None, promoted: None, done: false, waiting: 1, wakers: Wakers::default() };
         let load = Arc::new(Load { key: key.into(), state: Mutex::new(state) });
         let job = begin(Slot(Arc::clone(&load))).ok()?;
         load.state.lock().job = Some(job);
         open.insert(hash, Arc::clone(&load));
-        Some(Waiting { loads: self, hash, load, place: None })
+        Some(Waiting { loads: self, hash, load, slot: None })
     }
 
     #[cfg(test)]
@@ -104,14 +104,14 @@ struct Waiting<'a, R> {
     loads: &'a Loads<R>,
     hash: KeyHash,
     load: Arc<Load<R>>,
-    place: Place,
+    slot: WakerSlot,
 }
 
 impl<R> Waiting<'_, R> {
     fn poll(&mut self, cx: &Context<'_>, promote: &impl Fn(Vec<Stored<R>>) -> Option<Arc<Resource<R>>>) -> Poll<Option<Arc<Resource<R>>>> {
         let mut state = self.load.state.lock();
         if !state.done {
-            let before = state.wakers.wait(&mut self.place, cx.waker());
+            let before = state.wakers.wait(&mut self.slot, cx.waker());
             drop(state);
             drop(before);
             return Poll::Pending;
@@ -128,7 +128,7 @@ impl<R> Drop for Waiting<'_, R> {
     fn drop(&mut self) {
         let mut open = self.loads.open.lock();
         let mut state = self.load.state.lock();
-        let waker = state.wakers.leave(&mut self.place);
+        let waker = state.wakers.leave(&mut self.slot);
         state.waiting -= 1;
         let last = (state.waiting == 0).then(|| (state.job.take(), state.read.take(), state.promoted.take()));
         drop(state);
