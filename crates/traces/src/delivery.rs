@@ -10,7 +10,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     queue::Fate,
     retry::{self, Answered},
-    transport::{Told, Transport},
+    transport::{DescribedAnswer, Transport},
 };
 
 /// The time by which everything has to be over, as soon as somebody wants that.
@@ -31,11 +31,11 @@ pub(crate) async fn deliver(transport: &Transport, content: bytes::Bytes, spans:
     loop {
         let is_last = stop.borrow().is_some();
         attempts += 1;
-        let told = tokio::select! {
-            told = transport.send(content.clone()) => told,
-            () = stopped(stop) => Told { answered: Answered::Nothing, words: "it did not answer before Seawall had to stop".to_owned() },
+        let answer = tokio::select! {
+            answer = transport.send(content.clone()) => answer,
+            () = stopped(stop) => DescribedAnswer { answered: Answered::Nothing, words: "it did not answer before Seawall had to stop".to_owned() },
         };
-        let Told { answered, words } = told;
+        let DescribedAnswer { answered, words } = answer;
         match answered {
             Answered::Taken { refused } => {
                 let refused = refused.min(spans);

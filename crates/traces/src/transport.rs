@@ -38,9 +38,9 @@ pub(crate) struct Transport {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// An answer, and words for the log if it is not the one that was hoped for.
+/// An answer, and words that describe it in the log if it is not the one that was hoped for.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct DescribedAnswer {
     pub(crate) answered: Answered,
     pub(crate) words: String,
 }
@@ -76,13 +76,13 @@ impl Transport {
     }
 
     /// Makes one attempt.
-    pub(crate) async fn send(&self, content: Bytes) -> Told {
-        let told = tokio::time::timeout(ATTEMPT, self.attempt(content)).await;
-        told.unwrap_or_else(|_| Told { answered: Answered::Nothing, words: format!("it did not answer within {ATTEMPT:?}") })
+    pub(crate) async fn send(&self, content: Bytes) -> DescribedAnswer {
+        let answer = tokio::time::timeout(ATTEMPT, self.attempt(content)).await;
+        answer.unwrap_or_else(|_| DescribedAnswer { answered: Answered::Nothing, words: format!("it did not answer within {ATTEMPT:?}") })
     }
 
-    async fn attempt(&self, content: Bytes) -> Told {
-        let nothing = |error: &dyn Error| Told { answered: Answered::Nothing, words: chain(error) };
+    async fn attempt(&self, content: Bytes) -> DescribedAnswer {
+        let nothing = |error: &dyn Error| DescribedAnswer { answered: Answered::Nothing, words: chain(error) };
         let mut request = Request::new(Full::new(content));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.endpoint.clone();
@@ -111,9 +111,9 @@ impl Transport {
         match answered {
             Answered::Taken { .. } => {
                 let (refused, words) = otlp::refused(&body);
-                Told { answered: Answered::Taken { refused }, words }
+                DescribedAnswer { answered: Answered::Taken { refused }, words }
             }
-            answered => Told { answered, words: format!("it answered {}", head.status) },
+            answered => DescribedAnswer { answered, words: format!("it answered {}", head.status) },
         }
     }
 }
