@@ -5,7 +5,7 @@
 //! A value in place that is larger than needed and fits stays: somebody may have had a reason.
 
 use crate::{
-    facts::{Database, DatabaseSize, Facts, Flavour, Given, Php, Place, Pool, Redis, Setting},
+    facts::{Database, DatabaseSize, Facts, Flavour, Given, Php, Pool, Redis, Setting, SettingLocation},
     size::{GIB, KIB, MIB, in_mebibytes, in_words, read},
 };
 
@@ -122,7 +122,7 @@ impl Plan<'_> {
 
     fn set(
         &mut self,
-        place: &Place,
+        place: &SettingLocation,
         found: Option<&Given>,
         (key, value): (&str, String),
         default: Option<&'static str>,
@@ -447,8 +447,8 @@ mod tests {
         facts::{Children, Machine, Seawall, Site, Stack},
     };
 
-    fn place(file: &str, style: Style, section: Option<&str>) -> Place {
-        Place { file: file.into(), style, section: section.map(str::to_owned) }
+    fn place(file: &str, style: Style, section: Option<&str>) -> SettingLocation {
+        SettingLocation { file: file.into(), style, section: section.map(str::to_owned) }
     }
 
     fn machine(memory: u64, cores: usize) -> Facts {
