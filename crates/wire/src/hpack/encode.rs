@@ -35,9 +35,9 @@ const LINES: usize = 64;
 pub struct Encoder {
     /// The names as they came, in whatever case, and the values.
     table: Table,
-    places: [Place; PLACES],
+    places: [SentField; PLACES],
     /// The lines that are entries.
-    lines: [Place; LINES],
+    lines: [SentField; LINES],
     /// The number of entries ever made, modulo 2^32.
     made: u32,
     /// The table size that the peer was told.
@@ -48,7 +48,7 @@ pub struct Encoder {
 
 /// A field that was sent, and the entry that was made of it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct SentField {
     hash: u32,
     /// The count of entries when the entry was made; 0: the field was sent as a literal.
     made: u32,
@@ -86,8 +86,15 @@ impl Encoder {
     /// Creates the encoder of a connection that begins.
     #[must_use]
     pub const fn new() -> Self {
-        let places = [Place { hash: 0, made: 0 }; PLACES];
-        Self { table: Table::new(SIZE_MAX), places, lines: [Place { hash: 0, made: 0 }; LINES], made: 0, told: SIZE_MAX, least: SIZE_MAX }
+        let places = [SentField { hash: 0, made: 0 }; PLACES];
+        Self {
+            table: Table::new(SIZE_MAX),
+            places,
+            lines: [SentField { hash: 0, made: 0 }; LINES],
+            made: 0,
+            told: SIZE_MAX,
+            least: SIZE_MAX,
+        }
     }
 
     /// Sets the peer's SETTINGS_HEADER_TABLE_SIZE, as soon as it is acknowledged.
@@ -152,7 +159,7 @@ impl Encoder {
         if wanted(name)
             && let Some(made) = self.say(name, value, out)
         {
-            self.lines[at] = Place { hash, made };
+            self.lines[at] = SentField { hash, made };
         }
     }
 
@@ -237,7 +244,7 @@ impl Encoder {
             }
         }
         if let Some((at, _)) = best {
-            self.places[at] = Place { hash, made };
+            self.places[at] = SentField { hash, made };
         }
     }
 }
