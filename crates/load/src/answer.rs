@@ -18,7 +18,7 @@ pub struct Answer<'a> {
     pub status: u16,
     /// Its fields, in their order.
     pub fields: &'a [Field<'a>],
-    /// Its content without transfer coding and with content coding, if [`Asked::wants_body`](crate::requests::Asked::wants_body): whole, or the first
+    /// Its content without transfer coding and with content coding, if [`VisitorRequest::wants_body`](crate::requests::VisitorRequest::wants_body): whole, or the first
     /// [`WANTED_MAX`](crate::requests::WANTED_MAX) bytes.
     pub body: Option<&'a [u8]>,
 }

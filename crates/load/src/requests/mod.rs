@@ -83,7 +83,7 @@ pub struct Request {
     pub origin: u16,
     /// The method.
     pub method: String,
-    /// Path and query. Where there are placeholders, [`Asked::own`] has what they stand for.
+    /// Path and query. Where there are placeholders, [`VisitorRequest::own`] has what they stand for.
     pub target: String,
     /// Fields beside those that every request needs (`Host`, `Content-Length`, ...). For placeholders as in the target.
     pub fields: Vec<(String, String)>,
@@ -108,7 +108,7 @@ pub struct RequestSet {
 
 /// A request that a visitor asks now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct VisitorRequest {
     /// Which of the set's requests it is, or by which one it was found.
     pub request: u32,
     /// The server that is asked.

@@ -23,23 +23,23 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn ask(visitor: &mut Visitor, now: Duration) -> Asked {
+fn ask(visitor: &mut Visitor, now: Duration) -> VisitorRequest {
     match visitor.next(None, now) {
         Next::Ask(asked) => asked,
         other => panic!("{other:?}"),
     }
 }
 
-fn answer(visitor: &mut Visitor, asked: &Asked, now: Duration, status: u16, fields: &[(&str, &str)], body: &str) -> Judged {
+fn answer(visitor: &mut Visitor, asked: &VisitorRequest, now: Duration, status: u16, fields: &[(&str, &str)], body: &str) -> Judged {
     let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
     visitor.answered(asked, &Answer { status, fields: &fields, body: asked.wants_body.then_some(body.as_bytes()) }, now)
 }
 
-fn target<'a>(set: &'a RequestSet, asked: &'a Asked) -> &'a str {
+fn target<'a>(set: &'a RequestSet, asked: &'a VisitorRequest) -> &'a str {
     asked.own.as_ref().map_or(&set.requests[asked.request as usize].target, |own| &own.target)
 }
 
-fn field<'a>(asked: &'a Asked, name: &str) -> Option<&'a str> {
+fn field<'a>(asked: &'a VisitorRequest, name: &str) -> Option<&'a str> {
     let own = asked.own.as_ref()?;
     own.fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
@@ -462,7 +462,7 @@ fn a_log_that_is_replayed_takes_fields_and_checks_too() {
     let set = asking.behave(log).expect("valid");
     assert_eq!(set.requests[0].target, "/{x}");
     assert!(set.requests[0].fields.contains(&("X-A".to_owned(), "b".to_owned())));
-    assert!(matches!(Visitor::new(Arc::new(set), 0, 1).next(Some(0), at(0)), Next::Ask(Asked { request: 0, .. })));
+    assert!(matches!(Visitor::new(Arc::new(set), 0, 1).next(Some(0), at(0)), Next::Ask(VisitorRequest { request: 0, .. })));
 }
 
 #[test]

@@ -33,7 +33,7 @@ use crate::{
     answer::Answer,
     plan::Plan,
     record::{ErrorClass, Exhausted, Recorder, Tally},
-    requests::Asked,
+    requests::VisitorRequest,
     schedule::{Due, Schedule, What},
 };
 
@@ -70,7 +70,7 @@ pub(super) trait Link: Sized + Unpin + 'static {
     fn room(&self) -> Room;
 
     /// Takes a request that there is room for. It leaves with the next poll.
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration);
+    fn send(&mut self, call: u32, asked: &VisitorRequest, hub: &Hub<Self>, now: Duration);
 
     /// Gives a request up, and tells the server. Returns what there is of its answer, if that is known.
     fn cancel(&mut self, call: u32) -> Option<Arrival>;

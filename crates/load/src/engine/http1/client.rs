@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use smallvec::SmallVec;
 
 use super::slots::Key;
-use crate::requests::{Asked, Visitor};
+use crate::requests::{Visitor, VisitorRequest};
 
 /// Why a client is there, and so when it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct Voice {
     /// When the schedule wanted the next request; none: as soon as may be.
     pub(super) intended: Option<Duration>,
     /// What the visitor wants to ask, while no connection is free.
-    pub(super) pending: Option<Asked>,
+    pub(super) pending: Option<VisitorRequest>,
     /// Whether it waits until the permitted load lets it send.
     pub(super) is_in_line: bool,
 }
@@ -44,7 +44,7 @@ impl Voice {
 /// A request on its way.
 #[derive(Debug)]
 pub(super) struct UnderWay {
-    pub(super) asked: Asked,
+    pub(super) asked: VisitorRequest,
     /// Which voice of the client asks.
     pub(super) voice: u16,
     /// When it should have been sent. In closed schedules: when the client wanted to send it.

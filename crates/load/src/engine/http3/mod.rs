@@ -37,7 +37,7 @@ use super::{
 use crate::{
     answer::{Answer, Field},
     record::{ErrorClass, Handshake, Tally},
-    requests::Asked,
+    requests::VisitorRequest,
 };
 
 /// Runs a worker.
@@ -131,7 +131,7 @@ impl Link for Connection {
         if self.is_going_away { Room::Never } else { Room::For(self.streams.saturating_sub(self.under_way.len())) }
     }
 
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration) {
+    fn send(&mut self, call: u32, asked: &VisitorRequest, hub: &Hub<Self>, now: Duration) {
         let outgoing = match &asked.own {
             None => Ok(hub.shared.requests[asked.request as usize].clone()),
             Some(own) => {

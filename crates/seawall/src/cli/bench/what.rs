@@ -98,7 +98,7 @@ impl What {
         let mut reader = Reader::new(options).map_err(mistyped)?;
         let file = File::open(log).with_context(|| format!("{} cannot be read", log.display()))?;
         let replay = reader.log(file).and_then(|()| reader.finish()).with_context(|| log.display().to_string())?;
-        self.remarks.push(format!("{}: {}", log.display(), replay.told));
+        self.remarks.push(format!("{}: {}", log.display(), replay.summary));
         Ok(Self { requests: replay.requests, schedule: Some(replay.schedule), is_replayed: true, ..self })
     }
 
