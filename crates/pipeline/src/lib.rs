@@ -72,7 +72,7 @@ pub use pipeline::{Pipeline, Received};
 pub use proof::PROOF_RESULTS;
 pub use purge::{Covered, OfSite, Publication, Purge, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
 pub use question::Client;
-pub use rate::{Rate, Rates, RequestLimit, Together, Told, ToldRequests};
+pub use rate::{AddressRequests, Rate, RateReport, Rates, RequestLimit, Together};
 pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;

@@ -19,7 +19,7 @@ use crate::{
     coded::in_passing,
     collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
     deliver,
-    fetch::{Grows, Told},
+    fetch::{FetchOutcome, Grows},
     find::{self, Found, find, find_in_memory, is_for},
     learnt::early_hints,
     next::{Next, next},
@@ -215,10 +215,10 @@ impl Pipeline {
     }
 
     /// Answers with what the fetch came to that this request began.
-    async fn told(self: &Rc<Self>, asking: Asking, told: Told) -> Answer {
+    async fn told(self: &Rc<Self>, asking: Asking, told: FetchOutcome) -> Answer {
         let question = &asking.question;
         match told {
-            Told::Growing(grows) => {
+            FetchOutcome::Growing(grows) => {
                 let Grows { record, fields, body, took, proving } = *grows;
                 let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
@@ -230,14 +230,14 @@ impl Pipeline {
                 }
                 answer
             }
-            Told::Found(stored) => {
+            FetchOutcome::Found(stored) => {
                 Box::pin(self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed))).await
             }
-            Told::Confirmed { stored, took } => {
+            FetchOutcome::Confirmed { stored, took } => {
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(took);
                 Box::pin(self.deliver(question, &stored, ending)).await
             }
-            Told::Alone { fetched, why } => {
+            FetchOutcome::Alone { fetched, why } => {
                 let Fetched { response, took, .. } = *fetched;
                 let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
                 // What lies in a file goes as it lies there.
@@ -249,7 +249,7 @@ impl Pipeline {
                 conditional(question, &mut response);
                 ending.with_coded(question, response)
             }
-            Told::Failed(failure) => Box::pin(failed(&self.shared, Asking { collapsed: false, ..asking }, &failure)).await,
+            FetchOutcome::Failed(failure) => Box::pin(failed(&self.shared, Asking { collapsed: false, ..asking }, &failure)).await,
         }
     }
 }

@@ -105,18 +105,18 @@ impl Packing {
 }
 
 /// Room that unpacked content takes until its readers have it.
-struct Place {
+struct Reservation {
     room: Arc<CopyBudget>,
     bytes: u64,
 }
 
-impl Place {
+impl Reservation {
     fn take(room: &Arc<CopyBudget>, bytes: u64) -> Option<Self> {
         room.take(bytes).then(|| Self { room: Arc::clone(room), bytes })
     }
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.room.give_back(self.bytes);
     }
@@ -125,7 +125,7 @@ impl Drop for Place {
 /// Unpacked content that is not in the store.
 struct Held {
     content: Vec<u8>,
-    _place: Place,
+    _reservation: Reservation,
 }
 
 impl AsRef<[u8]> for Held {
@@ -212,12 +212,12 @@ impl Shared {
     /// Makes the content of a packed response, and stores it again unless it is for one reader alone. `None` if it cannot be made.
     async fn unpack(&self, key: HashedKey<'_>, packed: &Arc<Stored>) -> Option<Bytes> {
         let is_for_one = || packed.forms().readers_beside() < 2;
-        let place = if is_for_one() { Place::take(&self.packing.room, packed.body.len()) } else { None };
+        let reservation = if is_for_one() { Reservation::take(&self.packing.room, packed.body.len()) } else { None };
         let content = unpacked(packed).await?;
         self.packing.unpacked.fetch_add(1, Relaxed);
         // Others may have come meanwhile.
-        if let Some(place) = place.filter(|_| is_for_one()) {
-            return Some(Bytes::from_owner(Held { content, _place: place }));
+        if let Some(reservation) = reservation.filter(|_| is_for_one()) {
+            return Some(Bytes::from_owner(Held { content, _reservation: reservation }));
         }
         let content = Bytes::from(content.into_boxed_slice());
         if let Some(stored) = self.store.replace_body(key.hash, key.key, packed, content.clone().into()) {

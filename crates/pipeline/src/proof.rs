@@ -158,17 +158,17 @@ pub(crate) enum Due {
     /// No proof of it is due, so it is stored.
     No,
     /// It is held back until it is proven.
-    Held(Place),
+    Held(ProofPermit),
     /// It is not proven and there is no room to do so: its own client alone gets it.
     NoRoom,
     /// It is too long to be proven: its own client alone gets it.
     TooLong,
 }
 
-/// A place among the pages of a worker that are held back.
-pub(crate) struct Place(Rc<Pipeline>);
+/// A permit to hold a page back until it is proven: a worker has so many.
+pub(crate) struct ProofPermit(Rc<Pipeline>);
 
-impl Place {
+impl ProofPermit {
     /// Decides whether a page that is about to be stored is proven first. Counts a proof that is due and cannot be made.
     pub(crate) fn of(pipeline: &Rc<Pipeline>, question: &Question, head: ResponseHead<'_>, of: Size) -> Due {
         let proofs = &pipeline.shared.proofs;
@@ -191,7 +191,7 @@ impl Place {
         Due::Held(Self(Rc::clone(pipeline)))
     }
 
-    /// Gives the place back: the page turned out to be too long to be proven. Nobody waits for it any more.
+    /// Gives the permit back: the page turned out to be too long to be proven. Nobody waits for it any more.
     pub(crate) fn too_long(self, question: &Question, status: StatusCode) {
         let shared = &self.0.shared;
         self.0.counters.proven(question.site.id, ProofResult::Skipped);
@@ -213,7 +213,7 @@ impl std::fmt::Debug for Proving {
     }
 }
 
-impl Drop for Place {
+impl Drop for ProofPermit {
     fn drop(&mut self) {
         let held = &self.0.proving.held;
         held.set(held.get() - 1);
@@ -309,8 +309,8 @@ enum Conclusion {
 }
 
 /// Proves a page, stores it if it is the same for two visitors, and tells those who wait.
-pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven) {
-    let pipeline = Rc::clone(&place.0);
+pub(crate) async fn prove(permit: ProofPermit, question: &Question, unproven: Unproven) {
+    let pipeline = Rc::clone(&permit.0);
     let shared = &pipeline.shared;
     let Unproven { first, body, flight } = unproven;
     let count = |result| pipeline.counters.proven(question.site.id, result);

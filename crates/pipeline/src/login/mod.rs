@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use policy::{Login, PassRule, PasswordIn, Tried};
 use semantics::Timestamp;
 
-use self::places::{NoPlace, Place, Places};
+use self::places::{LoginPermit, NoPlace, Places};
 use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question, rate::Together};
 
 /// The largest form with a password. Other content with one is at hand up to this size before it takes a place.
@@ -364,14 +364,14 @@ async fn read_ahead(mut body: origins::Body) -> Result<(Bytes, Option<origins::B
 }
 
 /// The wait for a place.
-type Waiting = Pin<Box<dyn Future<Output = Result<Place, NoPlace>> + Send>>;
+type Waiting = Pin<Box<dyn Future<Output = Result<LoginPermit, NoPlace>> + Send>>;
 
 /// Content that takes a place when it has arrived, and ends only then: no origin begins before it has all of it.
 struct TakingPlace {
     rest: origins::Body,
     places: Arc<Places>,
     who: Option<IpAddr>,
-    slot: Arc<Mutex<Option<Place>>>,
+    slot: Arc<Mutex<Option<LoginPermit>>>,
     waiting: Option<Waiting>,
     /// The last piece, which is held back.
     last: Option<Frame<Bytes>>,
@@ -379,7 +379,11 @@ struct TakingPlace {
 }
 
 impl TakingPlace {
-    fn new((first, rest): (Bytes, origins::Body), (places, who): (Arc<Places>, Option<IpAddr>), slot: Arc<Mutex<Option<Place>>>) -> Self {
+    fn new(
+        (first, rest): (Bytes, origins::Body),
+        (places, who): (Arc<Places>, Option<IpAddr>),
+        slot: Arc<Mutex<Option<LoginPermit>>>,
+    ) -> Self {
         Self { rest, places, who, slot, waiting: None, last: Some(Frame::data(first)), is_over: false }
     }
 }
@@ -565,9 +569,9 @@ mod tests {
         // A third of ten, rounded up.
         assert_eq!(tried, 4);
         // What was wrong meanwhile was within its part: nobody else is charged for it.
-        assert_eq!(apart.tell_others(100), crate::Told::default());
+        assert_eq!(apart.tell_others(100), crate::RateReport::default());
         apart.hear_others(&[], 3);
-        assert_eq!(apart.tell_others(100), crate::Told::default());
+        assert_eq!(apart.tell_others(100), crate::RateReport::default());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use origins::{Body, OriginError};
 use parking_lot::Mutex;
 use policy::{
     Policy,
-    purge::{Accepted, Address, Answer, Attempt, Content, Maker, Order, Told, What},
+    purge::{Accepted, Address, Answer, AnswerContent, Attempt, Content, Maker, Order, What},
 };
 use semantics::target::host_without_port;
 use store::KeyHash;
@@ -220,14 +220,14 @@ impl Pipeline {
         let headers = fetched.response.headers().clone();
         let content = writing.content();
         let answer = Answer { is_editors, ..answer_to(question, content.as_ref(), status, &headers) };
-        let told =
+        let answer_content =
             if policy.is_told_by_answer(writing.attempt, &answer) { read_beginning(fetched.response.body_mut()).await } else { None };
-        let told = match &told {
-            None => Told::Unread,
-            Some(None) => Told::TooLong,
-            Some(Some(content)) => Told::Whole(content),
+        let answer_content = match &answer_content {
+            None => AnswerContent::Unread,
+            Some(None) => AnswerContent::TooLong,
+            Some(Some(content)) => AnswerContent::Whole(content),
         };
-        match policy.accepted(writing.attempt, &Answer { told, ..answer }) {
+        match policy.accepted(writing.attempt, &Answer { answer_content, ..answer }) {
             Accepted::Nothing => {}
             Accepted::Pages(paths) => self.comment_on(question, &paths, caused),
             Accepted::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write, caused),
@@ -288,7 +288,7 @@ fn answer_to<'a>(question: &'a Question, content: Option<&'a (Vec<u8>, bool)>, s
         is_editors: false,
         status,
         headers,
-        told: Told::Unread,
+        answer_content: AnswerContent::Unread,
     }
 }
 

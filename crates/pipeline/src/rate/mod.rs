@@ -4,7 +4,7 @@
 //! counted where it is answered: a hit where it is found ([`Pipeline::hit`](crate::Pipeline::hit)), any other request among the first
 //! steps. What nobody admits changes no bucket, so a hit that is refused is asked about once more, on the long way, where it gets its answer.
 //!
-//! Nothing here waits for other machines. What they tell each other is a value ([`Told`]); who carries it is not known here.
+//! Nothing here waits for other machines. What they tell each other is a value ([`RateReport`]); who carries it is not known here.
 
 mod bucket;
 mod exchange;
@@ -30,7 +30,7 @@ use ipnet::IpNet;
 use parking_lot::Mutex;
 use semantics::Timestamp;
 
-pub use self::exchange::{Told, ToldRequests};
+pub use self::exchange::{AddressRequests, RateReport};
 use self::{table::Table, tags::Tags};
 
 /// The time in which one line of the log tells of refusals.

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use semantics::Timestamp;
 
-use super::{Rate, Rates, RequestLimit, Together, ToldRequests};
+use super::{AddressRequests, Rate, Rates, RequestLimit, Together};
 
 /// The interval of exchanges, in milliseconds.
 const INTERVAL: u64 = 100;
@@ -24,7 +24,7 @@ struct World {
     rate: Rate,
     machines: Vec<Machine>,
     /// What was told, and by whom.
-    said: Vec<(usize, ToldRequests)>,
+    said: Vec<(usize, AddressRequests)>,
     /// The delays of an exchange, there and back together, in milliseconds.
     delay: Delay,
     random: fastrand::Rng,
@@ -43,8 +43,8 @@ struct Machine {
 
 /// An exchange that is under way.
 enum Exchange {
-    There { at: u64, back: u64, told: Vec<ToldRequests> },
-    Back { at: u64, heard: Vec<ToldRequests> },
+    There { at: u64, back: u64, told: Vec<AddressRequests> },
+    Back { at: u64, heard: Vec<AddressRequests> },
 }
 
 impl World {

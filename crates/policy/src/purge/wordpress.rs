@@ -82,12 +82,12 @@ pub struct Answer<'a> {
     /// The fields.
     pub headers: &'a HeaderMap,
     /// The content, where [`Policy::is_told_by_answer`]; `None` if it is too long, or did not come in time.
-    pub told: Told<'a>,
+    pub answer_content: AnswerContent<'a>,
 }
 
 /// The content of an answer that is looked at.
 #[derive(Debug, Clone, Copy)]
-pub enum Told<'a> {
+pub enum AnswerContent<'a> {
     /// It was not looked at.
     Unread,
     /// It is too long to be looked at.
@@ -440,7 +440,7 @@ impl Policy {
                 Some(action) if HARMLESS_ACTIONS.contains(&action.as_str()) => false,
                 Some(action) if action == "customize_save" && !publishes_changeset(answer) => false,
                 Some(action) if WRITING_ACTIONS.contains(&action.as_str()) && certain_action(answer).is_some() => {
-                    is_editors || !says_refused(answer.told)
+                    is_editors || !says_refused(answer.answer_content)
                 }
                 _ => is_editors,
             }),
@@ -448,7 +448,7 @@ impl Policy {
             // The route within a form goes before the others.
             Attempt::Rest(_) if !is_editors && may_be_for_another_route(answer) => Accepted::Nothing,
             Attempt::Rest(Resource::Editors) => Accepted::Everything,
-            Attempt::Rest(Resource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.told)),
+            Attempt::Rest(Resource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.answer_content)),
             Attempt::Rest(Resource::User) if is_of_preferences(answer.content) => Accepted::Nothing,
             Attempt::Rest(Resource::User) => {
                 if is_editors {
@@ -461,8 +461,8 @@ impl Policy {
             Attempt::Rest(Resource::Comments | Resource::Unknown) => everything_if(is_editors),
             Attempt::XmlRpc if status.is_success() => {
                 // Lists are long, and written by nobody.
-                let Told::Whole(told) = answer.told else { return Accepted::Nothing };
-                answer.content.map_or(Accepted::Nothing, |content| xml_rpc::Calls::of(content.bytes).accepted(told))
+                let AnswerContent::Whole(answer_content) = answer.answer_content else { return Accepted::Nothing };
+                answer.content.map_or(Accepted::Nothing, |content| xml_rpc::Calls::of(content.bytes).accepted(answer_content))
             }
             Attempt::Comment if status.is_redirection() => self.commented(answer),
             Attempt::Admin { .. } | Attempt::Ajax | Attempt::XmlRpc | Attempt::Comment => Accepted::Nothing,
@@ -520,7 +520,7 @@ impl Policy {
             status: String,
             link: String,
         }
-        let Told::Whole(content) = answer.told else { return Accepted::Nothing };
+        let AnswerContent::Whole(content) = answer.answer_content else { return Accepted::Nothing };
         let Ok(comment) = serde_json::from_slice::<Comment>(content) else { return Accepted::Nothing };
         let page = comment.link.parse::<Uri>().ok().filter(|_| comment.status == "approved");
         let page = page.and_then(|page| normal_path(page.path()).ok().map(std::borrow::Cow::into_owned));
@@ -761,9 +761,9 @@ fn publishes_changeset(answer: &Answer<'_>) -> bool {
 const TIME_DIGITS: usize = 10;
 
 /// Returns whether the content of an answer of `admin-ajax.php` says that WordPress has refused.
-fn says_refused(told: Told<'_>) -> bool {
-    match told {
-        Told::Whole(content) => {
+fn says_refused(answer_content: AnswerContent<'_>) -> bool {
+    match answer_content {
+        AnswerContent::Whole(content) => {
             let content = content.trim_ascii();
             let is_failure = || serde_json::from_slice::<serde_json::Value>(content).is_ok_and(|said| said["success"] == false);
             // A comment that is not there: WordPress tells the time, before it has looked who asks.
@@ -771,8 +771,8 @@ fn says_refused(told: Told<'_>) -> bool {
             let is_error = content.starts_with(b"<?xml") && memmem::find(content, b"<wp_error").is_some();
             matches!(content, b"" | b"0" | b"-1") || is_time || is_error || is_failure()
         }
-        Told::TooLong => false,
-        Told::Unread => true,
+        AnswerContent::TooLong => false,
+        AnswerContent::Unread => true,
     }
 }
 
@@ -782,8 +782,8 @@ fn may_be_for_another_route(answer: &Answer<'_>) -> bool {
 }
 
 /// Returns whether the content of an answer of the REST interface says that a write was accepted.
-fn says_accepted(told: Told<'_>) -> bool {
-    let Told::Whole(content) = told else { return false };
+fn says_accepted(answer_content: AnswerContent<'_>) -> bool {
+    let AnswerContent::Whole(content) = answer_content else { return false };
     let Ok(said) = serde_json::from_slice::<serde_json::Value>(content) else { return false };
     let is_success = |said: &serde_json::Value| said["status"].as_u64().is_some_and(|status| (200..300).contains(&status));
     let of_several = |said: &serde_json::Value| said["responses"].as_array().map(|each| each.iter().any(is_success));

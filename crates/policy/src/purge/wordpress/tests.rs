@@ -171,12 +171,21 @@ struct Case<'a> {
     is_editors: bool,
     status: u16,
     fields: Fields<'a>,
-    told: Told<'a>,
+    answer_content: AnswerContent<'a>,
 }
 
 impl Default for Case<'_> {
     fn default() -> Self {
-        Self { target: "/", request: &[], content: None, is_cut: false, is_editors: false, status: 200, fields: &[], told: Told::Unread }
+        Self {
+            target: "/",
+            request: &[],
+            content: None,
+            is_cut: false,
+            is_editors: false,
+            status: 200,
+            fields: &[],
+            answer_content: AnswerContent::Unread,
+        }
     }
 }
 
@@ -191,7 +200,7 @@ impl Case<'_> {
             is_editors: self.is_editors,
             status: StatusCode::from_u16(self.status).expect("a status"),
             headers: &fields,
-            told: self.told,
+            answer_content: self.answer_content,
         };
         judge(&policy(), &answer)
     }
@@ -285,7 +294,7 @@ fn several_writes_and_those_in_an_envelope_are_judged_by_what_is_within() {
         let case = |is_editors| Case {
             target: "/wp-json/batch/v1",
             status: 207,
-            told: Told::Whole(answer.as_bytes()),
+            answer_content: AnswerContent::Whole(answer.as_bytes()),
             is_editors,
             ..Case::default()
         };
@@ -331,7 +340,7 @@ fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
     }
     let ajax = |target, fields| {
         let (request, content) = (FORM, Some(&b"action=inline-save"[..]));
-        Case { target, request, fields, content, told: Told::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
+        Case { target, request, fields, content, answer_content: AnswerContent::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
     };
     assert!(ajax("/wp-admin/admin-ajax.php", &[]) && ajax("/wp/wp-admin/admin-ajax.php", of_admin));
     assert!(!ajax("/wp/wp-admin/admin-ajax.php", page));
@@ -340,17 +349,17 @@ fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
 #[test]
 fn ajax_is_judged_by_its_action() {
     let form: Fields<'_> = &[("content-type", "application/x-www-form-urlencoded; charset=UTF-8")];
-    let done = Told::Whole(b"<tr id=\"post-1\">");
-    for (content, told, stranger, editor) in [
+    let done = AnswerContent::Whole(b"<tr id=\"post-1\">");
+    for (content, answer_content, stranger, editor) in [
         ("action=inline-save&post_ID=1", done, true, true),
         ("post_ID=1&action=inline%2Dsave", done, true, true),
-        ("action=heartbeat&action=delete-comment", Told::Whole(b"1"), true, true),
-        ("action=update-plugin", Told::Whole(br#"{"success":true}"#), true, true),
-        ("action=update-plugin", Told::TooLong, true, true),
+        ("action=heartbeat&action=delete-comment", AnswerContent::Whole(b"1"), true, true),
+        ("action=update-plugin", AnswerContent::Whole(br#"{"success":true}"#), true, true),
+        ("action=update-plugin", AnswerContent::TooLong, true, true),
         // A user who may not.
-        ("action=delete-comment&id=1", Told::Whole(b"-1"), false, true),
-        ("action=delete-comment&id=1", Told::Whole(b"0"), false, true),
-        ("action=update-plugin", Told::Whole(br#"{"success":false,"data":{}}"#), false, true),
+        ("action=delete-comment&id=1", AnswerContent::Whole(b"-1"), false, true),
+        ("action=delete-comment&id=1", AnswerContent::Whole(b"0"), false, true),
+        ("action=update-plugin", AnswerContent::Whole(br#"{"success":false,"data":{}}"#), false, true),
         // Browsers send these by themselves.
         ("action=heartbeat&interval=15&data%5Bwp_autosave%5D%5Bpost_id%5D=1", done, false, false),
         ("action=wp-remove-post-lock", done, false, false),
@@ -363,8 +372,14 @@ fn ajax_is_judged_by_its_action() {
         ("action=add_to_wishlist", done, false, true),
         ("", done, false, true),
     ] {
-        let case =
-            |is_editors| Case { target: AJAX, request: form, content: Some(content.as_bytes()), told, is_editors, ..Case::default() };
+        let case = |is_editors| Case {
+            target: AJAX,
+            request: form,
+            content: Some(content.as_bytes()),
+            answer_content,
+            is_editors,
+            ..Case::default()
+        };
         assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (stranger, editor), "{content}");
     }
     for status in [400, 403] {
@@ -374,7 +389,7 @@ fn ajax_is_judged_by_its_action() {
             request: form,
             content: Some(b"action=inline-save"),
             is_editors: true,
-            told: done,
+            answer_content: done,
             ..Case::default()
         };
         assert!(!refused.purges(Attempt::Ajax));
@@ -481,7 +496,7 @@ fn a_stranger_cannot_dress_up_a_form_as_an_editors() {
             request,
             content: Some(content.as_bytes()),
             is_cut,
-            told: Told::Whole(br#"{"success":true}"#),
+            answer_content: AnswerContent::Whole(br#"{"success":true}"#),
             is_editors,
             ..Case::default()
         };
@@ -568,7 +583,7 @@ fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
         (format!("<!--<methodName>wp.newPost</methodName>-->{}", call("demo.sayHello")), done, &nothing),
         (String::new(), done, &nothing),
     ] {
-        let case = Case { content: Some(content.as_bytes()), told: Told::Whole(answer.as_bytes()), ..Case::default() };
+        let case = Case { content: Some(content.as_bytes()), answer_content: AnswerContent::Whole(answer.as_bytes()), ..Case::default() };
         assert_eq!(&case.accepted(Attempt::XmlRpc), expected, "{content} {answer}");
     }
 }
@@ -602,7 +617,7 @@ fn a_comment_that_is_public_costs_the_pages_that_show_it() {
         (br#"{"id":5,"status":"hold","link":"https://blog.example/post/#comment-5"}"#, Accepted::Nothing),
         (b"[]", Accepted::Nothing),
     ] {
-        let case = Case { target: "/wp-json/wp/v2/comments", status: 201, told: Told::Whole(answer), ..Case::default() };
+        let case = Case { target: "/wp-json/wp/v2/comments", status: 201, answer_content: AnswerContent::Whole(answer), ..Case::default() };
         assert_eq!(case.accepted(Attempt::Rest(Resource::Comments)), expected);
     }
 }
