@@ -30,7 +30,7 @@ use crate::{
     own_process,
     plan::{Plan, SitePlan},
     server::State,
-    told,
+    stderr,
     writer::Sink,
 };
 
@@ -1072,7 +1072,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 labels: &[],
                 help: "Messages that were lost, because the reader of standard error took no more.",
                 advice: "Should not rise. Look at what reads standard error. Seawall goes on serving without it.",
-                samples: |_| one(told::lost()),
+                samples: |_| one(stderr::lost()),
             },
         ],
     },

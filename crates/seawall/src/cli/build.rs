@@ -11,7 +11,7 @@ use super::{Run, env, output::confirm, serve::Taken};
 use crate::{
     config::{ConfigErrors, cache_dir, error::Place, words::BaseUrl},
     pictures::workshop_of_command,
-    told,
+    stderr,
 };
 
 const EXAMPLES: &str = "\
@@ -114,7 +114,7 @@ impl Build {
                 Severity::Error => (Level::ERROR, "error"),
                 Severity::Warning => (Level::WARN, "warning"),
             };
-            told::tell_all(level, &format!("{word}: {}/{problem}\n", self.source.display()));
+            stderr::tell_all(level, &format!("{word}: {}/{problem}\n", self.source.display()));
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::{
     php_server,
     plan::files_options,
     recognition::{Known, how_known, memory},
-    told,
+    stderr,
 };
 
 const EXAMPLES: &str = "\
@@ -78,10 +78,10 @@ impl Check {
         let remembered = first.disk_tier().map(|(dir, _)| memory::read(dir)).unwrap_or_default();
         let Checked { text, faults, warnings } = look(&self.name(), &config::resolve(&written, &self.serve, env, &remembered)?);
         for fault in &faults {
-            told::tell_all(Level::ERROR, &format!("error: {fault}\n"));
+            stderr::tell_all(Level::ERROR, &format!("error: {fault}\n"));
         }
         for warning in &warnings {
-            told::tell_all(Level::WARN, &format!("warning: {warning}\n"));
+            stderr::tell_all(Level::WARN, &format!("warning: {warning}\n"));
         }
         say(&text)?;
         Ok(faults.is_empty())

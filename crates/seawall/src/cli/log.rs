@@ -20,7 +20,7 @@ use tokio::{
 use tracing::Level;
 
 use super::{Run, access::Access, serve::Taken};
-use crate::told;
+use crate::stderr;
 
 /// How long a question may take. Ctrl-C waits for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -115,7 +115,7 @@ impl Reader for Person {
     }
 
     fn tell(&mut self, words: &str) {
-        told::tell(Level::WARN, &format!("{words}\n"));
+        stderr::tell(Level::WARN, &format!("{words}\n"));
     }
 
     fn is_over_after(&mut self, time: Duration) -> bool {

@@ -38,7 +38,7 @@ pub use self::{access::Access, serve::Serve};
 #[cfg(test)]
 pub(crate) use self::{check::look, purge::Purge};
 use self::{output::complain, serve::Taken};
-use crate::told;
+use crate::stderr;
 
 /// Makes a command of the flags that can be typed after its name. The first line of their type's doc is what the list of commands says about it.
 pub(crate) trait Run: Args {
@@ -158,13 +158,13 @@ pub fn run() -> ExitCode {
     // Before anything else: until then a signal would end the process. Other commands are ended by signals, as is usual.
     let taken = std::env::args_os().nth(1).is_some_and(|command| command == Serve::NAME).then(Taken::take);
     let (entry, matches) = read(std::env::args_os()).unwrap_or_else(|mistake| mistake.exit());
-    told::start_diagnostics();
-    panic::set_hook(Box::new(told::panicked));
+    stderr::start_diagnostics();
+    panic::set_hook(Box::new(stderr::panicked));
     let code = (entry.run)(&matches, taken).unwrap_or_else(|error| {
         complain(&error);
         ExitCode::FAILURE
     });
-    told::settle();
+    stderr::settle();
     code
 }
 

@@ -17,7 +17,7 @@ use super::{
     output::say,
     serve::Taken,
 };
-use crate::told;
+use crate::stderr;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +88,7 @@ impl Run for Warm {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let colour = has_colour(&io::stdout());
-        let mut progress = Screen::new(told::is_terminal() && io::stdout().is_terminal(), colour);
+        let mut progress = Screen::new(stderr::is_terminal() && io::stdout().is_terminal(), colour);
         let summary = runtime.block_on(warm(&client, &options, &mut progress, async {
             // Without the signal, Ctrl-C ends the process at once: nothing is lost but the summary.
             if tokio::signal::ctrl_c().await.is_err() {

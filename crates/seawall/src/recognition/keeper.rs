@@ -129,14 +129,14 @@ struct Keeping {
     known: SharedKnown,
     /// The questions of a plan. Making them reads certificates.
     askings: Option<(Arc<Plan>, Vec<Asking>)>,
-    asked: BTreeMap<Question, Asked>,
+    asked: BTreeMap<Question, AskingState>,
     /// By the name of the site.
     watches: BTreeMap<String, Watch>,
 }
 
-/// When a server is asked next.
+/// When a server is asked next, and how it has answered so far.
 #[derive(Debug)]
-struct Asked {
+struct AskingState {
     due: Timestamp,
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
@@ -172,7 +172,7 @@ impl Keeping {
         for asking in &all {
             let (is_up, falls) = contact(plan, &asking.question);
             let finding = self.known.lock().of(&asking.question);
-            let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| Asked::new(now, &finding));
+            let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| AskingState::new(now, &finding));
             asked.look(now, is_up, falls);
             if asked.due <= now {
                 due.push(asking.clone());
@@ -295,7 +295,7 @@ enum Heard {
     Settled,
 }
 
-impl Asked {
+impl AskingState {
     fn new(now: Timestamp, finding: &Finding) -> Self {
         let due = match finding {
             Finding::Recognised { remembered: false, .. } | Finding::Other(_) => now + ASK_AGAIN,
@@ -553,7 +553,7 @@ mod tests {
             &[(0, other(), false), (30, silent(), false), (61, other(), false), (62, other(), false), (121, other(), true)],
             &[(0, other(), false), (30, ghost(false), false), (61, other(), false), (62, other(), false)],
         ] {
-            let mut asked = Asked::new(begin, &ghost(true));
+            let mut asked = AskingState::new(begin, &ghost(true));
             for (at, finding, is_believed) in looks {
                 let now = begin + Duration::from_secs(*at);
                 let heard = asked.hear(now, &ghost(true), finding);
@@ -564,7 +564,7 @@ mod tests {
             }
         }
         // What cannot be connected to meanwhile is not healthy.
-        let mut asked = Asked::new(begin, &ghost(true));
+        let mut asked = AskingState::new(begin, &ghost(true));
         asked.was_up = false;
         for at in [0, 30, 61, 90, 120] {
             assert_eq!(asked.hear(begin + Duration::from_secs(at), &ghost(true), &other()), Heard::Answer);
@@ -575,8 +575,8 @@ mod tests {
     fn a_ghost_is_back_once_after_it_was_away() {
         let silent = || Finding::Silent("refused".to_owned());
         let now = Timestamp::from_secs(1_000_000);
-        let hear = |asked: &mut Asked, finding: Finding| asked.hear(now, &ghost(false), &finding);
-        let mut asked = Asked::new(now, &ghost(false));
+        let hear = |asked: &mut AskingState, finding: Finding| asked.hear(now, &ghost(false), &finding);
+        let mut asked = AskingState::new(now, &ghost(false));
         assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "it was never away");
         assert_eq!(hear(&mut asked, silent()), Heard::Answer);
         assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "it was busy for a moment");
@@ -588,14 +588,14 @@ mod tests {
             assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "once");
         }
         // One that did not answer at the start.
-        let mut asked = Asked::new(now, &ghost(true));
+        let mut asked = AskingState::new(now, &ghost(true));
         assert_eq!(asked.hear(now, &ghost(true), &ghost(false)), Heard::Back);
     }
 
     #[test]
     fn a_ghost_that_was_away_between_two_looks_is_back_too() {
         let now = Timestamp::from_secs(1_000_000);
-        let mut asked = Asked::new(now, &ghost(false));
+        let mut asked = AskingState::new(now, &ghost(false));
         asked.look(now, true, 0);
         assert!(asked.due > now);
         asked.look(now, true, 1);

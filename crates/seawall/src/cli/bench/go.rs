@@ -20,7 +20,7 @@ use load::{
 };
 
 use super::{connect, direct, flags::Flags, interrupt::Interrupt, shown, what::What, written};
-use crate::told;
+use crate::stderr;
 
 /// Why there is no result.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ fn now() -> Zoned {
 
 /// Says something beside the result.
 pub(super) fn note(text: &str) {
-    told::tell(tracing::Level::INFO, &format!("{text}\n"));
+    stderr::tell(tracing::Level::INFO, &format!("{text}\n"));
 }
 
 /// Makes a run, and writes what it found.

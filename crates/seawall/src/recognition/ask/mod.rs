@@ -38,16 +38,16 @@ const OURSELVES: &str = concat!("seawall/", env!("CARGO_PKG_VERSION"));
 /// A server, as it is to be asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    place: Place,
+    endpoint: Endpoint,
     /// The host that readers ask for. `None`: the one in the address.
     host: Option<String>,
     /// The scheme that readers use, as far as is known.
     scheme: Scheme,
 }
 
-/// Where a server is.
+/// The endpoint at which a server is asked.
 #[derive(Clone, Debug)]
-enum Place {
+enum Endpoint {
     Http { addresses: Vec<Address>, tls: Arc<rustls::ClientConfig> },
     Php { folder: Arc<PhpFolder>, server: Arc<FastCgiServer> },
 }
@@ -66,25 +66,25 @@ pub(crate) struct Asking {
 impl Server {
     /// Makes it for a site. Returns `None` if no server is behind the site, or its certificates cannot be read: then nothing works there.
     pub(crate) fn of(site: &Site, settings: &Settings) -> Option<Self> {
-        let (place, question) = match &site.source {
+        let (endpoint, question) = match &site.source {
             Source::Http(addresses) => {
-                let place = Place::Http {
+                let endpoint = Endpoint::Http {
                     addresses: addresses.iter().map(|address| address.to_string().parse().ok()).collect::<Option<_>>()?,
                     tls: tls_config(site.origin.ca_file.as_deref()).ok()?,
                 };
-                (place, Question::new(addresses.first()?, &site.hosts, &site.origin.host))
+                (endpoint, Question::new(addresses.first()?, &site.hosts, &site.origin.host))
             }
             Source::Php(path) => {
                 let php = site.php.as_ref()?;
                 let mut options = ServerOptions::new(vec![php.server.to_string().parse().ok()?], tls_config(None).ok()?);
                 options.connect_timeout = PATIENCE;
                 let folder = Arc::new(PhpFolder::open(path, php.folder.clone()).ok()?);
-                (Place::Php { folder, server: Arc::new(FastCgiServer::new(Arc::new(options))) }, Question::of_folder(path, &site.hosts))
+                (Endpoint::Php { folder, server: Arc::new(FastCgiServer::new(Arc::new(options))) }, Question::of_folder(path, &site.hosts))
             }
             Source::Files(_) | Source::Blog(_) => return None,
         };
         let scheme = if settings.tls.is_some() { Scheme::Https } else { Scheme::Http };
-        Some(Self { place, host: question.host, scheme })
+        Some(Self { endpoint, host: question.host, scheme })
     }
 
     /// Tells it the scheme that its readers use, as it has said itself.
@@ -105,20 +105,20 @@ impl Server {
     }
 
     fn origin(&self) -> Result<Box<dyn Origin>, String> {
-        match &self.place {
-            Place::Http { addresses, tls } => {
+        match &self.endpoint {
+            Endpoint::Http { addresses, tls } => {
                 let mut options = ServerOptions::new(addresses.clone(), Arc::clone(tls));
                 options.pool_idle_max = 1;
                 options.connect_timeout = PATIENCE;
                 Ok(Box::new(HttpOrigin::new(Arc::new(options), None).map_err(|error| error.to_string())?))
             }
-            Place::Php { folder, server } => Ok(Box::new(Php::new(Arc::clone(folder), FastCgi::new(Arc::clone(server), None)))),
+            Endpoint::Php { folder, server } => Ok(Box::new(Php::new(Arc::clone(folder), FastCgi::new(Arc::clone(server), None)))),
         }
     }
 
     /// Returns whether it is a folder, whose scripts are run from here.
     pub(crate) const fn is_folder(&self) -> bool {
-        matches!(self.place, Place::Php { .. })
+        matches!(self.endpoint, Endpoint::Php { .. })
     }
 
     /// Begins to ask. What is asked one after the other goes over one connection.
