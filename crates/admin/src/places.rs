@@ -166,17 +166,17 @@ impl Drop for Answering {
 impl Answering {
     /// Makes an answer's content end this.
     pub(crate) fn until_sent(self, content: Body) -> Body {
-        Body::new(Sent { content, _answering: self })
+        Body::new(AnsweringBody { content, _answering: self })
     }
 }
 
 /// Content that is sent.
-struct Sent {
+struct AnsweringBody {
     content: Body,
     _answering: Answering,
 }
 
-impl HttpBody for Sent {
+impl HttpBody for AnsweringBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -28,7 +28,7 @@ use crate::{
     dashboard,
     events::{Events, Viewing},
     exposition,
-    guard::{Guard, Standing, wants_page},
+    guard::{Guard, PageRights, wants_page},
     refusal::{self, Refusal},
 };
 
@@ -154,7 +154,7 @@ fn session(guard: &Arc<Guard>, body_timeout: Duration) -> MethodRouter<Arc<dyn C
     let (asked, shown, ended) = (Arc::clone(guard), Arc::clone(guard), Arc::clone(guard));
     get(move |request: Request| async move {
         let (parts, _) = request.into_parts();
-        Json::<Standing>(asked.standing(&parts, Instant::now()))
+        Json::<PageRights>(asked.standing(&parts, Instant::now()))
     })
     .post(move |request: Request| async move {
         let (parts, content) = request.into_parts();
@@ -260,7 +260,7 @@ async fn series(State(console): Shared, asked: QueryResult<OfSpan>) -> Result<Js
 }
 
 #[derive(serde::Deserialize)]
-struct Wanted {
+struct RecentQuery {
     #[serde(default)]
     after: u64,
     #[serde(rename = "where")]
@@ -273,8 +273,8 @@ const fn recent_default() -> usize {
     RECENT_DEFAULT
 }
 
-async fn recent(State(console): Shared, asked: QueryResult<Wanted>) -> Result<Json<Recent>, Refusal> {
-    let Query(Wanted { after, expression, limit }) = asked?;
+async fn recent(State(console): Shared, asked: QueryResult<RecentQuery>) -> Result<Json<Recent>, Refusal> {
+    let Query(RecentQuery { after, expression, limit }) = asked?;
     // Each of some thousand requests is looked at.
     let recent = tokio::task::spawn_blocking(move || console.recent(after, expression.as_deref(), limit)).await;
     Ok(Json(recent.unwrap_or_else(|_| Ok(Recent::default()))?))
