@@ -85,7 +85,7 @@ pub(crate) struct Folder {
 
 /// Why a file could not be read.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum ReadFailure {
     /// It is gone: an editor saved by renaming. The watcher will be back.
     Gone,
     Wrong(Problem),
@@ -128,12 +128,12 @@ pub(crate) fn look(root: &Path) -> Result<Folder, Problem> {
 }
 
 /// Reads a file of text.
-pub(crate) fn read(file: &Listed) -> Result<String, Unread> {
+pub(crate) fn read(file: &Listed) -> Result<String, ReadFailure> {
     let name = Path::new(&file.name);
-    let wrong = |line: Option<usize>, message: String| Unread::Wrong(Problem::new(name, line, message));
+    let wrong = |line: Option<usize>, message: String| ReadFailure::Wrong(Problem::new(name, line, message));
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => Unread::Gone,
-        _ => Unread::Wrong(unreadable(name, &error)),
+        io::ErrorKind::NotFound => ReadFailure::Gone,
+        _ => ReadFailure::Wrong(unreadable(name, &error)),
     };
     let mut content = Vec::new();
     // It may have grown since it was looked at.
@@ -470,8 +470,8 @@ mod tests {
         assert!(told[1].contains("more than 16 folders inside each other"), "{told:?}");
         let read = |index: usize| match read(&folder.texts[index]) {
             Ok(text) => text,
-            Err(Unread::Wrong(problem)) => problem.to_string(),
-            Err(Unread::Gone) => "gone".to_owned(),
+            Err(ReadFailure::Wrong(problem)) => problem.to_string(),
+            Err(ReadFailure::Gone) => "gone".to_owned(),
         };
         assert_eq!(read(0), "a.md:2: not UTF-8; save the file with that encoding");
         assert_eq!(read(1), "long.md: larger than 4 MiB; split it");
