@@ -438,12 +438,12 @@ fn write(dir: &Path, cluster: &str, position: &Position, sites: &BTreeSet<u16>) 
 
 #[cfg(test)]
 mod tests {
-    use cluster::stream::{EntryId, Made, Run};
+    use cluster::stream::{EntryId, EntryMaker, Run};
 
     use super::*;
 
     fn position(millis: u64) -> Position {
-        let made = Made { session: "a".to_owned(), number: 7 };
+        let made = EntryMaker { session: "a".to_owned(), number: 7 };
         Position { run: Run("run/repl".to_owned()), id: EntryId { millis, sequence: 1 }, made: Some(made) }
     }
 

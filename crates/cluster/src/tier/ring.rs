@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 
 use super::seal::{Mark, SealedPosition};
-use crate::stream::{ENTRIES_MAX, EntryId, Made, Run};
+use crate::stream::{ENTRIES_MAX, EntryId, EntryMaker, Run};
 
 /// The positions of the last entries that were carried out here: [`ENTRIES_MAX`] of 48 bytes, 3 MiB. A page from an older one is not used.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub(crate) enum Since {
 impl Ring {
     /// Notes that this machine has carried out the stream up to an entry. `generation` is that of its store after it. `is_quiet` says that all purges
     /// that were made here have come back by the stream, up to this entry; read the generation first.
-    pub fn applied(&self, run: &Run, id: EntryId, made: Option<&Made>, generation: u64, is_quiet: bool) {
+    pub fn applied(&self, run: &Run, id: EntryId, made: Option<&EntryMaker>, generation: u64, is_quiet: bool) {
         let mut ring = self.0.lock();
         if ring.run.as_ref() != Some(run) {
             *ring = Lines { run: Some(run.clone()), quiet: ring.quiet, ..Lines::default() };
@@ -108,8 +108,8 @@ mod tests {
         EntryId { millis, sequence: 0 }
     }
 
-    fn made(number: u64) -> Made {
-        Made { session: "a".to_owned(), number }
+    fn made(number: u64) -> EntryMaker {
+        EntryMaker { session: "a".to_owned(), number }
     }
 
     fn applied(ring: &Ring, number: u64, generation: u64, is_quiet: bool) {

@@ -15,7 +15,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::{
     link::Seals,
-    stream::{EntryId, Made, Run},
+    stream::{EntryId, EntryMaker, Run},
 };
 
 const MAGIC: [u8; 4] = *b"SWT\x01";
@@ -33,7 +33,7 @@ pub(super) const FRAME: usize = HEAD + u8::MAX as usize + SEAL;
 pub(crate) struct Mark([u8; 8]);
 
 impl Mark {
-    pub(crate) fn of(made: Option<&Made>) -> Self {
+    pub(crate) fn of(made: Option<&EntryMaker>) -> Self {
         let Some(made) = made else { return Self([0; 8]) };
         let mut context = digest::Context::new(&digest::SHA256);
         context.update(&made.number.to_be_bytes());
@@ -59,7 +59,7 @@ pub(super) struct Keys {
 
 /// A page that was read.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct UnsealedPage {
     pub(super) page: Bytes,
     pub(super) position: SealedPosition,
     pub(super) lasts: Duration,
@@ -120,7 +120,7 @@ impl Keys {
     }
 
     /// Reads a page that was found under an id.
-    pub(super) fn open(&self, id: &str, mut found: Bytes) -> Result<Opened, Refused> {
+    pub(super) fn open(&self, id: &str, mut found: Bytes) -> Result<UnsealedPage, Refused> {
         let length = found.len().checked_sub(SEAL).filter(|length| *length >= HEAD).ok_or(Refused::NoPage)?;
         if !found.starts_with(&MAGIC) {
             return Err(Refused::NoPage);
@@ -141,7 +141,7 @@ impl Keys {
             return Err(Refused::NoPage);
         }
         let run = Run(String::from_utf8(found.split_to(run).to_vec()).map_err(|_| Refused::NoPage)?);
-        Ok(Opened { page: found, position: SealedPosition { run, id: EntryId { millis, sequence }, made }, lasts, mark })
+        Ok(UnsealedPage { page: found, position: SealedPosition { run, id: EntryId { millis, sequence }, made }, lasts, mark })
     }
 
     fn tag(&self, id: &str, bytes: &[u8]) -> hmac::Tag {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn position() -> SealedPosition {
-        let made = Made { session: "s".to_owned(), number: 7 };
+        let made = EntryMaker { session: "s".to_owned(), number: 7 };
         SealedPosition { run: Run("f00".to_owned()), id: EntryId { millis: 5, sequence: 1 }, made: Mark::of(Some(&made)) }
     }
 
