@@ -55,7 +55,7 @@ struct SentField {
 }
 
 /// What is known about a field.
-enum Known {
+enum FieldHistory {
     /// It is an entry. The number says how many entries were made since.
     Entry(usize),
     /// It was sent as a literal before.
@@ -172,7 +172,7 @@ impl Encoder {
     fn say(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) -> Option<u32> {
         let hash = hash(name, value);
         let known = self.look_up(hash, name, value);
-        if let Known::Entry(age) = known {
+        if let FieldHistory::Entry(age) = known {
             integer::write(0x80, 7, statics::LEN + 1 + age, out);
             #[expect(clippy::cast_possible_truncation, reason = "there are far fewer entries")]
             return Some(self.made.wrapping_sub(age as u32));
@@ -185,7 +185,7 @@ impl Encoder {
         };
         let name_index = usize::from(index.unwrap_or(0));
         match (manner, known) {
-            (Manner::AtOnce, _) | (Manner::Again, Known::Said) => {
+            (Manner::AtOnce, _) | (Manner::Again, FieldHistory::Said) => {
                 integer::write(0x40, 6, name_index, out);
                 if index.is_none() {
                     spell_name(name, out);
@@ -212,17 +212,17 @@ impl Encoder {
     }
 
     #[inline]
-    fn look_up(&self, hash: u32, name: &[u8], value: &[u8]) -> Known {
-        let mut known = Known::New;
+    fn look_up(&self, hash: u32, name: &[u8], value: &[u8]) -> FieldHistory {
+        let mut known = FieldHistory::New;
         for probe in 0..PROBES {
             let place = self.places[(hash as usize + probe) % PLACES];
             if place.hash == hash {
                 let age = self.made.wrapping_sub(place.made) as usize;
                 match self.table.get(age) {
                     Some(entry) if entry.name == name && entry.value == value => {
-                        return Known::Entry(age);
+                        return FieldHistory::Entry(age);
                     }
-                    _ => known = Known::Said,
+                    _ => known = FieldHistory::Said,
                 }
             }
         }
