@@ -29,9 +29,9 @@ use crate::{
     job::{Author, Job},
     links::Links,
     location::{Location, TextToPlace},
-    media::{self, Found, refusal},
+    media::{self, FoundFile, refusal},
     report::{Entry, Outcome},
-    site_source::{Read, Source, converted, leave_out, note_authors, read},
+    site_source::{ReadSource, Source, converted, leave_out, note_authors, read},
     slug::encoded,
     text::Kind,
 };
@@ -61,11 +61,11 @@ struct Site {
 /// A text, and where it is in the folder of texts.
 struct Text {
     source: Source,
-    file: Found,
+    file: FoundFile,
     /// The path below the folder of texts, without the language in its name.
     path: String,
     /// The files that belong to it.
-    resources: Vec<Found>,
+    resources: Vec<FoundFile>,
     is_bundle: bool,
 }
 
@@ -242,11 +242,11 @@ fn hand_down(cascade: &Value, place: &str, folder: Option<&str>, language: Optio
 }
 
 /// Reads what the sections hand down to the texts below them.
-fn read_cascades(files: &[Found], language: &str, site: &mut Site, job: &mut Job) -> Result<(), ImportError> {
+fn read_cascades(files: &[FoundFile], language: &str, site: &mut Site, job: &mut Job) -> Result<(), ImportError> {
     for file in files {
         let (path, language) = path_and_language(&file.name, language, site);
         let Some(folder) = path.strip_suffix("_index").filter(|folder| folder.is_empty() || folder.ends_with('/')) else { continue };
-        if let Read::Text { front, .. } = read(&file.path, &file.name, Start::BelowSpace)?
+        if let ReadSource::Text { front, .. } = read(&file.path, &file.name, Start::BelowSpace)?
             && let Some((_, cascade)) = front.iter().find(|(key, _)| key.eq_ignore_ascii_case("cascade"))
         {
             hand_down(cascade, &file.name, Some(folder.trim_end_matches('/')), Some(&language), &mut site.cascades, job);
@@ -295,7 +295,7 @@ fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) ->
             listing.files.iter().filter_map(|file| file.name.split_once('/').map(|(section, _)| section)).collect();
         site.posts = POSTS.iter().filter(|name| sections.contains(**name)).map(|name| (*name).to_owned()).collect();
     }
-    let mut resources: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    let mut resources: BTreeMap<String, Vec<FoundFile>> = BTreeMap::new();
     let mut texts = Vec::new();
     let mut others = Vec::new();
     for file in listing.files {
@@ -341,14 +341,14 @@ fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) ->
     Ok(texts)
 }
 
-fn text_of(file: Found, language: &str, is_bundle: bool, site: &Site, job: &mut Job) -> Result<Option<Text>, ImportError> {
+fn text_of(file: FoundFile, language: &str, is_bundle: bool, site: &Site, job: &mut Job) -> Result<Option<Text>, ImportError> {
     let (path, own_language) = path_and_language(&file.name, language, site);
     let section = path.split_once('/').map_or("", |(section, _)| section).to_owned();
     let is_section = path == "_index" || path.ends_with("/_index");
     let (front, body) = match read(&file.path, &file.name, Start::BelowSpace)? {
-        Read::Text { front, body, .. } => (front, body),
-        Read::Plain(body) => (Table::new(), body),
-        Read::Broken(why) => {
+        ReadSource::Text { front, body, .. } => (front, body),
+        ReadSource::Plain(body) => (Table::new(), body),
+        ReadSource::Broken(why) => {
             leave_out(&file.name, Kind::Page, &why, job);
             return Ok(None);
         }
@@ -525,9 +525,9 @@ impl Names for SiteNames<'_> {
 fn write_text(text: &Text, location: &Location, site: &Site, job: &mut Job) -> Result<(), ImportError> {
     let source = &text.source;
     let (body, line) = match read(&text.file.path, &source.name, Start::BelowSpace)? {
-        Read::Text { body, line, .. } => (body, line),
-        Read::Plain(body) => (body, 1),
-        Read::Broken(_) => return Ok(()),
+        ReadSource::Text { body, line, .. } => (body, line),
+        ReadSource::Plain(body) => (body, 1),
+        ReadSource::Broken(_) => return Ok(()),
     };
     let folder = source.name.rsplit_once('/').map_or("", |(folder, _)| folder);
     let names = SiteNames { site, job, source, folder };

@@ -22,9 +22,9 @@ use crate::{
     job::{Author, Job},
     links::Links,
     location::{Location, TextToPlace},
-    media::{self, Found, refusal},
+    media::{self, FoundFile, refusal},
     report::{Entry, Outcome},
-    site_source::{Read, Source, converted, leave_out, note_authors, read},
+    site_source::{ReadSource, Source, converted, leave_out, note_authors, read},
     text::Kind,
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn import(exports: &[PathBuf], now: Timestamp, job: &mut Job) -> Resu
     for (name, why) in listing.skipped {
         job.report.left_out(name, 1, why);
     }
-    let (mut texts, mut machinery): (Vec<(Source, Found)>, BTreeMap<&str, usize>) = (Vec::new(), BTreeMap::new());
+    let (mut texts, mut machinery): (Vec<(Source, FoundFile)>, BTreeMap<&str, usize>) = (Vec::new(), BTreeMap::new());
     let mut files = Vec::new();
     for file in listing.files {
         if let Some((folder, _)) = MACHINERY.iter().find(|(folder, _)| file.name.starts_with(folder)) {
@@ -145,7 +145,7 @@ fn is_html(name: &str) -> bool {
 }
 
 /// Reads a file as a text. `None` if it is none, or is left out.
-fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, ImportError> {
+fn text_of(file: &FoundFile, site: &Site, job: &mut Job) -> Result<Option<Source>, ImportError> {
     let name = file.name.as_str();
     let parts: Vec<&str> = name.split('/').collect();
     let is_in = |folder: &str| parts[..parts.len() - 1].contains(&folder);
@@ -168,9 +168,9 @@ fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, I
     }
     let mut hidden = None;
     let mut front = match read(&file.path, name, Start::AtOnce)? {
-        Read::Text { front, .. } => front,
-        Read::Plain(_) if is_html(name) => return Ok(None),
-        Read::Plain(body) if is_post || is_draft => {
+        ReadSource::Text { front, .. } => front,
+        ReadSource::Plain(_) if is_html(name) => return Ok(None),
+        ReadSource::Plain(body) if is_post || is_draft => {
             if let Ok(Some(below)) = split(&body, Start::BelowSpace)
                 && is_unpublished(&below.front)
             {
@@ -178,11 +178,11 @@ fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, I
             }
             Table::new()
         }
-        Read::Plain(_) => {
+        ReadSource::Plain(_) => {
             leave_out(name, kind, "has no front matter: Jekyll copies it as it is", job);
             return Ok(None);
         }
-        Read::Broken(why) => {
+        ReadSource::Broken(why) => {
             leave_out(name, kind, &why, job);
             return Ok(None);
         }
@@ -277,14 +277,14 @@ pub(crate) fn titled(stem: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn copy_files(files: &[Found], base: &str, job: &mut Job) -> Result<(), ImportError> {
+fn copy_files(files: &[FoundFile], base: &str, job: &mut Job) -> Result<(), ImportError> {
     let mut media = std::mem::take(&mut job.addresses.media);
     for file in files {
         let is_own = ["_config.yml", "_config.yaml", "_config.toml", "Gemfile", "Gemfile.lock", "Rakefile", "LICENSE", "README.md"]
             .contains(&file.name.as_str());
         let is_template =
             is_html(&file.name) || [".xml", ".css", ".js", ".json", ".txt", ".svg"].iter().any(|extension| file.name.ends_with(extension));
-        let has_front = is_template && matches!(read(&file.path, &file.name, Start::AtOnce)?, Read::Text { .. });
+        let has_front = is_template && matches!(read(&file.path, &file.name, Start::AtOnce)?, ReadSource::Text { .. });
         let why = if is_own {
             Some("belongs to Jekyll, not to the site")
         } else if has_front {
@@ -309,7 +309,7 @@ fn copy_files(files: &[Found], base: &str, job: &mut Job) -> Result<(), ImportEr
     Ok(())
 }
 
-fn place_all(texts: &[(Source, Found)], site: &Site, job: &mut Job) -> Vec<Location> {
+fn place_all(texts: &[(Source, FoundFile)], site: &Site, job: &mut Job) -> Vec<Location> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&at| (texts[at].0.is_draft, texts[at].0.kind == Kind::Post));
     let mut places = vec![Location::default(); texts.len()];
@@ -473,11 +473,11 @@ impl Names for SiteNames<'_> {
 }
 
 /// Writes a text. Returns how many attributes of kramdown it had.
-fn write_text(source: &Source, file: &Found, location: &Location, site: &Site, job: &mut Job) -> Result<usize, ImportError> {
+fn write_text(source: &Source, file: &FoundFile, location: &Location, site: &Site, job: &mut Job) -> Result<usize, ImportError> {
     let (body, line) = match read(&file.path, &source.name, Start::AtOnce)? {
-        Read::Text { body, line, .. } => (body, line),
-        Read::Plain(body) => (body, 1),
-        Read::Broken(_) => return Ok(0),
+        ReadSource::Text { body, line, .. } => (body, line),
+        ReadSource::Plain(body) => (body, 1),
+        ReadSource::Broken(_) => return Ok(0),
     };
     let html = is_html(&source.name);
     let names = SiteNames { site, job, source };

@@ -41,10 +41,10 @@ pub(crate) struct Source {
 }
 
 /// Reads a text, whose front matter begins where its generator wants it.
-pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<Read, ImportError> {
+pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<ReadSource, ImportError> {
     let bytes = fs::metadata(path).map_err(ImportError::read(path))?.len();
     if bytes > TEXT_BYTES_MAX {
-        return Ok(Read::Broken(format!("larger than {} MiB", TEXT_BYTES_MAX / 1024 / 1024)));
+        return Ok(ReadSource::Broken(format!("larger than {} MiB", TEXT_BYTES_MAX / 1024 / 1024)));
     }
     let content = fs::read(path).map_err(ImportError::read(path))?;
     let content = match String::from_utf8(content) {
@@ -52,19 +52,19 @@ pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<Read, Import
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
-            return Ok(Read::Broken(format!("{name}:{line}: is not UTF-8; save it with that encoding")));
+            return Ok(ReadSource::Broken(format!("{name}:{line}: is not UTF-8; save it with that encoding")));
         }
     };
     match front_matter::split(&content, start) {
-        Ok(Some(split)) => Ok(Read::Text { line: split.line, body: split.body.to_owned(), front: split.front }),
-        Ok(None) => Ok(Read::Plain(content)),
-        Err((line, message)) => Ok(Read::Broken(format!("{name}:{line}: {message}"))),
+        Ok(Some(split)) => Ok(ReadSource::Text { line: split.line, body: split.body.to_owned(), front: split.front }),
+        Ok(None) => Ok(ReadSource::Plain(content)),
+        Err((line, message)) => Ok(ReadSource::Broken(format!("{name}:{line}: {message}"))),
     }
 }
 
 /// What a file is.
 #[derive(Debug)]
-pub(crate) enum Read {
+pub(crate) enum ReadSource {
     Text {
         front: Table,
         body: String,

@@ -60,7 +60,7 @@ const INTERNAL: [(&str, &str); 20] = [
 
 /// An item, before texts are read.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct UnreadItem {
     id: String,
     kind: String,
     status: String,
@@ -79,7 +79,7 @@ struct Known {
 #[derive(Debug, Default)]
 struct Index {
     channel: HashMap<String, String>,
-    items: Vec<Known>,
+    items: Vec<UnreadItem>,
     by_id: HashMap<String, usize>,
     authors: BTreeMap<String, String>,
     /// Taxonomy, slug, name, and the slug of the parent.
@@ -193,7 +193,7 @@ impl Index {
     }
 
     fn add_item(&mut self, item: &Item) {
-        let known = Known {
+        let known = UnreadItem {
             id: item.get("wp:post_id").trim().to_owned(),
             kind: item.get("wp:post_type").trim().to_owned(),
             status: item.get("wp:status").trim().to_owned(),
@@ -240,12 +240,12 @@ impl Index {
         self.items.push(known);
     }
 
-    fn get(&self, id: &str) -> Option<&Known> {
+    fn get(&self, id: &str) -> Option<&UnreadItem> {
         self.by_id.get(id).map(|&at| &self.items[at])
     }
 }
 
-impl Known {
+impl UnreadItem {
     fn is_text(&self) -> bool {
         self.kind != "attachment" && !INTERNAL.iter().any(|(kind, _)| *kind == self.kind) && !self.kind.is_empty()
     }
@@ -382,7 +382,7 @@ fn author_key(login: &str) -> String {
 fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Location> {
     let mut places = HashMap::new();
     let form = permalinks(index, job);
-    let mut order: Vec<&Known> = index.items.iter().filter(|item| item.is_text() && !item.is_left_out()).collect();
+    let mut order: Vec<&UnreadItem> = index.items.iter().filter(|item| item.is_text() && !item.is_left_out()).collect();
     order.sort_by_key(|item| (!item.is_public(), item.kind != "page"));
     for item in order {
         let old = job.addresses.path_of(&item.link).filter(|_| !item.link.contains('?') && !item.link.is_empty());
@@ -442,7 +442,7 @@ fn permalinks(index: &Index, job: &Job) -> Option<String> {
     (count > 1 && form.contains(":slug")).then_some(form)
 }
 
-fn filled(form: &str, item: &Known) -> Option<String> {
+fn filled(form: &str, item: &UnreadItem) -> Option<String> {
     let day = item.day.as_deref()?;
     let slug = Some(crate::slug::slugify(&decoded(&item.slug)))
         .filter(|slug| !slug.is_empty())
