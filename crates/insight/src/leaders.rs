@@ -42,9 +42,9 @@ pub(crate) struct Leader<T> {
     pub(crate) name: Box<str>,
     pub(crate) cost: Lately<Amount>,
     /// At most so much of the cost may be others', whose cells it shared before it got this place.
-    pub(crate) error: Part,
+    pub(crate) error: CostShare,
     /// What the sketch knows of the cost already.
-    sketched: Part,
+    sketched: CostShare,
     /// Whether the error is one of the period before.
     error_is_old: bool,
     /// What else is kept of it.
@@ -53,12 +53,12 @@ pub(crate) struct Leader<T> {
 
 /// A part of a cost, without bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct CostShare {
     pub(crate) micros: u64,
     pub(crate) requests: u64,
 }
 
-impl Part {
+impl CostShare {
     const fn of(amount: Amount) -> Self {
         Self { micros: amount.micros, requests: amount.requests }
     }
@@ -102,7 +102,7 @@ impl<T: Default> Leaders<T> {
         let has_room = self.places.len() < most;
         if has_room && !self.is_crowded {
             self.grow(most);
-            let (error, sketched) = (Part::default(), Part::default());
+            let (error, sketched) = (CostShare::default(), CostShare::default());
             self.push(Leader { hash, name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
             return self.places.last_mut();
         }
@@ -125,8 +125,8 @@ impl<T: Default> Leaders<T> {
             sketch.add(leaving.hash, leaving.cost.sum().minus(leaving.sketched.amount()));
             at
         };
-        let error = Part::of(estimate.likely.minus(estimate.certain));
-        let sketched = Part::of(estimate.likely);
+        let error = CostShare::of(estimate.likely.minus(estimate.certain));
+        let sketched = CostShare::of(estimate.likely);
         let place =
             Leader { hash, name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
         if at == self.places.len() {
@@ -163,9 +163,9 @@ impl<T: Default> Leaders<T> {
         for place in &mut self.places {
             place.cost.turn();
             if std::mem::replace(&mut place.error_is_old, true) {
-                place.error = Part::default();
+                place.error = CostShare::default();
             }
-            place.sketched = Part { micros: place.sketched.micros / 2, requests: place.sketched.requests / 2 };
+            place.sketched = CostShare { micros: place.sketched.micros / 2, requests: place.sketched.requests / 2 };
             each(&mut place.more);
         }
         self.settle(most);
@@ -248,8 +248,8 @@ impl<T> Leaders<T> {
 
 impl<T> Leader<T> {
     /// Makes a place of what was left on disk.
-    pub(crate) fn restored((hash, name): (u64, Box<str>), cost: Lately<Amount>, error: Part, more: T) -> Self {
-        Self { hash, name, cost, error, sketched: Part { micros: 0, requests: 0 }, error_is_old: false, more }
+    pub(crate) fn restored((hash, name): (u64, Box<str>), cost: Lately<Amount>, error: CostShare, more: T) -> Self {
+        Self { hash, name, cost, error, sketched: CostShare { micros: 0, requests: 0 }, error_is_old: false, more }
     }
 }
 
@@ -373,7 +373,7 @@ mod tests {
                 *truth.entry(name.to_string()).or_default() += micros;
             }
             for place in table.leaders.places() {
-                prop_assert_eq!((place.cost.sum().micros, place.error), (truth[&*place.name], Part::default()));
+                prop_assert_eq!((place.cost.sum().micros, place.error), (truth[&*place.name], CostShare::default()));
             }
             prop_assert_eq!(table.leaders.places().len(), truth.len());
         }
