@@ -112,7 +112,7 @@ impl Line {
             drop(state);
             let (line, pool) = (Arc::clone(self), Arc::clone(pool));
             tokio::task::spawn_local(async move {
-                let standing = Standing(&line);
+                let standing = QueuedConnection(&line);
                 let child = line.queue(&pool, address).await;
                 drop(standing);
                 if let Some(child) = child {
@@ -185,9 +185,9 @@ impl Line {
 }
 
 /// Counts a connection that stands in the server's queue, while it lives.
-struct Standing<'a>(&'a Line);
+struct QueuedConnection<'a>(&'a Line);
 
-impl Drop for Standing<'_> {
+impl Drop for QueuedConnection<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.standing -= 1;

@@ -52,7 +52,7 @@ use line::Line;
 use messages::{About, Flow, Messages};
 use params::Params;
 use record::Piece;
-use server::{Connections, Held};
+use server::{Connections, HeldForRequest};
 use spool::Content;
 
 /// How long an idle connection may hold a child. With the time between two looks it is closed within a second.
@@ -266,7 +266,7 @@ impl FastCgi {
     fn deliver(&self, method: &Method, head: Head, first: Bytes, lease: body::ConnectionLease) -> Result<Response<Body>, OriginError> {
         let Head { status, fields } = head;
         let line = Arc::clone(&self.lines[lease.address]);
-        let held = Held { server: Arc::clone(&self.server), line, _busy: Arc::clone(&self.busy) };
+        let held = HeldForRequest { server: Arc::clone(&self.server), line, _busy: Arc::clone(&self.busy) };
         let has_no_content = *method == Method::HEAD || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = if has_no_content {
             body::end_now(lease, held);

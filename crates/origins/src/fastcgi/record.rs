@@ -92,13 +92,13 @@ enum Position {
     #[default]
     Header,
     /// In a record's content, of which so many bytes are still to come, and then so many of padding.
-    Content(Part, usize, usize),
+    Content(RecordType, usize, usize),
     Padding(usize),
 }
 
 /// A type of record that a server may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RecordType {
     Output,
     Messages,
     End,
@@ -125,7 +125,7 @@ impl Records {
                     self.follow()?;
                     drop(buffer.split_to(HEADER_BYTES));
                 }
-                Position::Padding(left) | Position::Content(Part::Output | Part::Messages, 0, left) => {
+                Position::Padding(left) | Position::Content(RecordType::Output | RecordType::Messages, 0, left) => {
                     let skipped = left.min(buffer.len());
                     drop(buffer.split_to(skipped));
                     if skipped < left {
@@ -134,13 +134,13 @@ impl Records {
                     }
                     self.position = Position::Header;
                 }
-                Position::Content(part @ (Part::Output | Part::Messages), left, padding) => {
+                Position::Content(part @ (RecordType::Output | RecordType::Messages), left, padding) => {
                     if buffer.is_empty() {
                         return Ok(None);
                     }
                     let bytes = buffer.split_to(left.min(buffer.len())).freeze();
                     self.position = Position::Content(part, left - bytes.len(), padding);
-                    return Ok(Some(if part == Part::Output { Piece::Output(bytes) } else { Piece::Messages(bytes) }));
+                    return Ok(Some(if part == RecordType::Output { Piece::Output(bytes) } else { Piece::Messages(bytes) }));
                 }
                 Position::Content(part, left, padding) => {
                     if buffer.len() < left {
@@ -148,7 +148,7 @@ impl Records {
                     }
                     let content = buffer.split_to(left);
                     self.position = Position::Padding(padding);
-                    return Ok(Some(if part == Part::End { end(&content)? } else { Piece::Values }));
+                    return Ok(Some(if part == RecordType::End { end(&content)? } else { Piece::Values }));
                 }
             }
         }
@@ -159,9 +159,9 @@ impl Records {
     /// Takes note of the record that has begun. Fails if it goes on with an output that has ended.
     fn follow(&mut self) -> Result<(), &'static str> {
         match self.position {
-            Position::Content(Part::Output, 0, _) => self.has_ended = true,
-            Position::Content(Part::Output, _, _) if self.has_ended => return Err("output after its end"),
-            Position::Content(Part::End, ..) => self.has_ended = false,
+            Position::Content(RecordType::Output, 0, _) => self.has_ended = true,
+            Position::Content(RecordType::Output, _, _) if self.has_ended => return Err("output after its end"),
+            Position::Content(RecordType::End, ..) => self.has_ended = false,
             Position::Header | Position::Content(..) | Position::Padding(_) => {}
         }
         Ok(())
@@ -175,11 +175,13 @@ fn opened(header: &[u8; HEADER_BYTES]) -> Result<Position, &'static str> {
     }
     let (id, length) = (u16::from_be_bytes([id_high, id_low]), usize::from(u16::from_be_bytes([length_high, length_low])));
     let part = match (kind, id) {
-        (kind, REQUEST) if kind == Kind::Stdout as u8 => Part::Output,
-        (kind, REQUEST) if kind == Kind::Stderr as u8 => Part::Messages,
-        (kind, REQUEST) if kind == Kind::End as u8 && length == END_BYTES => Part::End,
+        (kind, REQUEST) if kind == Kind::Stdout as u8 => RecordType::Output,
+        (kind, REQUEST) if kind == Kind::Stderr as u8 => RecordType::Messages,
+        (kind, REQUEST) if kind == Kind::End as u8 && length == END_BYTES => RecordType::End,
         // A server that does not know the question says so, which answers it as well. php-fpm leaves an answer without values empty.
-        (kind, 0) if (kind == Kind::GetValuesResult as u8 || kind == Kind::Unknown as u8) && length <= VALUES_BYTES_MAX => Part::Values,
+        (kind, 0) if (kind == Kind::GetValuesResult as u8 || kind == Kind::Unknown as u8) && length <= VALUES_BYTES_MAX => {
+            RecordType::Values
+        }
         _ => return Err("a record that nobody asked for"),
     };
     Ok(Position::Content(part, length, usize::from(padding)))

@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     ArrivedRequest,
-    content::{Content, Taken},
+    content::{Content, ContentStep},
     head::{self, Head},
     idle::Idle,
     response::is_misleading,
@@ -207,9 +207,9 @@ impl Wire {
     pub(super) fn poll_content(&mut self, cx: &mut Context<'_>, content: &mut Content) -> Poll<Result<Option<Bytes>, Broken>> {
         loop {
             match content.take(&mut self.read).map_err(|what| Broken::new(Fault::ProtocolError, what))? {
-                Taken::Data(data) => return Poll::Ready(Ok(Some(data))),
-                Taken::End => return Poll::Ready(Ok(None)),
-                Taken::More => {}
+                ContentStep::Data(data) => return Poll::Ready(Ok(Some(data))),
+                ContentStep::End => return Poll::Ready(Ok(None)),
+                ContentStep::More => {}
             }
             match ready!(self.poll_read(cx)) {
                 Ok(0) if *content == Content::Close => {
