@@ -230,7 +230,7 @@ enum Next<E> {
 
 /// Where a body is kept after an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Retention {
     /// The body is in memory, whole.
     Whole,
     /// The body is in memory and in its file, whole.
@@ -303,7 +303,7 @@ impl<E> Growing<E> {
     }
 
     /// Adds bytes and wakes the readers.
-    pub(crate) fn append(&self, chunk: Bytes) -> Kept {
+    pub(crate) fn append(&self, chunk: Bytes) -> Retention {
         let chunk = if chunk.len() < COPY_BELOW { Bytes::copy_from_slice(&chunk) } else { chunk };
         let length = chunk.len() as u64;
         let mut body = self.body.lock();
@@ -492,11 +492,11 @@ impl<E> Body<E> {
         }
     }
 
-    const fn kept(&self) -> Kept {
+    const fn kept(&self) -> Retention {
         match &self.spooled {
-            _ if self.windowed => Kept::Windowed,
-            Some(_) => Kept::Spooled,
-            None => Kept::Whole,
+            _ if self.windowed => Retention::Windowed,
+            Some(_) => Retention::Spooled,
+            None => Retention::Whole,
         }
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::content::Content;
 use crate::flight::{Failure, FlightGuard, Seat};
-use crate::growing::{Broken, Growing, Kept, Reader, Unread};
+use crate::growing::{Broken, Growing, Reader, Retention, Unread};
 use crate::purge::Generation;
 use crate::resource::Record;
 
@@ -67,9 +67,9 @@ impl<R: Record, E: Failure> Writer<R, E> {
     /// bound on memory.
     pub async fn push(&mut self, chunk: Bytes) -> Result<(), Unread> {
         match self.growing.append(chunk) {
-            Kept::Whole => Ok(()),
-            Kept::Spooled => self.room().await,
-            Kept::Windowed => {
+            Retention::Whole => Ok(()),
+            Retention::Spooled => self.room().await,
+            Retention::Windowed => {
                 // Followers who are still held back would wait for a body that cannot be stored: they join again.
                 if self.seat.as_ref().is_some_and(|seat| seat.waiting() > 0) {
                     self.seat = None;

@@ -76,7 +76,7 @@ impl<R> Loads<R> {
         poll_fn(|cx| waiting.poll(cx, &promote)).await
     }
 
-    fn enter(&self, hash: KeyHash, key: &[u8], begin: impl FnOnce(Slot<R>) -> Result<Done<()>, Busy>) -> Option<Waiting<'_, R>> {
+    fn enter(&self, hash: KeyHash, key: &[u8], begin: impl FnOnce(Slot<R>) -> Result<Done<()>, Busy>) -> Option<LoadWait<'_, R>> {
         let mut open = self.open.lock();
         if let Some(load) = open.get(&hash) {
             if *load.key != *key {
@@ -84,14 +84,14 @@ impl<R> Loads<R> {
             }
             load.state.lock().waiting += 1;
             let load = Arc::clone(load);
-            return Some(Waiting { loads: self, hash, load, slot: None });
+            return Some(LoadWait { loads: self, hash, load, slot: None });
         }
         let state = State { job: None, read: None, promoted: None, done: false, waiting: 1, wakers: Wakers::default() };
         let load = Arc::new(Load { key: key.into(), state: Mutex::new(state) });
         let job = begin(Slot(Arc::clone(&load))).ok()?;
         load.state.lock().job = Some(job);
         open.insert(hash, Arc::clone(&load));
-        Some(Waiting { loads: self, hash, load, slot: None })
+        Some(LoadWait { loads: self, hash, load, slot: None })
     }
 
     #[cfg(test)]
@@ -100,14 +100,14 @@ impl<R> Loads<R> {
     }
 }
 
-struct Waiting<'a, R> {
+struct LoadWait<'a, R> {
     loads: &'a Loads<R>,
     hash: KeyHash,
     load: Arc<Load<R>>,
     slot: WakerSlot,
 }
 
-impl<R> Waiting<'_, R> {
+impl<R> LoadWait<'_, R> {
     fn poll(&mut self, cx: &Context<'_>, promote: &impl Fn(Vec<Stored<R>>) -> Option<Arc<Resource<R>>>) -> Poll<Option<Arc<Resource<R>>>> {
         let mut state = self.load.state.lock();
         if !state.done {
@@ -124,7 +124,7 @@ impl<R> Waiting<'_, R> {
     }
 }
 
-impl<R> Drop for Waiting<'_, R> {
+impl<R> Drop for LoadWait<'_, R> {
     fn drop(&mut self) {
         let mut open = self.loads.open.lock();
         let mut state = self.load.state.lock();

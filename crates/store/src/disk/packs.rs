@@ -151,12 +151,12 @@ pub(crate) struct Packs {
 
 struct State {
     /// The pack that is written; none while an entry is being written, and before the first one.
-    open: Option<Open>,
+    open: Option<OpenPack>,
     /// Where the next entry goes, also while one is being written.
     writing: Option<Writing>,
     next: NonZeroU32,
     /// Which units of each pack are taken, also by entries that are being written.
-    taken: HashMap<NonZeroU32, Taken>,
+    taken: HashMap<NonZeroU32, TakenUnits>,
 }
 
 /// The number of the pack that is written, and where the next entry may begin.
@@ -167,7 +167,7 @@ struct Writing {
 }
 
 /// The pack that is written.
-struct Open {
+struct OpenPack {
     number: NonZeroU32,
     file: File,
 }
@@ -181,7 +181,7 @@ impl State {
     /// Takes places in a pack for the first of some entries of these lengths, as many as there is room for. Returns `None` if the pack had to be given up.
     fn take(&mut self, number: NonZeroU32, entries: impl Iterator<Item = u64>) -> Option<Result<SmallVec<[PackExtent; 32]>, io::Error>> {
         let mut end = self.end_of(number)?;
-        let taken = self.taken.entry(number).or_insert_with(Taken::none);
+        let taken = self.taken.entry(number).or_insert_with(TakenUnits::none);
         let mut extents = SmallVec::new();
         for bytes in entries {
             let at = beginning(end, bytes);
@@ -220,9 +220,9 @@ impl State {
 
 /// One bit for each unit of a pack that is taken by an entry, one byte for each block: 1,040 bytes.
 #[derive(Clone)]
-struct Taken(Box<[u8; BLOCKS]>);
+struct TakenUnits(Box<[u8; BLOCKS]>);
 
-impl Taken {
+impl TakenUnits {
     fn none() -> Self {
         Self(Box::new([0; BLOCKS]))
     }
@@ -337,7 +337,7 @@ impl Packs {
         }
     }
 
-    fn create(&self) -> io::Result<Open> {
+    fn create(&self) -> io::Result<OpenPack> {
         let number = {
             let mut state = self.state.lock();
             let number = state.next;
@@ -346,12 +346,12 @@ impl Packs {
         };
         let file = private().create_new(true).open(self.path(number))?;
         self.state.lock().writing = Some(Writing { number, end: 0 });
-        Ok(Open { number, file })
+        Ok(OpenPack { number, file })
     }
 
     /// Ends a pack, and cuts off what stands behind its last entry: what was torn, and what a file system has put there in advance. It goes if nothing is
     /// left of it.
-    fn close(&self, open: &Open) {
+    fn close(&self, open: &OpenPack) {
         let mut state = self.state.lock();
         let Some(end) = state.end_of(open.number) else { return };
         state.writing = None;
@@ -408,7 +408,7 @@ impl Packs {
         }
         // An empty pack is unlinked, so its entries need not be cut out. The pack that is written stays until it is full.
         holes.retain(|pack, _| {
-            let is_over = state.end_of(*pack).is_none() && state.taken.get(pack).is_some_and(Taken::is_empty);
+            let is_over = state.end_of(*pack).is_none() && state.taken.get(pack).is_some_and(TakenUnits::is_empty);
             if is_over {
                 self.give_up(&mut state, *pack);
             }
@@ -431,7 +431,7 @@ impl Packs {
     pub(crate) fn list(&self) -> (Vec<Located>, u64) {
         let (mut found, mut damaged) = (Vec::new(), 0);
         for number in self.earlier.iter().copied() {
-            let mut taken = Taken::none();
+            let mut taken = TakenUnits::none();
             let before = found.len();
             let read = self.list_pack(number, &mut taken, &mut found);
             damaged += *read.as_ref().unwrap_or(&1);
@@ -446,10 +446,10 @@ impl Packs {
         (found, damaged)
     }
 
-    fn list_pack(&self, number: NonZeroU32, taken: &mut Taken, found: &mut Vec<Located>) -> io::Result<u64> {
+    fn list_pack(&self, number: NonZeroU32, taken: &mut TakenUnits, found: &mut Vec<Located>) -> io::Result<u64> {
         let file = File::options().read(true).write(true).open(self.path(number))?;
         let length = file.metadata()?.len();
-        let (mut at, mut damaged, mut rest) = (0, 0, Rest::default());
+        let (mut at, mut damaged, mut rest) = (0, 0, Gap::default());
         loop {
             let data = match seek(&file, SeekFrom::Data(at)) {
                 Ok(data) => data / UNIT * UNIT,
@@ -508,12 +508,12 @@ impl Packs {
 
 /// What stands between entries when a pack is listed: zeros where one was cut out whose neighbours have stayed, or damage.
 #[derive(Default)]
-struct Rest {
+struct Gap {
     begin: Option<u64>,
     is_damage: bool,
 }
 
-impl Rest {
+impl Gap {
     fn add(&mut self, at: u64, unit: &[u8]) {
         self.begin.get_or_insert(at);
         self.is_damage |= unit.iter().take(LABEL).any(|byte| *byte != 0);

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::folder::{Folder, private};
 use super::format::{Head, HeadParts, Pieces};
-use super::index::{File, FileId, Held, Index, Located};
+use super::index::{File, FileId, Index, IndexTotals, Located};
 use super::io::{Batch, Io};
 use super::mark::Mark;
 use super::packs::{NewEntry, NotWritten, PackExtent, Packs};
@@ -72,11 +72,11 @@ struct Gathered {
 
 struct Staged {
     entry: NewEntry,
-    ended: Ended,
+    ended: WhenWritten,
 }
 
 /// The work that is due when a response has been written at a place, or could not be. It is told the bytes that the response takes there.
-type Ended = Box<dyn FnOnce(&Disk, Option<PackExtent>, u64) + Send>;
+type WhenWritten = Box<dyn FnOnce(&Disk, Option<PackExtent>, u64) + Send>;
 
 /// A response on its way to the disk.
 enum Prepared {
@@ -178,7 +178,7 @@ impl Disk {
         &self.counts
     }
 
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn held(&self) -> IndexTotals {
         self.index.held()
     }
 
@@ -457,15 +457,15 @@ impl Disk {
             Some(extent) => {
                 let bytes = self.packs.read(extent, id.hash, id.sequence)?;
                 let (head, body) = Head::of_whole(&bytes).ok_or(Unusable::Damaged)?;
-                Read { head, body: Found::Memory(body.into()) }
+                ReadResponse { head, body: BodySource::Memory(body.into()) }
             }
             None => {
                 let path = id.path(&self.folder);
                 let file = fs::File::open(&path)?;
-                Read { head: Head::read(&file)?.ok_or(Unusable::Damaged)?, body: Found::File(path, file) }
+                ReadResponse { head: Head::read(&file)?.ok_or(Unusable::Damaged)?, body: BodySource::File(path, file) }
             }
         };
-        let Read { head, body } = read;
+        let ReadResponse { head, body } = read;
         // Its fetch began in a future that no purge log knows: it cannot be judged.
         if head.sequence != id.sequence || head.begun > now {
             return Err(Unusable::Damaged);
@@ -475,10 +475,10 @@ impl Disk {
         }
         let record = R::decode(&head.record).ok_or(Unusable::Damaged)?;
         let body = match body {
-            Found::File(path, _) if head.body_len > self.object_max => Content::Disk(DiskBody::stored(&self.io, path, &head)),
+            BodySource::File(path, _) if head.body_len > self.object_max => Content::Disk(DiskBody::stored(&self.io, path, &head)),
             _ if head.body_len > *room => return Ok(None),
-            Found::File(_, file) => Content::Memory(head.read_body(&file)?.ok_or(Unusable::Damaged)?.into_boxed_slice().into()),
-            Found::Memory(body) => Content::Memory(body.into()),
+            BodySource::File(_, file) => Content::Memory(head.read_body(&file)?.ok_or(Unusable::Damaged)?.into_boxed_slice().into()),
+            BodySource::Memory(body) => Content::Memory(body.into()),
         };
         if matches!(body, Content::Memory(_)) {
             *room -= head.body_len;
@@ -575,13 +575,13 @@ impl Disk {
 }
 
 /// What was read of a stored response.
-struct Read {
+struct ReadResponse {
     head: Head,
-    body: Found,
+    body: BodySource,
 }
 
 /// Where its body is.
-enum Found {
+enum BodySource {
     /// It was in a pack, and is verified.
     Memory(Box<[u8]>),
     File(PathBuf, fs::File),

@@ -176,7 +176,7 @@ fn a_windowed_body_holds_a_window_and_the_writer_waits_for_the_slowest() {
     let cx = Context::from_waker(&waker);
     let (mut pushed, mut peak, mut windowed) = (0, 0, false);
     while pushed < 8 << 20 {
-        windowed = growing.append(chunk(PIECE)) == Kept::Windowed;
+        windowed = growing.append(chunk(PIECE)) == Retention::Windowed;
         pushed += PIECE;
         drain(&mut fast);
         let held = budget.held();
@@ -264,8 +264,8 @@ fn a_body_beyond_the_budget_of_all_becomes_windowed() {
     let budget = Arc::new(Budget::new(100 * KIB as u64));
     let make = || Arc::new(Growing::<&str>::new(None, in_memory(1 << 20, &budget), 0));
     let (first, second) = (make(), make());
-    assert_eq!(first.append(chunk(60 * KIB)), Kept::Whole);
-    assert_eq!(second.append(chunk(60 * KIB)), Kept::Windowed);
+    assert_eq!(first.append(chunk(60 * KIB)), Retention::Whole);
+    assert_eq!(second.append(chunk(60 * KIB)), Retention::Windowed);
     assert_eq!(second.complete(), None);
     assert!(first.complete().is_some());
     drop((first, second));
