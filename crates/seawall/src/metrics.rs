@@ -1087,7 +1087,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 advice: "`sent`: the collector has them. `full` means that more came than the collector took: lower `[traces] sample`, or look at the collector. \
                          `refused`: it does not want them; the log says why. `lost`: it could not be reached in time.",
                 samples: |seen| {
-                    let traces::Counted { sent, full, refused, lost, .. } = seen.state.span_counts.read();
+                    let traces::CountsSnapshot { sent, full, refused, lost, .. } = seen.state.span_counts.read();
                     labelled("result", &["sent", "full", "refused", "lost"], &[sent, full, refused, lost])
                 },
             },

@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::{
     queue::Fate,
-    retry::{self, Answered},
+    retry::{self, CollectorAnswer},
     transport::{DescribedAnswer, Transport},
 };
 
@@ -33,17 +33,17 @@ pub(crate) async fn deliver(transport: &Transport, content: bytes::Bytes, spans:
         attempts += 1;
         let answer = tokio::select! {
             answer = transport.send(content.clone()) => answer,
-            () = stopped(stop) => DescribedAnswer { answered: Answered::Nothing, words: "it did not answer before Seawall had to stop".to_owned() },
+            () = stopped(stop) => DescribedAnswer { answered: CollectorAnswer::Nothing, words: "it did not answer before Seawall had to stop".to_owned() },
         };
         let DescribedAnswer { answered, words } = answer;
         match answered {
-            Answered::Taken { refused } => {
+            CollectorAnswer::Taken { refused } => {
                 let refused = refused.min(spans);
                 let trouble = (refused > 0).then(|| format!("it refused {refused} of {spans} spans: {words}"));
                 return Delivered { fate: Fate { taken: spans - refused, refused, lost: 0 }, trouble };
             }
-            Answered::Refused => return Delivered { fate: Fate { refused: spans, ..Fate::default() }, trouble: Some(words) },
-            Answered::NotNow(_) | Answered::Nothing => {}
+            CollectorAnswer::Refused => return Delivered { fate: Fate { refused: spans, ..Fate::default() }, trouble: Some(words) },
+            CollectorAnswer::NotNow(_) | CollectorAnswer::Nothing => {}
         }
         let lost = Fate { lost: spans, ..Fate::default() };
         let chance = RandomState::new().hash_one(attempts);

@@ -17,7 +17,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 
-use crate::{otlp, retry::Answered};
+use crate::{otlp, retry::CollectorAnswer};
 
 /// The time limit of one attempt, from the connection to the last byte of the answer.
 pub const ATTEMPT: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ pub(crate) struct Transport {
 /// An answer, and words that describe it in the log if it is not the one that was hoped for.
 #[derive(Debug)]
 pub(crate) struct DescribedAnswer {
-    pub(crate) answered: Answered,
+    pub(crate) answered: CollectorAnswer,
     pub(crate) words: String,
 }
 
@@ -78,11 +78,14 @@ impl Transport {
     /// Makes one attempt.
     pub(crate) async fn send(&self, content: Bytes) -> DescribedAnswer {
         let answer = tokio::time::timeout(ATTEMPT, self.attempt(content)).await;
-        answer.unwrap_or_else(|_| DescribedAnswer { answered: Answered::Nothing, words: format!("it did not answer within {ATTEMPT:?}") })
+        answer.unwrap_or_else(|_| DescribedAnswer {
+            answered: CollectorAnswer::Nothing,
+            words: format!("it did not answer within {ATTEMPT:?}"),
+        })
     }
 
     async fn attempt(&self, content: Bytes) -> DescribedAnswer {
-        let nothing = |error: &dyn Error| DescribedAnswer { answered: Answered::Nothing, words: chain(error) };
+        let nothing = |error: &dyn Error| DescribedAnswer { answered: CollectorAnswer::Nothing, words: chain(error) };
         let mut request = Request::new(Full::new(content));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.endpoint.clone();
@@ -101,7 +104,7 @@ impl Transport {
             Err(error) => return nothing(&error),
         };
         let (head, body) = response.into_parts();
-        let answered = Answered::of_status(head.status.as_u16(), retry_after(&head.headers));
+        let answered = CollectorAnswer::of_status(head.status.as_u16(), retry_after(&head.headers));
         // Also of a refusal, so that the connection can be used again.
         let body = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
             Ok(body) => body.to_bytes(),
@@ -109,9 +112,9 @@ impl Transport {
             Err(_) => Bytes::new(),
         };
         match answered {
-            Answered::Taken { .. } => {
+            CollectorAnswer::Taken { .. } => {
                 let (refused, words) = otlp::refused(&body);
-                DescribedAnswer { answered: Answered::Taken { refused }, words }
+                DescribedAnswer { answered: CollectorAnswer::Taken { refused }, words }
             }
             answered => DescribedAnswer { answered, words: format!("it answered {}", head.status) },
         }
