@@ -65,7 +65,7 @@ pub struct SettingLocation {
 
 /// A value that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct FoundValue {
     /// The key.
     pub key: String,
     /// The value.
@@ -127,7 +127,7 @@ pub struct Php {
     /// Its pools; at least one.
     pub pools: Vec<Pool>,
     /// What its `php.ini` and the files beside it set, in the order in which they are read.
-    pub ini: Vec<Given>,
+    pub ini: Vec<FoundValue>,
     /// Where further settings of PHP go.
     pub ini_place: SettingLocation,
     /// Bytes that one request may take: `memory_limit`.
@@ -144,7 +144,7 @@ pub struct Pool {
     /// Its section.
     pub place: SettingLocation,
     /// What is set there.
-    pub now: Vec<Given>,
+    pub now: Vec<FoundValue>,
 }
 
 impl Pool {
@@ -172,7 +172,7 @@ pub struct Database {
     /// Which of the two.
     pub flavour: Flavour,
     /// What its files set for the server, in the order in which they are read.
-    pub now: Vec<Given>,
+    pub now: Vec<FoundValue>,
     /// Where further settings go.
     pub place: SettingLocation,
     /// The program, to try a configuration with.
@@ -216,7 +216,7 @@ pub enum DatabaseSize {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redis {
     /// What its file sets.
-    pub now: Vec<Given>,
+    pub now: Vec<FoundValue>,
     /// The file.
     pub place: SettingLocation,
     /// The name of its service.

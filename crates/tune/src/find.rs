@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     conf::Style,
-    facts::{Children, Database, DatabaseSize, Facts, Flavour, Given, Php, Pool, Redis, Seawall, SettingLocation, Site, Stack},
+    facts::{Children, Database, DatabaseSize, Facts, Flavour, FoundValue, Php, Pool, Redis, Seawall, SettingLocation, Site, Stack},
     machine, size,
 };
 
@@ -111,10 +111,11 @@ fn processes(root: &Root) -> Vec<Process> {
 }
 
 /// Returns all that a file sets in a section.
-fn given(root: &Root, file: &Path, style: Style, section: Option<&str>, keys: &[&str]) -> Vec<Given> {
+fn given(root: &Root, file: &Path, style: Style, section: Option<&str>, keys: &[&str]) -> Vec<FoundValue> {
     let Ok(text) = root.text(file) else { return Vec::new() };
     let place = SettingLocation { file: file.to_owned(), style, section: section.map(str::to_owned) };
-    let value = |key: &&str| style.value(&text, section, key).map(|value| Given { key: (*key).to_owned(), value, place: place.clone() });
+    let value =
+        |key: &&str| style.value(&text, section, key).map(|value| FoundValue { key: (*key).to_owned(), value, place: place.clone() });
     keys.iter().filter_map(value).collect()
 }
 
@@ -400,7 +401,7 @@ fn database(root: &Root, processes: &[Process], sites: &[Site], notes: &mut Vec<
     let mut files = Vec::new();
     let mut folders = Vec::new();
     my_cnf(root, &config, &mut files, &mut folders, notes);
-    let now: Vec<Given> = files.iter().flat_map(|file| given(root, file, Style::MyCnf, Some("mysqld"), &MY_CNF_KEYS)).collect();
+    let now: Vec<FoundValue> = files.iter().flat_map(|file| given(root, file, Style::MyCnf, Some("mysqld"), &MY_CNF_KEYS)).collect();
     // The last folder is read last.
     let file = folders.last().map_or_else(|| config.clone(), |folder: &PathBuf| folder.join("99-seawall.cnf"));
     let datadir = now.iter().rev().find(|given| given.key == "datadir").map_or("/var/lib/mysql", |given| given.value.as_str());

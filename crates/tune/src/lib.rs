@@ -19,7 +19,7 @@ pub use change::{Changes, Outcome, TuneError};
 pub use conf::Style;
 pub use diff::unified;
 pub use facts::{
-    Children, Database, DatabaseSize, Facts, Flavour, Given, Machine, Php, Pool, Redis, Seawall, Setting, SettingLocation, Site, Stack,
+    Children, Database, DatabaseSize, Facts, Flavour, FoundValue, Machine, Php, Pool, Redis, Seawall, Setting, SettingLocation, Site, Stack,
 };
 pub use find::{Root, read};
 pub use size::{GIB, KIB, MIB, in_words};
