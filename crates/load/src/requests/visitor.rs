@@ -8,12 +8,12 @@ use super::{
     Own, RequestSet, VisitorRequest,
     behaviour::Step,
     cookies::Jar,
-    page::{FAVICON, Kept, Page, Part, Validators, key},
+    page::{FAVICON, Page, PagePart, Validators, VisitorCache, key},
     template::Values,
     url::Url,
 };
 use crate::{
-    answer::{Answer, Judged, judge},
+    answer::{Answer, JudgedAnswer, judge},
     record::ErrorClass,
     results::Leak,
 };
@@ -60,7 +60,7 @@ struct State {
     jar: Jar,
     marker: String,
     page: Option<Page>,
-    kept: Kept,
+    kept: VisitorCache,
 }
 
 impl Visitor {
@@ -84,7 +84,7 @@ impl Visitor {
     }
 
     /// Takes an answer whose last byte came `now`, and judges it.
-    pub fn answered(&mut self, asked: &VisitorRequest, answer: &Answer<'_>, now: Duration) -> Judged {
+    pub fn answered(&mut self, asked: &VisitorRequest, answer: &Answer<'_>, now: Duration) -> JudgedAnswer {
         self.client.answered(&self.set, asked, answer, now)
     }
 
@@ -205,7 +205,7 @@ impl Client {
         VisitorRequest { request, origin: base.origin, own, wants_body }
     }
 
-    fn ask_part(&mut self, set: &RequestSet, part: &Arc<Part>, now: Duration) -> VisitorRequest {
+    fn ask_part(&mut self, set: &RequestSet, part: &Arc<PagePart>, now: Duration) -> VisitorRequest {
         self.n += 1;
         self.under_way += 1;
         let behaviour = &set.behaviour;
@@ -251,7 +251,7 @@ impl Client {
         Values { run: behaviour.run, client: self.number, n: self.n, time: behaviour.began.saturating_add(passed) }
     }
 
-    fn answered(&mut self, set: &RequestSet, asked: &VisitorRequest, answer: &Answer<'_>, now: Duration) -> Judged {
+    fn answered(&mut self, set: &RequestSet, asked: &VisitorRequest, answer: &Answer<'_>, now: Duration) -> JudgedAnswer {
         self.under_way = self.under_way.saturating_sub(1);
         let behaviour = &set.behaviour;
         let mut judged = judge(answer);
@@ -331,7 +331,7 @@ impl Client {
 
 /// What an answer must be given to, beside the request: a part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundPart(Arc<Part>);
+pub struct FoundPart(Arc<PagePart>);
 
 fn seconds(began: u64, now: Duration) -> i64 {
     i64::try_from(began / 1000 + now.as_secs()).unwrap_or(i64::MAX)

@@ -43,7 +43,7 @@ impl Voice {
 
 /// A request on its way.
 #[derive(Debug)]
-pub(super) struct UnderWay {
+pub(super) struct PendingRequest {
     pub(super) asked: VisitorRequest,
     /// Which voice of the client asks.
     pub(super) voice: u16,
@@ -69,7 +69,7 @@ pub(super) struct Client {
     /// Its connections.
     pub(super) connections: SmallVec<[Key; 1]>,
     /// Requests that must be sent again over another connection.
-    pub(super) again: VecDeque<UnderWay>,
+    pub(super) again: VecDeque<PendingRequest>,
     /// Requests of the schedule that wait for this client, and their moments.
     pub(super) waiting: VecDeque<(Duration, u32)>,
     /// How many attempts to connect have failed since the last success.

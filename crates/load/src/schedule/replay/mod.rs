@@ -20,7 +20,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use self::line::{Line, seconds};
-use super::{Moment, Schedule};
+use super::{ReplayedLine, Schedule};
 use crate::{
     output::quantity::counted,
     requests::{Origin, Request, RequestSet},
@@ -344,7 +344,7 @@ impl Reader {
         summary.span = u64::from(last.abs_diff(first));
         let (mut begin, mut end) = (0, 0);
         // The iterator knows its length, so the moments are written where they stay.
-        let moments: Arc<[Moment]> = (0..rows.len())
+        let moments: Arc<[ReplayedLine]> = (0..rows.len())
             .map(|n| {
                 let row = rows[n];
                 if n == end {
@@ -352,7 +352,7 @@ impl Reader {
                     end = n + rows[n..].iter().take_while(|other| other.second == row.second).count();
                 }
                 let at = f64::from(row.second.abs_diff(first)) + (n - begin) as f64 / (end - begin) as f64;
-                Moment { at: Duration::from_secs_f64(at / options.speed), request: row.request, visitor: row.visitor }
+                ReplayedLine { at: Duration::from_secs_f64(at / options.speed), request: row.request, visitor: row.visitor }
             })
             .collect();
         let requests = RequestSet { origins: vec![options.origin], requests, ..RequestSet::default() };
@@ -396,7 +396,7 @@ mod tests {
     use flate2::{Compression, write::GzEncoder};
 
     use super::*;
-    use crate::schedule::{Due, Share, What};
+    use crate::schedule::{ClientEvent, Due, Share};
 
     fn options() -> Options {
         Options { origin: Origin { tls: false, host: "127.0.0.1".to_owned(), port: 80 }, speed: 1.0, unsafe_methods: false }
@@ -411,7 +411,7 @@ mod tests {
     /// Returns what is asked when: milliseconds, target, visitor.
     fn asked(replay: &Replay) -> Vec<(u64, &str, u32)> {
         let ask = |due: Due| match due.what {
-            What::Ask { request: Some(request), visitor: Some(visitor) } => {
+            ClientEvent::Ask { request: Some(request), visitor: Some(visitor) } => {
                 (u64::try_from(due.at.as_millis()).expect("small"), replay.requests.requests[request as usize].target.as_str(), visitor)
             }
             other => panic!("{other:?} is not what a log leads to"),

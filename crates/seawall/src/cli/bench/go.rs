@@ -13,7 +13,7 @@ use jiff::{Timestamp, Zoned};
 use load::{
     Plan, Results, Schedule, Stop, Watch,
     compare::{start_at, wait},
-    find_limit::{Bounds, Found, PerSecond, Range, SearchWatch, Step, Tried, find_limit},
+    find_limit::{Bounds, PerSecond, Range, SearchResult, SearchWatch, Step, TriedRate, find_limit},
     output::{All, Format, Ink, Lines, Live, Progress, printable, quantity::seconds},
     results::Second,
     schedule::{Profile, Spacing},
@@ -277,7 +277,7 @@ pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
     code
 }
 
-fn found_code(found: &Found) -> ExitCode {
+fn found_code(found: &SearchResult) -> ExitCode {
     if found.rate.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -307,7 +307,7 @@ impl SearchWatch for Steps {
         }
     }
 
-    fn tried(&mut self, tried: &Tried, again: bool) {
+    fn tried(&mut self, tried: &TriedRate, again: bool) {
         if !self.quiet {
             note(&format!("{tried}{}", if again { "; again" } else { "" }));
         }

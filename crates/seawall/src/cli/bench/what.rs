@@ -15,7 +15,7 @@ use load::{
     permission::{Cap, Permission},
     plan::Connections,
     prepare::{PrepareError, Prepared, prepare},
-    requests::{Asking, Body, Checks, LEAK_COOKIE, Origin, RequestSet},
+    requests::{Body, Checks, LEAK_COOKIE, Origin, RequestOptions, RequestSet},
     schedule::replay::{Options, Reader},
     shape::Shape,
 };
@@ -28,7 +28,7 @@ use super::{
 /// What is asked, and of whom.
 pub(super) struct What {
     /// How requests are made of it, once all fields are known.
-    asking: Asking,
+    asking: RequestOptions,
     /// The requests: of a log, or as they were typed.
     requests: RequestSet,
     /// Whether they are of a log.
@@ -110,7 +110,7 @@ impl What {
     /// Makes the requests, with `further` fields beside those that were typed.
     pub(super) fn set(&self, further: &[String]) -> Result<RequestSet, Failed> {
         let fields = self.asking.fields.iter().chain(further).cloned().collect();
-        let asking = Asking { fields, ..self.asking.clone() };
+        let asking = RequestOptions { fields, ..self.asking.clone() };
         match self.is_replayed {
             true => asking.behave(self.requests.clone()).map_err(mistyped),
             false if further.is_empty() => Ok(self.requests.clone()),
@@ -142,7 +142,7 @@ fn now_millis() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or_default()
 }
 
-fn asking(flags: &Flags) -> Result<Asking, Failed> {
+fn asking(flags: &Flags) -> Result<RequestOptions, Failed> {
     let mut checks = Checks::default();
     for text in flags.expect_status.iter() {
         checks.expect_status(text).map_err(mistyped)?;
@@ -155,7 +155,7 @@ fn asking(flags: &Flags) -> Result<Asking, Failed> {
     }
     let shape = flags.shape.as_deref().map(Shape::load).transpose().map_err(mistyped)?;
     let leak_cookie = flags.leak_check.as_ref().map(|cookie| if cookie.is_empty() { LEAK_COOKIE.to_owned() } else { cookie.clone() });
-    Ok(Asking {
+    Ok(RequestOptions {
         urls: flags.urls.iter().map(|url| with_scheme(url)).collect(),
         lists: flags.urls_from.clone(),
         found: Vec::new(),
