@@ -22,7 +22,7 @@ use store::{Follow, Generation, Joined};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
-    Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::FetchOutcome, forward, lookup::Asking, proof, question::Question,
+    Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::FetchOutcome, forward, lookup::OriginRequest, proof, question::Question,
     stale::may_stand_in,
 };
 
@@ -142,7 +142,7 @@ pub(crate) fn likeness(shared: &Shared, question: &Question) -> u64 {
 /// Waits for the fetch that this request began at this generation. Returns `None` if it takes too long for somebody who may have a stale copy.
 pub(crate) async fn in_time(
     shared: &Shared,
-    asking: &Asking,
+    asking: &OriginRequest,
     told: oneshot::Receiver<FetchOutcome>,
     begun: Generation,
 ) -> Option<FetchOutcome> {
@@ -165,7 +165,7 @@ pub(crate) async fn in_time(
 /// answer of its own. Others then ask too, and take what comes first; if too many do so already, they wait on.
 pub(crate) async fn followed(
     pipeline: &Rc<Pipeline>,
-    asking: &Asking,
+    asking: &OriginRequest,
     fetched: &Rc<Question>,
     follow: Follow<Record, Failure>,
 ) -> Followed {
@@ -247,7 +247,7 @@ pub(crate) async fn followed(
 }
 
 /// Joins those who say the same, or asks for them. Returns `None` if too many ask beside others already.
-fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says: u64) -> Option<Beside> {
+fn beside(pipeline: &Rc<Pipeline>, asking: &OriginRequest, fetched: &Rc<Question>, says: u64) -> Option<Beside> {
     let (store, question) = (&pipeline.shared.store, &asking.question);
     let flight = flight_of_those_who_say(&question.key, says);
     let moment = pipeline.shared.fence.moment(pipeline.shared.clock.now());
@@ -263,7 +263,7 @@ fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says
     }
 }
 
-fn has_stand_in(shared: &Shared, asking: &Asking) -> bool {
+fn has_stand_in(shared: &Shared, asking: &OriginRequest) -> bool {
     asking.candidate.as_ref().is_some_and(|stored| may_stand_in(shared, &asking.question, stored, shared.clock.now()))
 }
 

@@ -12,7 +12,7 @@ use std::{
 use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
-use policy::{Kept, NotKept};
+use policy::{KeepTerms, NotKept};
 use semantics::{Timestamp, request::has_any, storable::may_be_brought_on};
 use store::{Lead, Reader, Unread, Writer};
 use tokio::{sync::oneshot, time::timeout};
@@ -183,14 +183,14 @@ impl Fetch {
                 shared.store.unmark_uncacheable(question.hash);
                 let proof =
                     match proof::ProofPermit::of(&self.pipeline, &question, head, proof::Size { length, followers: lead.followers() }) {
-                        proof::Due::No => Ok((lead, None)),
-                        proof::Due::Held(place) => Ok((lead, Some(place))),
-                        proof::Due::NoRoom => {
+                        proof::ProofDecision::No => Ok((lead, None)),
+                        proof::ProofDecision::Held(place) => Ok((lead, Some(place))),
+                        proof::ProofDecision::NoRoom => {
                             proof::release(&shared, &question, status, lead.followers());
                             lead.uncacheable();
                             Err(proof::RULE)
                         }
-                        proof::Due::TooLong => {
+                        proof::ProofDecision::TooLong => {
                             not_kept::remember(&shared, &question, proof::TOO_LONG, Some(status), times.response);
                             let_all_ask(&shared, &question, lead, times.response);
                             Err(proof::TOO_LONG)
@@ -209,7 +209,7 @@ impl Fetch {
             }
             Err(why) => {
                 keep::end_what_was_stored(&shared, &question, (head, times), lead.begun(), Some(&Err(why)));
-                not_kept(&shared, &question, lead, Refused { status, why, at: times.response, saying: self.saying });
+                not_kept(&shared, &question, lead, UnkeptAnswer { status, why, at: times.response, saying: self.saying });
                 keep::detail(&question, why, response.headers())
             }
         };
@@ -385,13 +385,13 @@ impl Leader {
 /// A response that is kept, and comes.
 struct Coming {
     length: Option<u64>,
-    kept: Kept,
+    kept: KeepTerms,
     /// The place of a page that is proven first.
     proof: Option<proof::ProofPermit>,
 }
 
 /// An answer that is not kept.
-struct Refused {
+struct UnkeptAnswer {
     status: StatusCode,
     why: NotKept,
     /// When it came.
@@ -401,8 +401,8 @@ struct Refused {
 }
 
 /// Tells those who follow that the answer is not kept.
-fn not_kept(shared: &Shared, question: &Question, lead: Lead<Record, Failure>, refused: Refused) {
-    let Refused { status, why, at, saying } = refused;
+fn not_kept(shared: &Shared, question: &Question, lead: Lead<Record, Failure>, refused: UnkeptAnswer) {
+    let UnkeptAnswer { status, why, at, saying } = refused;
     if status.is_server_error() {
         // Those who said the same are told what the leader was told, instead of asking a failing origin a thousand times.
         lead.failed(Failure::of_status(status).of_saying(saying));

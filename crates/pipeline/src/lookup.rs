@@ -35,7 +35,7 @@ const ATTEMPTS: usize = 4;
 const TIER: &str = "tier";
 
 /// A request that the cache cannot answer, on its way to the origin.
-pub(crate) struct Asking {
+pub(crate) struct OriginRequest {
     pub(crate) question: Rc<Question>,
     /// The stored response that may be confirmed, or stand in.
     pub(crate) candidate: Option<Arc<Stored>>,
@@ -47,7 +47,7 @@ pub(crate) struct Asking {
     pub(crate) collapsed: bool,
 }
 
-impl Asking {
+impl OriginRequest {
     pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded, reason: &'static str) -> Self {
         Self { question: Rc::clone(question), candidate, forwarded, reason, collapsed: false }
     }
@@ -92,7 +92,7 @@ impl Pipeline {
             if attempt == 0 {
                 early_hints::tell(self, &question);
             }
-            let asking = Asking { collapsed: followings.any, ..Asking::new(&question, candidate, forwarded, reason) };
+            let asking = OriginRequest { collapsed: followings.any, ..OriginRequest::new(&question, candidate, forwarded, reason) };
             let Some(fetched) = together else { return self.alone(asking).await };
             // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
             let is_last = attempt == ATTEMPTS;
@@ -113,14 +113,14 @@ impl Pipeline {
                 return answer;
             }
         }
-        self.alone(Asking::new(&question, None, Forwarded::Miss, find::COLD)).await
+        self.alone(OriginRequest::new(&question, None, Forwarded::Miss, find::COLD)).await
     }
 
     /// Begins the fetch that others follow. Where it is for those alone who say the same as this request, as it has met nothing but this
     /// failure of `anothers`, there are only so many places.
     async fn lead(
         self: &Rc<Self>,
-        asking: Asking,
+        asking: OriginRequest,
         fetched: Rc<Question>,
         lead: Lead<Record, Failure>,
         anothers: Option<Failure>,
@@ -142,7 +142,7 @@ impl Pipeline {
 
     /// Asks the origin alone beside a proof, unless the page is proven and stored before the answer comes: an origin that has stopped answering
     /// keeps nobody from it.
-    async fn alone_or_proven(self: &Rc<Self>, asking: Asking) -> Answer {
+    async fn alone_or_proven(self: &Rc<Self>, asking: OriginRequest) -> Answer {
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));
         let proven = async {
             loop {
@@ -161,7 +161,7 @@ impl Pipeline {
     /// Follows another request's fetch. Goes on if its outcome is not for this request: then the next attempt knows more.
     async fn follow(
         self: &Rc<Self>,
-        mut asking: Asking,
+        mut asking: OriginRequest,
         fetched: &Rc<Question>,
         follow: Follow<Record, Failure>,
         followings: &mut Followings,
@@ -215,7 +215,7 @@ impl Pipeline {
     }
 
     /// Answers with what the fetch came to that this request began.
-    async fn told(self: &Rc<Self>, asking: Asking, told: FetchOutcome) -> Answer {
+    async fn told(self: &Rc<Self>, asking: OriginRequest, told: FetchOutcome) -> Answer {
         let question = &asking.question;
         match told {
             FetchOutcome::Growing(grows) => {
@@ -249,7 +249,7 @@ impl Pipeline {
                 conditional(question, &mut response);
                 ending.with_coded(question, response)
             }
-            FetchOutcome::Failed(failure) => Box::pin(failed(&self.shared, Asking { collapsed: false, ..asking }, &failure)).await,
+            FetchOutcome::Failed(failure) => Box::pin(failed(&self.shared, OriginRequest { collapsed: false, ..asking }, &failure)).await,
         }
     }
 }

@@ -30,14 +30,14 @@ struct State {
     /// The addresses that hold the places that are taken. `None`: many people are behind that address.
     taken: Vec<Option<IpAddr>>,
     /// Who waits, the longest first.
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<LoginWaiter>,
     next: u64,
     /// The addresses that were served, the latest last.
     served: VecDeque<IpAddr>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct LoginWaiter {
     number: u64,
     who: Option<IpAddr>,
     call: oneshot::Sender<()>,
@@ -152,7 +152,7 @@ impl Places {
             }
             state.next += 1;
             let number = state.next;
-            state.queue.push_back(Waiting { number, who, call });
+            state.queue.push_back(LoginWaiter { number, who, call });
             number
         };
         let mut queued = Queued { places: &self, who, number, called, is_over: false };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Rates, Together};
+use super::{LimitSharing, Rates};
 use crate::Shared;
 
 /// What a machine tells the others.
@@ -31,7 +31,7 @@ impl Shared {
     ///
     /// A machine that is apart tells nothing: what it admits is its own part.
     pub fn tell_others(&self, addresses_max: usize) -> RateReport {
-        if matches!(self.rates.together(), Together::Apart { .. }) {
+        if matches!(self.rates.together(), LimitSharing::Apart { .. }) {
             return RateReport::default();
         }
         RateReport { requests: self.rates.tell(addresses_max), wrong: self.logins.tell(addresses_max) }
@@ -39,8 +39,8 @@ impl Shared {
 
     /// Takes what the other machines have told, when they have this one's, too: an exchange is over.
     pub fn hear_others(&self, reports: &[RateReport], machines: u32) {
-        let together = Together::With { machines };
-        if !matches!(self.rates.together(), Together::With { .. }) {
+        let together = LimitSharing::With { machines };
+        if !matches!(self.rates.together(), LimitSharing::With { .. }) {
             // What was admitted apart was within this machine's part.
             let _ = (self.rates.tell(usize::MAX), self.logins.tell(usize::MAX));
         }
@@ -54,7 +54,7 @@ impl Shared {
 
     /// Notes that nothing was heard of the other machines for so long that each takes its part: one of `machines`.
     pub fn stand_apart(&self, machines: u32) {
-        self.rates.stand(Together::Apart { machines });
+        self.rates.stand(LimitSharing::Apart { machines });
     }
 }
 
@@ -85,7 +85,7 @@ impl Rates {
         told
     }
 
-    pub(super) fn hear<'a>(&self, told: impl Iterator<Item = &'a AddressRequests>, together: Together, now: u64) {
+    pub(super) fn hear<'a>(&self, told: impl Iterator<Item = &'a AddressRequests>, together: LimitSharing, now: u64) {
         let mut settling: HashSet<u64> = std::mem::take(&mut *self.settling.lock()).into_iter().collect();
         let Some(rate) = *self.rate.lock() else { return };
         let table = self.table();

@@ -25,7 +25,7 @@ use crate::{
     deliver,
     find::{found_in, purged_name},
     identity::Identity,
-    judge::{Judged, judge},
+    judge::{Judgement, judge},
     learnt::{cookies, early_hints, not_kept::Reason, trouble::Trouble},
     next::{Next, next},
     pass::passed_because,
@@ -102,11 +102,11 @@ impl Pipeline {
             lock.presume_right(&mut incoming.parts.headers);
         }
         match judge(&self.shared, &config.trusted_proxies, &site, incoming, || now, &mut draft.steps) {
-            Judged::Purge { site, .. } => Some(draft.end(Some(&site), "purge", purging())),
-            Judged::Webhook { site, .. } => Some(draft.end(Some(&site), "webhook", webhook())),
-            Judged::Malformed(site) => Some(draft.end(Some(&site), "malformed", malformed())),
-            Judged::Pass(question, rule) => Some(draft.end(Some(&question.site), "pass", passed(rule))),
-            Judged::Lookup(question) => {
+            Judgement::Purge { site, .. } => Some(draft.end(Some(&site), "purge", purging())),
+            Judgement::Webhook { site, .. } => Some(draft.end(Some(&site), "webhook", webhook())),
+            Judgement::Malformed(site) => Some(draft.end(Some(&site), "malformed", malformed())),
+            Judgement::Pass(question, rule) => Some(draft.end(Some(&question.site), "pass", passed(rule))),
+            Judgement::Lookup(question) => {
                 let site = Rc::clone(&question.site);
                 Some(self.explain_lookup(question, draft.end(Some(&site), "lookup", malformed()), now))
             }

@@ -15,5 +15,5 @@ pub use dialect::{Dialect, KEYS_MAX, Misunderstood};
 pub(crate) use dialect::{below, is_purge};
 pub use fields::{ITEMS_MAX, IsOwnHost, RequestedPurge, is_for_sources_only, items};
 pub use order::{BadWhat, Maker, Order, Sites, What};
-pub use signals::{Addresses, Signal, Signals, Webhook, Written, written_addresses};
-pub use wordpress::{Accepted, Answer, AnswerContent, Attempt, Content, wordpress_order};
+pub use signals::{Addresses, Signal, Signals, Webhook, WriteSubject, written_addresses};
+pub use wordpress::{Answer, AnswerContent, Attempt, Content, WriteEffect, wordpress_order};

@@ -6,7 +6,7 @@ use edge::Exchange;
 use http::Version;
 use insight::{CookiePart, EndedRequest, InVain, Insight, SampledHit};
 use pipeline::{FetchedInVain, Note, OUTCOMES};
-use semantics::{Timestamp, cache_status::Outcome, request_id::Written};
+use semantics::{Timestamp, cache_status::Outcome, request_id::RequestIdText};
 
 /// The rule of a request whose client left before there was a response.
 const CLIENT_LEFT: &str = "client-left";
@@ -33,7 +33,7 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, n
     let trace = note.trace.map(|ids| ids.trace.to_string()).unwrap_or_default();
     insight.ended(&EndedRequest {
         at: at.as_millis(),
-        id: id.as_ref().map_or("", Written::as_str),
+        id: id.as_ref().map_or("", RequestIdText::as_str),
         trace: &trace,
         site: note.site,
         scheme: note.scheme.unwrap_or(exchange.peer.scheme).as_str(),

@@ -205,12 +205,12 @@ impl Case<'_> {
         judge(&policy(), &answer)
     }
 
-    fn accepted(&self, attempt: Attempt) -> Accepted {
+    fn accepted(&self, attempt: Attempt) -> WriteEffect {
         self.with(|policy, answer| policy.accepted(attempt, answer))
     }
 
     fn purges(&self, attempt: Attempt) -> bool {
-        self.accepted(attempt) == Accepted::Everything
+        self.accepted(attempt) == WriteEffect::Everything
     }
 }
 
@@ -259,18 +259,18 @@ fn a_script_that_leads_to_a_plain_list_has_written_nothing() {
 fn a_user_who_changes_himself_purges_perhaps() {
     let admin = Attempt::Admin { of_anybody: true };
     for (location, expected) in [
-        ("https://blog.example/wp-admin/profile.php?updated=1", Accepted::Perhaps),
-        ("https://blog.example/wp-admin/user/profile.php?updated=true&wp_http_referer=x", Accepted::Perhaps),
-        ("https://blog.example/wp-admin/user-edit.php?user_id=3&updated=1", Accepted::Perhaps),
-        ("https://blog.example/wp-admin/profile.php", Accepted::Nothing),
-        ("https://blog.example/wp-login.php?updated=1", Accepted::Nothing),
-        ("https://blog.example/wp-admin/index.php?updated=1", Accepted::Nothing),
+        ("https://blog.example/wp-admin/profile.php?updated=1", WriteEffect::Perhaps),
+        ("https://blog.example/wp-admin/user/profile.php?updated=true&wp_http_referer=x", WriteEffect::Perhaps),
+        ("https://blog.example/wp-admin/user-edit.php?user_id=3&updated=1", WriteEffect::Perhaps),
+        ("https://blog.example/wp-admin/profile.php", WriteEffect::Nothing),
+        ("https://blog.example/wp-login.php?updated=1", WriteEffect::Nothing),
+        ("https://blog.example/wp-admin/index.php?updated=1", WriteEffect::Nothing),
     ] {
         let case = Case { target: "/wp-admin/profile.php", status: 302, fields: &[("location", location)], ..Case::default() };
         assert_eq!(case.accepted(admin), expected, "{location}");
     }
     for (content, expected) in
-        [(&br#"{"name":"Mira"}"#[..], Accepted::Perhaps), (br#"{"meta":{"persisted_preferences":{}}}"#, Accepted::Nothing)]
+        [(&br#"{"name":"Mira"}"#[..], WriteEffect::Perhaps), (br#"{"meta":{"persisted_preferences":{}}}"#, WriteEffect::Nothing)]
     {
         let case = Case { target: "/wp-json/wp/v2/users/1", content: Some(content), ..Case::default() };
         assert_eq!(case.accepted(Attempt::Rest(Resource::User)), expected);
@@ -552,7 +552,7 @@ fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
         let parameter = format!("<member><name>params</name><value><string>{content}</string></value></member>");
         several(&[]).replace("<data></data>", &format!("<data><value><struct>{hello}{parameter}</struct></value></data>"))
     };
-    let (everything, perhaps, nothing) = (Accepted::Everything, Accepted::Perhaps, Accepted::Nothing);
+    let (everything, perhaps, nothing) = (WriteEffect::Everything, WriteEffect::Perhaps, WriteEffect::Nothing);
     let name = "<name>methodName</name><value>wp.newPost</value>";
     for (content, answer, expected) in [
         (call("wp.newPost"), done, &everything),
@@ -590,17 +590,17 @@ fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
 
 #[test]
 fn a_comment_that_is_public_costs_the_pages_that_show_it() {
-    let pages = |paths: &[&str]| Accepted::Pages(paths.iter().map(ToString::to_string).collect());
+    let pages = |paths: &[&str]| WriteEffect::Pages(paths.iter().map(ToString::to_string).collect());
     let lists = ["/", "/comments/feed/", "/wp-json/wp/v2/comments"];
     let below = |paths: &[&str]| pages(&[paths, &lists[..]].concat());
     for (status, location, expected) in [
         (302, "https://blog.example/post/#comment-5", below(&["/post/", "/post/feed/"])),
         (302, "/post/comment-page-2/#comment-5", below(&["/post/comment-page-2/", "/post/", "/post/feed/"])),
         (302, "/?p=5#comment-5", below(&["/", "/feed/"])),
-        (302, "/post/?unapproved=5&moderation-hash=a#comment-5", Accepted::Nothing),
-        (302, "https://elsewhere.example/post/#comment-5", Accepted::Nothing),
-        (409, "/post/", Accepted::Nothing),
-        (200, "/post/", Accepted::Nothing),
+        (302, "/post/?unapproved=5&moderation-hash=a#comment-5", WriteEffect::Nothing),
+        (302, "https://elsewhere.example/post/#comment-5", WriteEffect::Nothing),
+        (409, "/post/", WriteEffect::Nothing),
+        (200, "/post/", WriteEffect::Nothing),
     ] {
         let case = Case { target: "/wp-comments-post.php", status, fields: &[("location", location)], ..Case::default() };
         assert_eq!(case.accepted(Attempt::Comment), expected, "{location}");
@@ -609,13 +609,13 @@ fn a_comment_that_is_public_costs_the_pages_that_show_it() {
     for (target, base) in [("/blog2/wp-comments-post.php", "/blog2"), ("/wp/wp-comments-post.php", "")] {
         let location = "/blog2/post/#comment-5";
         let case = Case { target, status: 302, fields: &[("location", location)], ..Case::default() };
-        let Accepted::Pages(paths) = case.accepted(Attempt::Comment) else { panic!("{target}") };
+        let WriteEffect::Pages(paths) = case.accepted(Attempt::Comment) else { panic!("{target}") };
         assert!(paths.contains(&format!("{base}/comments/feed/")) && paths.contains(&"/blog2/post/".to_owned()), "{paths:?}");
     }
     for (answer, expected) in [
         (&br#"{"id":5,"status":"approved","link":"https://blog.example/post/#comment-5"}"#[..], below(&["/post/", "/post/feed/"])),
-        (br#"{"id":5,"status":"hold","link":"https://blog.example/post/#comment-5"}"#, Accepted::Nothing),
-        (b"[]", Accepted::Nothing),
+        (br#"{"id":5,"status":"hold","link":"https://blog.example/post/#comment-5"}"#, WriteEffect::Nothing),
+        (b"[]", WriteEffect::Nothing),
     ] {
         let case = Case { target: "/wp-json/wp/v2/comments", status: 201, answer_content: AnswerContent::Whole(answer), ..Case::default() };
         assert_eq!(case.accepted(Attempt::Rest(Resource::Comments)), expected);
