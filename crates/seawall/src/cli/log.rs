@@ -19,7 +19,7 @@ use tokio::{
 };
 use tracing::Level;
 
-use super::{Run, access::Access, serve::Taken};
+use super::{Run, access::Access, serve::Inherited};
 use crate::stderr;
 
 /// How long a question may take. Ctrl-C waits for it.
@@ -71,7 +71,7 @@ fn filter(expression: &str) -> Result<Filter, String> {
 impl Run for Log {
     const NAME: &'static str = "log";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?.within(PATIENCE);
         let stdout = io::stdout();
         let options = Options {

@@ -15,7 +15,7 @@ use super::{
     Run,
     access::{Access, page},
     output::say,
-    serve::Taken,
+    serve::Inherited,
 };
 use crate::stderr;
 
@@ -76,7 +76,7 @@ fn rate(text: &str) -> Result<f64, String> {
 impl Run for Warm {
     const NAME: &'static str = "warm";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?;
         let options = Options {
             urls: self.urls,

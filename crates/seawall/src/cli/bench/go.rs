@@ -19,7 +19,7 @@ use load::{
     schedule::{Profile, Spacing},
 };
 
-use super::{connect, direct, flags::Flags, interrupt::Interrupt, shown, what::What, written};
+use super::{connect, direct, flags::Flags, interrupt::Interrupt, shown, what::BenchTarget, written};
 use crate::stderr;
 
 /// Why there is no result.
@@ -50,7 +50,7 @@ pub(super) fn undone(error: impl std::error::Error + Send + Sync + 'static) -> F
 /// A run that can begin.
 pub(super) struct Ready {
     pub(super) plan: Plan,
-    pub(super) what: What,
+    pub(super) what: BenchTarget,
     /// When the run begins, if that was said.
     start: Option<Timestamp>,
 }
@@ -67,7 +67,7 @@ impl Ready {
         let protocol = flags.protocol().map_err(Failed::Mistyped)?;
         let mut connections = flags.connections().map_err(Failed::Mistyped)?;
         let typed = if flags.find_limit { None } else { Some(flags.schedule().map_err(Failed::Mistyped)?) };
-        let what = What::find(flags, &connections)?;
+        let what = BenchTarget::find(flags, &connections)?;
         flags.fit(what.origins()).map_err(Failed::Mistyped)?;
         connections.addresses.clone_from(&what.addresses);
         let (mut schedule, stop) = match (&what.schedule, typed) {

@@ -26,7 +26,7 @@ use super::{
 };
 
 /// What is asked, and of whom.
-pub(super) struct What {
+pub(super) struct BenchTarget {
     /// How requests are made of it, once all fields are known.
     asking: RequestOptions,
     /// The requests: of a log, or as they were typed.
@@ -43,7 +43,7 @@ pub(super) struct What {
     pub(super) remarks: Vec<String>,
 }
 
-impl What {
+impl BenchTarget {
     /// Finds out what is asked. Servers that are not permitted are not sent anything.
     pub(super) fn find(flags: &Flags, connections: &Connections) -> Result<Self, Failed> {
         let mut asking = asking(flags)?;

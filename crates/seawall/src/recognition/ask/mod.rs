@@ -17,7 +17,7 @@ use origins::{
 };
 use semantics::Scheme;
 
-use super::{ASKED, Finding, Question, Software, keeper::SharedKnown};
+use super::{ASKED, Finding, Question, Software, keeper::SharedFindings};
 use crate::config::settings::{Kind, Settings, Site, Source};
 
 /// The longest time that a server has to answer, with everything that it is asked.
@@ -54,7 +54,7 @@ enum Endpoint {
 
 /// A question, and whom to ask.
 #[derive(Clone, Debug)]
-pub(crate) struct Asking {
+pub(crate) struct Inquiry {
     pub(crate) question: Question,
     pub(crate) server: Server,
     /// The software for which it is asked.
@@ -122,13 +122,13 @@ impl Server {
     }
 
     /// Begins to ask. What is asked one after the other goes over one connection.
-    pub(crate) fn open(&self) -> Result<Open<'_>, String> {
-        Ok(Open { server: self, origin: self.origin()? })
+    pub(crate) fn open(&self) -> Result<AskedServer<'_>, String> {
+        Ok(AskedServer { server: self, origin: self.origin()? })
     }
 }
 
 /// A server that is being asked.
-pub(crate) struct Open<'a> {
+pub(crate) struct AskedServer<'a> {
     server: &'a Server,
     origin: Box<dyn Origin>,
 }
@@ -177,7 +177,7 @@ impl Answer {
     }
 }
 
-impl Open<'_> {
+impl AskedServer<'_> {
     /// Asks for a path, as its readers would.
     pub(crate) async fn get(&self, path: &str, accept: &'static str, bytes_max: usize) -> Result<Answer, String> {
         self.ask(&Asks { accept, bytes_max, ..Asks::for_path(path) }).await
@@ -254,7 +254,7 @@ impl Open<'_> {
 }
 
 /// Returns the questions of these settings, each of them once.
-pub(crate) fn askings(settings: &Settings) -> Vec<Asking> {
+pub(crate) fn askings(settings: &Settings) -> Vec<Inquiry> {
     let mut asked = BTreeSet::new();
     let asking = |site: &Site| {
         let question = Question::of(site).filter(|question| asked.insert(question.clone()))?;
@@ -262,13 +262,13 @@ pub(crate) fn askings(settings: &Settings) -> Vec<Asking> {
         let mut kinds: Vec<Kind> = ASKED.into_iter().filter(|kind| !is_decided || *kind == site.kind).collect();
         // It is most likely what it was.
         kinds.sort_by_key(|kind| site.finding.of_kind(*kind).is_none());
-        Some(Asking { question, server: Server::of(site, settings)?, kinds, site: site.clone() })
+        Some(Inquiry { question, server: Server::of(site, settings)?, kinds, site: site.clone() })
     };
     settings.sites.iter().filter_map(asking).collect()
 }
 
 /// Asks all servers of these settings of which nothing is known yet, or all of them, at the same time. Takes what they answer.
-pub(crate) async fn ask_all(settings: &Settings, known: &SharedKnown, is_wanted: impl Fn(&Finding) -> bool) {
+pub(crate) async fn ask_all(settings: &Settings, known: &SharedFindings, is_wanted: impl Fn(&Finding) -> bool) {
     let mut wanted = askings(settings);
     wanted.retain(|asking| is_wanted(&known.lock().of(&asking.question)));
     let findings = join_all(wanted.iter().map(ask)).await;
@@ -279,14 +279,14 @@ pub(crate) async fn ask_all(settings: &Settings, known: &SharedKnown, is_wanted:
 }
 
 /// Asks a server what it is.
-pub(crate) async fn ask(asking: &Asking) -> Finding {
+pub(crate) async fn ask(asking: &Inquiry) -> Finding {
     match tokio::time::timeout(PATIENCE, ask_each(asking)).await {
         Ok(finding) => finding,
         Err(_) => Finding::Silent(format!("no answer within {} s", PATIENCE.as_secs())),
     }
 }
 
-async fn ask_each(asking: &Asking) -> Finding {
+async fn ask_each(asking: &Inquiry) -> Finding {
     let open = match asking.server.open() {
         Ok(open) => open,
         Err(error) => return Finding::Silent(error),
