@@ -14,7 +14,7 @@ use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use policy::{KeepTerms, NotKept};
 use semantics::{Timestamp, request::has_any, storable::may_be_brought_on};
-use store::{Lead, Reader, Unread, Writer};
+use store::{Lead, NobodyReads, Reader, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
@@ -434,7 +434,7 @@ fn forms(ready: origins::Forms) -> store::Forms {
 }
 
 /// Hands bytes to the crowd. Where all have to wait for the slowest, that has its limit.
-async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max: Duration) -> Result<(), Unread> {
+async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max: Duration) -> Result<(), NobodyReads> {
     // What is kept in memory waits for nothing: no limit has to be set.
     if let Some(pushed) = writer.push(data).now_or_never() {
         return pushed;

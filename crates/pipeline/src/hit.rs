@@ -19,7 +19,7 @@ use semantics::{
     request::INCIDENTAL_FIELDS,
     target::canonical_authority,
 };
-use store::{Found, Page};
+use store::{HotOrStored, Page};
 
 use crate::{
     Client, Note, Pipeline, Record, Stored, admission,
@@ -47,7 +47,7 @@ pub struct Hit {
 /// The content of a stored response, kept until it is written.
 #[derive(Debug)]
 pub struct Content {
-    found: Found<Record>,
+    found: HotOrStored<Record>,
     variant: usize,
     coding: Option<Coding>,
 }
@@ -179,7 +179,7 @@ impl Pipeline {
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
-            (Found::Hot(page), None) if settled && !self.traces_hits.get() => {
+            (HotOrStored::Hot(page), None) if settled && !self.traces_hits.get() => {
                 Some(HitFacts { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
             }
             _ => None,
@@ -223,8 +223,11 @@ impl Pipeline {
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
         let status = write_head(stored, known.extent, known.coding, now, out);
         let note = Note { site: Some(known.site), coding: known.coding, class: stored.record.class, ..Note::of(Outcome::Hit) };
-        let content =
-            (known.extent == Extent::Whole).then_some(Content { found: Found::Hot(page), variant: known.variant, coding: known.coding });
+        let content = (known.extent == Extent::Whole).then_some(Content {
+            found: HotOrStored::Hot(page),
+            variant: known.variant,
+            coding: known.coding,
+        });
         Some(Hit { status, content, note, known: None, rests_on_incidentals: true })
     }
 

@@ -20,7 +20,7 @@ use crate::{
     collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
     deliver,
     fetch::{FetchOutcome, Grows},
-    find::{self, Found, find, find_in_memory, is_for},
+    find::{self, LookupResult, find, find_in_memory, is_for},
     learnt::early_hints,
     next::{Next, next},
     proof,
@@ -105,7 +105,7 @@ impl Pipeline {
             let joined = match shared.store.join_for(shared.store.hash(&flight), &flight, question.url(), shared.fence.moment(now)) {
                 Joined::Full => ControlFlow::Break(self.alone(asking).await),
                 // An earlier flight may have landed between looking and joining.
-                Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), Found::Fresh(_)) => ControlFlow::Continue(()),
+                Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), LookupResult::Fresh(_)) => ControlFlow::Continue(()),
                 Joined::Lead(lead) => ControlFlow::Break(self.lead(asking, fetched, lead, anothers).await),
                 Joined::Follow(follow) => Box::pin(self.follow(asking, &fetched, follow, &mut followings)).await,
             };
@@ -147,7 +147,7 @@ impl Pipeline {
         let proven = async {
             loop {
                 tokio::time::sleep(LOOK).await;
-                if let Found::Fresh(stored) = find_in_memory(shared, &question, shared.clock.now()) {
+                if let LookupResult::Fresh(stored) = find_in_memory(shared, &question, shared.clock.now()) {
                     return stored;
                 }
             }

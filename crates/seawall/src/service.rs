@@ -98,7 +98,7 @@ impl edge::Service for SiteService {
     type Stored = Content;
     type Body = Body;
     type Note = Note;
-    type Known = HitFacts;
+    type HitFacts = HitFacts;
 
     fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
         let found = self.pipeline.hit(ip(peer), head, started, out)?;

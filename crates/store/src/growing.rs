@@ -65,7 +65,7 @@ pub enum Broken<E> {
 /// The body can no longer be stored and nobody reads it: the fetch should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the body is too long to be stored and nobody reads it")]
-pub struct Unread;
+pub struct NobodyReads;
 
 /// One reader of a growing body. Dropping it is how a client leaves.
 pub struct Reader<E> {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::content::Content;
 use crate::flight::{Failure, FlightGuard, Seat};
-use crate::growing::{Broken, Growing, Reader, Retention, Unread};
+use crate::growing::{Broken, Growing, NobodyReads, Reader, Retention};
 use crate::purge::Generation;
 use crate::resource::Record;
 
@@ -65,7 +65,7 @@ impl<R: Record, E: Failure> Writer<R, E> {
     ///
     /// The bytes are taken before the wait, so cancelling it loses none; but pushing again without having [waited](Self::room) gives up the
     /// bound on memory.
-    pub async fn push(&mut self, chunk: Bytes) -> Result<(), Unread> {
+    pub async fn push(&mut self, chunk: Bytes) -> Result<(), NobodyReads> {
         match self.growing.append(chunk) {
             Retention::Whole => Ok(()),
             Retention::Spooled => self.room().await,
@@ -83,7 +83,7 @@ impl<R: Record, E: Failure> Writer<R, E> {
     }
 
     /// Waits as [`push`](Self::push) does; for use after that was cancelled.
-    pub async fn room(&self) -> Result<(), Unread> {
+    pub async fn room(&self) -> Result<(), NobodyReads> {
         std::future::poll_fn(|cx| self.growing.poll_room(cx)).await
     }
 

@@ -495,7 +495,7 @@ impl<S: Service> Connection<S> {
     /// # Errors
     /// When it has to be read.
     fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Result<Option<Answer>, Unrecognised> {
-        let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::Known>| {
+        let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::HitFacts>| {
             self.send_hit(id, out, hit, &recognised.log_line().over(Version::HTTP_2), started)
         };
         self.worker.hit_again(&self.terms, self.peer, text, started, send)

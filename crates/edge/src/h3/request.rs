@@ -159,7 +159,7 @@ impl<S: Service> Connection<S> {
         let worker = &self.worker;
         let mut unrecognised = Unrecognised::default();
         if ends {
-            let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::Known>| {
+            let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::HitFacts>| {
                 self.send_hit(cx, sending, out, hit, &recognised.log_line().over(Version::HTTP_3), started)
             };
             match worker.hit_again(&self.terms, self.peer, text, started, send) {

@@ -26,7 +26,7 @@ use crate::{
     files::{Folder, Links, Root, plain, redirect},
 };
 use handed_over::{AllowedFolders, HandedOver};
-use lookup::Found;
+use lookup::ScriptLookup;
 
 /// The options for a folder with an application in PHP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl PhpFolder {
             return None;
         }
         match lookup::find(at_hand, parts.uri.path(), &self.options.not_run) {
-            Ok(Found::Script { name, path_info }) => Some(self.script(&root, name, path_info)),
+            Ok(ScriptLookup::Script { name, path_info }) => Some(self.script(&root, name, path_info)),
             Ok(_) | Err(_) => None,
         }
     }
@@ -105,19 +105,19 @@ impl PhpFolder {
             return Ok(Err(response));
         }
         let response = match lookup::find(&root, path, &self.options.not_run)? {
-            Found::Script { name, path_info } => return Ok(Ok(self.script(&root, name, path_info))),
-            Found::File(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
+            ScriptLookup::Script { name, path_info } => return Ok(Ok(self.script(&root, name, path_info))),
+            ScriptLookup::File(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
                 let mut response = plain(StatusCode::METHOD_NOT_ALLOWED);
                 response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
                 response
             }
-            Found::File(entry) => self.folder.send(&root, entry, parts)?,
-            Found::WithSlash => {
+            ScriptLookup::File(entry) => self.folder.send(&root, entry, parts)?,
+            ScriptLookup::WithSlash => {
                 let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
                 redirect(StatusCode::MOVED_PERMANENTLY, format!("{}{path}/{query}", base.prefix.trim_end_matches('/')))?
             }
-            Found::Forbidden => plain(StatusCode::FORBIDDEN),
-            Found::Nothing => plain(StatusCode::NOT_FOUND),
+            ScriptLookup::Forbidden => plain(StatusCode::FORBIDDEN),
+            ScriptLookup::Nothing => plain(StatusCode::NOT_FOUND),
         };
         Ok(Err(response))
     }

@@ -20,7 +20,7 @@ use super::{
     resolve::{Resolver, as_usize, seconds},
     routes::WrittenRoute,
     settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source},
-    source::{Found, Misfit, doubt, find, fit},
+    source::{Misfit, NamedSource, doubt, find, fit},
     units::{ByteSize, Count, Period},
     wordpress,
     words::{HostPattern, KindWord},
@@ -64,11 +64,11 @@ struct SiteSections<'a> {
 
 impl SiteSections<'_> {
     /// Returns the kind that was set. Whoever says where PHP runs has a folder with an application in PHP.
-    fn wanted_kind(&self, found: &Found) -> Option<Kind> {
+    fn wanted_kind(&self, found: &NamedSource) -> Option<Kind> {
         let runs_php = self.php_server.as_ref().and(match found {
-            Found::Folder { wordpress: true, .. } => Some(Kind::WordPress),
-            Found::Folder { .. } => Some(Kind::Php),
-            Found::Server(..) => None,
+            NamedSource::Folder { wordpress: true, .. } => Some(Kind::WordPress),
+            NamedSource::Folder { .. } => Some(Kind::Php),
+            NamedSource::Server(..) => None,
         });
         self.kind.as_ref().map(|kind| kind.value.0).or(runs_php)
     }
@@ -351,7 +351,7 @@ impl Resolver<'_> {
         let text = &written.source.value;
         let found = find(text, &written.base).map_err(Misfit::Source);
         let (mut finding, mut source_path) = (Finding::Unasked, None);
-        if let Ok(Found::Server(address, path)) = &found {
+        if let Ok(NamedSource::Server(address, path)) = &found {
             finding = self.known.of(&Question::new(address, &written.hosts, &origin.host));
             source_path.clone_from(path);
         }

@@ -224,7 +224,7 @@ fn a_reader_that_leaves_lets_the_writer_go_on_and_without_readers_it_stops() {
     assert!(growing.poll_room(&cx).is_pending());
     drop(fast);
     assert_eq!(bell.rung(), 2);
-    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(Unread)));
+    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(NobodyReads)));
     assert_eq!(budget.held(), 0);
 }
 
@@ -254,7 +254,7 @@ fn the_slowest_readers_can_be_dropped() {
     growing.append(chunk(1));
     assert_eq!(drain(&mut fast), (vec![b'x'], None));
     drop(fast);
-    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(Unread)));
+    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(NobodyReads)));
     let body = growing.body.lock();
     assert_eq!((body.readers, body.offsets.len()), (0, 0));
 }

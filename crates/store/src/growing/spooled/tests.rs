@@ -82,7 +82,7 @@ fn pattern(range: std::ops::Range<usize>) -> Bytes {
     bytes.into()
 }
 
-async fn push(body: &Body, chunk: Bytes) -> Result<(), Unread> {
+async fn push(body: &Body, chunk: Bytes) -> Result<(), NobodyReads> {
     match body.append(chunk) {
         Retention::Whole => Ok(()),
         Retention::Spooled | Retention::Windowed => std::future::poll_fn(|cx| body.poll_room(cx)).await,
