@@ -321,15 +321,15 @@ struct Answer {
 struct Post {
     status: Option<String>,
     url: Option<String>,
-    primary_tag: Option<Named>,
+    primary_tag: Option<WithUrl>,
     #[serde(default)]
-    tags: Option<Vec<Named>>,
+    tags: Option<Vec<WithUrl>>,
     #[serde(default)]
-    authors: Option<Vec<Named>>,
+    authors: Option<Vec<WithUrl>>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct WithUrl {
     url: Option<String>,
 }
 
