@@ -27,7 +27,7 @@ pub use self::entries::Status;
 use self::{
     entries::Entry,
     errands::{ERRANDS, Errand},
-    together::{Together, Why},
+    together::{OrderReason, SharedShelf},
 };
 use crate::{
     challenges::Challenges,
@@ -37,7 +37,7 @@ use crate::{
     options::Options,
     sink::Sink,
     transport::Transport,
-    waiting::Waiting,
+    waiting::WaitingClients,
 };
 
 /// The most orders at the same time.
@@ -61,10 +61,10 @@ pub struct Keeper {
     registering: tokio::sync::Mutex<()>,
     demand: Option<Demand>,
     errands: (mpsc::Sender<Errand>, tokio::sync::Mutex<mpsc::Receiver<Errand>>),
-    waiting: Waiting,
+    waiting: WaitingClients,
     changed: Notify,
     /// The part that other machines share.
-    together: Option<Together>,
+    together: Option<SharedShelf>,
 }
 
 impl Keeper {
@@ -87,7 +87,7 @@ impl Keeper {
             registering: tokio::sync::Mutex::default(),
             demand: options.demand.clone().map(Demand::new),
             errands: (sender, tokio::sync::Mutex::new(receiver)),
-            waiting: Waiting::default(),
+            waiting: WaitingClients::default(),
             changed: Notify::new(),
             together: None,
             options,
@@ -158,7 +158,7 @@ impl Keeper {
             let entries = self.entries.lock();
             entries.iter().filter(|(_, entry)| !entry.busy && entry.due(now) <= now).map(|(name, _)| name.clone()).collect()
         };
-        stream::iter(due).for_each_concurrent(ORDERS, |name| async move { drop(self.obtain(&name, Why::Due, now).await) }).await;
+        stream::iter(due).for_each_concurrent(ORDERS, |name| async move { drop(self.obtain(&name, OrderReason::Due, now).await) }).await;
         let entries = self.entries.lock();
         let next = |entry: &Entry| {
             let asks = entry.certificate.is_some().then_some(entry.ask_at);

@@ -17,7 +17,7 @@ use crate::{
     hook::DnsHook,
     options::Method,
     sink::Sink,
-    transport::Heard,
+    transport::RetryFieldsHeard,
 };
 
 /// How long to wait for the authority to check an answer, and again to make a certificate.
@@ -26,7 +26,7 @@ const POLL: RetryPolicy = RetryPolicy::new().initial_delay(Duration::from_millis
 /// One order: the name, and how it is proven.
 pub(crate) struct Ordering<'a> {
     pub(crate) account: &'a Account,
-    pub(crate) heard: &'a Heard,
+    pub(crate) heard: &'a RetryFieldsHeard,
     pub(crate) name: &'a str,
     pub(crate) profile: Option<&'a str>,
     pub(crate) replaces: Option<CertificateIdentifier<'static>>,
@@ -41,18 +41,18 @@ pub(crate) struct Ordering<'a> {
 /// The answer to a challenge, which stays until the order is done with it.
 enum Answer {
     Http { _guard: Guard, posted: Posted },
-    Handshake { _guard: Shown, posted: Posted },
+    Handshake { _guard: ChallengeShown, posted: Posted },
     Record(String),
 }
 
 /// Removes the certificate of a challenge when it is dropped.
-struct Shown {
+struct ChallengeShown {
     sink: Arc<dyn Sink>,
     name: String,
     _own: OwnName,
 }
 
-impl Drop for Shown {
+impl Drop for ChallengeShown {
     fn drop(&mut self) {
         self.sink.end_challenge(&self.name);
     }
@@ -132,7 +132,7 @@ impl Ordering<'_> {
                 let key = validation_certificate(self.name, digest.as_ref()).map_err(|error| Failure::ours(error.to_string()))?;
                 let own = self.challenges.answer_handshakes(self.name);
                 self.sink.answer_challenge(self.name, Arc::new(key));
-                let guard = Shown { sink: Arc::clone(self.sink), name: self.name.to_owned(), _own: own };
+                let guard = ChallengeShown { sink: Arc::clone(self.sink), name: self.name.to_owned(), _own: own };
                 Ok(Answer::Handshake { _guard: guard, posted: Posted::handshake(self.name, digest.as_ref()) })
             }
             Method::Dns01 => {

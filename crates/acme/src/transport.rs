@@ -95,7 +95,7 @@ impl Transport for Https {
 
 /// The fields of the responses to one order that the ACME library does not pass on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard(Arc<Mutex<RetryFields>>);
+pub(crate) struct RetryFieldsHeard(Arc<Mutex<RetryFields>>);
 
 #[derive(Debug, Default)]
 struct RetryFields {
@@ -103,7 +103,7 @@ struct RetryFields {
     date: Option<Timestamp>,
 }
 
-impl Heard {
+impl RetryFieldsHeard {
     /// Returns the `Retry-After` of the last refusal.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.0.lock().wait
@@ -125,7 +125,7 @@ impl Heard {
 /// The client through which the ACME library reaches the authority.
 pub(crate) struct AcmeClient {
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) heard: Heard,
+    pub(crate) heard: RetryFieldsHeard,
 }
 
 impl HttpClient for AcmeClient {

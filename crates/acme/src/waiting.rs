@@ -12,9 +12,9 @@ const WAITING_MAX: usize = 64;
 
 /// The clients that wait, by the name that they wait for.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Mutex<HashMap<String, Vec<oneshot::Sender<()>>>>);
+pub(crate) struct WaitingClients(Mutex<HashMap<String, Vec<oneshot::Sender<()>>>>);
 
-impl Waiting {
+impl WaitingClients {
     /// Adds a client that waits for a name. The second value says whether it is the first for its name. Returns `None` if too many wait.
     pub(crate) fn join(&self, name: &str) -> Option<(oneshot::Receiver<()>, bool)> {
         let mut waiting = self.0.lock();
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn all_who_wait_for_a_name_are_told_and_their_number_is_bounded() {
-        let waiting = Waiting::default();
+        let waiting = WaitingClients::default();
         let (mut one, first) = waiting.join("a.example").expect("room");
         let (mut two, second) = waiting.join("a.example").expect("room");
         let (mut other, _) = waiting.join("b.example").expect("room");

@@ -36,7 +36,7 @@ use crate::{
     console::Console,
     events::Events,
     guard::{Guard, Peer},
-    places::{Place, Places, Seat},
+    places::{ConnectionPermit, Places, Seat},
     routes,
 };
 
@@ -111,7 +111,7 @@ pub(crate) async fn serve_within(
         let next = async {
             match &coming {
                 None => Step::Came(listener.accept().await),
-                Some((_, peer)) => Step::HasPlace(places.take(*peer).await),
+                Some((_, peer)) => Step::HasPermit(places.take(*peer).await),
             }
         };
         tokio::select! {
@@ -125,9 +125,9 @@ pub(crate) async fn serve_within(
                     tracing::warn!(%error, "the admin listener cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
-                Step::HasPlace(place) => {
+                Step::HasPermit(permit) => {
                     if let Some((stream, _)) = coming.take() {
-                        connections.spawn(answer(bounds, stream, place, router.clone(), end.clone()));
+                        connections.spawn(answer(bounds, stream, permit, router.clone(), end.clone()));
                     }
                 }
             },
@@ -148,14 +148,14 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 /// The next thing that happens at the listener.
 enum Step {
     Came(io::Result<(TcpStream, SocketAddr)>),
-    HasPlace(Place),
+    HasPermit(ConnectionPermit),
 }
 
 /// Answers the requests of one connection until it closes, its time is up, it has to make way, or `end` says so.
-async fn answer(bounds: Bounds, stream: TcpStream, place: Place, router: Router, mut end: watch::Receiver<bool>) {
+async fn answer(bounds: Bounds, stream: TcpStream, permit: ConnectionPermit, router: Router, mut end: watch::Receiver<bool>) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(HEAD_MAX);
-    let seat = place.seat();
+    let seat = permit.seat();
     let viewing = seat.viewing();
     let router = router.layer(Extension(viewing.clone())).layer(Extension(Peer(seat.peer())));
     let router = router.layer(middleware::from_fn_with_state(seat.clone(), seated));

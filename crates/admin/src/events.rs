@@ -107,7 +107,7 @@ impl Events {
         viewers.push(Viewer { queue, viewing: viewing.clone(), last: moment.at });
         drop(viewers);
         self.viewed.notify_one();
-        let mut response = Body::from_stream(Told { waiting, viewing }).into_response();
+        let mut response = Body::from_stream(EventBody { waiting, viewing }).into_response();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         Some(response)
     }
@@ -147,12 +147,12 @@ impl Events {
 }
 
 /// The content of a response to a viewer.
-struct Told {
+struct EventBody {
     waiting: mpsc::Receiver<Bytes>,
     viewing: Viewing,
 }
 
-impl Stream for Told {
+impl Stream for EventBody {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -160,7 +160,7 @@ impl Stream for Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for EventBody {
     fn drop(&mut self) {
         self.viewing.0.send_if_modified(|phase| std::mem::replace(phase, Phase::Ordinary) == Phase::Viewing);
     }

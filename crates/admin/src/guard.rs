@@ -26,7 +26,7 @@ use crate::{
     dashboard::{self, SESSION},
     places::Seat,
     refusal::Refusal,
-    session::{AGE_MAX, Opened, Sessions},
+    session::{AGE_MAX, NewSession, Sessions},
 };
 
 /// The field with the key of a session.
@@ -113,7 +113,7 @@ impl Guard {
             return Err(Refusal::unauthorized(true));
         }
         self.sessions.was_right(peer);
-        let Opened { cookie, key } = self.sessions.begin(origin, now).map_err(|_| Refusal::no_randomness())?;
+        let NewSession { cookie, key } = self.sessions.begin(origin, now).map_err(|_| Refusal::no_randomness())?;
         // Whether there is TLS in front is known to the browser alone.
         let secure = if origin.starts_with("https:") { "; Secure" } else { "" };
         let (name, age) = (&self.cookie, AGE_MAX.as_secs());
@@ -127,9 +127,9 @@ impl Guard {
     }
 
     /// Says what the page may do: whether it has a session, and whether it may read without one.
-    pub(crate) fn standing(&self, request: &Parts, now: Instant) -> Standing {
+    pub(crate) fn standing(&self, request: &Parts, now: Instant) -> PageRights {
         let signed_in = self.cookies(&request.headers).any(|cookie| self.sessions.knows(cookie, now));
-        Standing { signed_in, reads: self.loopback || signed_in }
+        PageRights { signed_in, reads: self.loopback || signed_in }
     }
 
     /// Lists the values of our cookie in a request (RFC 6265 §5.4).
@@ -152,7 +152,7 @@ pub(crate) struct SignedIn {
 
 /// Says what a page may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub(crate) struct Standing {
+pub(crate) struct PageRights {
     pub(crate) signed_in: bool,
     pub(crate) reads: bool,
 }
@@ -438,9 +438,9 @@ mod tests {
     fn a_session_that_was_ended_is_worth_nothing() {
         let browser = Browser::signed_in("0.0.0.0:9180", "http://admin.example");
         let ending = parts(&format!("DELETE /session|Host: admin.example|Origin: http://admin.example|Cookie: {}", browser.cookie));
-        assert_eq!(browser.guard.standing(&ending, Instant::now()), Standing { signed_in: true, reads: true });
+        assert_eq!(browser.guard.standing(&ending, Instant::now()), PageRights { signed_in: true, reads: true });
         assert!(browser.guard.sign_out(&ending, Instant::now()).starts_with("seawall-9180=; Max-Age=0; Path=/"));
-        assert_eq!(browser.guard.standing(&ending, Instant::now()), Standing { signed_in: false, reads: false });
+        assert_eq!(browser.guard.standing(&ending, Instant::now()), PageRights { signed_in: false, reads: false });
         assert_eq!(browser.judge("GET /status|Host: HOST|Cookie: COOKIE"), 401);
     }
 }

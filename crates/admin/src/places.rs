@@ -32,9 +32,9 @@ pub(crate) struct Places {
     changed: Notify,
 }
 
-/// The place of one connection. It is free again when this is dropped.
+/// The permit of one connection to be open: it has one of the places, which is free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionPermit {
     places: Arc<Places>,
     seat: Seat,
 }
@@ -70,16 +70,16 @@ impl Places {
     }
 
     /// Takes a place for a connection, and waits until there is one. Cancel-safe.
-    pub(crate) async fn take(self: &Arc<Self>, peer: IpAddr) -> Place {
+    pub(crate) async fn take(self: &Arc<Self>, peer: IpAddr) -> ConnectionPermit {
         loop {
-            if let Some(place) = self.try_take(peer, Instant::now()) {
-                return place;
+            if let Some(permit) = self.try_take(peer, Instant::now()) {
+                return permit;
             }
             let _ = timeout(LOOK, self.changed.notified()).await;
         }
     }
 
-    fn try_take(self: &Arc<Self>, peer: IpAddr, now: Instant) -> Option<Place> {
+    fn try_take(self: &Arc<Self>, peer: IpAddr, now: Instant) -> Option<ConnectionPermit> {
         let mut taken = self.taken.lock();
         if taken.len() >= self.max {
             let leaving = self.leaving(&taken, now)?;
@@ -87,7 +87,7 @@ impl Places {
         }
         let seat = Seat::new(peer, now);
         taken.push(Arc::clone(&seat.0));
-        Some(Place { places: Arc::clone(self), seat })
+        Some(ConnectionPermit { places: Arc::clone(self), seat })
     }
 
     /// Finds who makes way.
@@ -110,13 +110,13 @@ impl Places {
     }
 }
 
-impl Place {
+impl ConnectionPermit {
     pub(crate) const fn seat(&self) -> &Seat {
         &self.seat
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.places.taken.lock().retain(|seated| !Arc::ptr_eq(seated, &self.seat.0));
         self.places.changed.notify_one();
@@ -166,17 +166,17 @@ impl Drop for Answering {
 impl Answering {
     /// Makes an answer's content end this.
     pub(crate) fn until_sent(self, content: Body) -> Body {
-        Body::new(Sent { content, _answering: self })
+        Body::new(AnsweringBody { content, _answering: self })
     }
 }
 
 /// Content that is sent.
-struct Sent {
+struct AnsweringBody {
     content: Body,
     _answering: Answering,
 }
 
-impl HttpBody for Sent {
+impl HttpBody for AnsweringBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -204,8 +204,8 @@ mod tests {
     }
 
     /// Tells whether a connection still has its place.
-    fn is_seated(places: &Places, place: &Place) -> bool {
-        places.taken.lock().iter().any(|seated| Arc::ptr_eq(seated, &place.seat.0))
+    fn is_seated(places: &Places, permit: &ConnectionPermit) -> bool {
+        places.taken.lock().iter().any(|seated| Arc::ptr_eq(seated, &permit.seat.0))
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         let first = places.try_take(address(1), now).expect("free");
         let second = places.try_take(address(2), later(1)).expect("free");
         let third = places.try_take(address(3), later(2)).expect("the first makes way");
-        assert_eq!([&first, &second, &third].map(|place| is_seated(&places, place)), [false, true, true]);
+        assert_eq!([&first, &second, &third].map(|permit| is_seated(&places, permit)), [false, true, true]);
         drop(first);
         assert_eq!(places.taken.lock().len(), 2, "one that was told to go frees no second place");
         drop(second);
@@ -226,9 +226,10 @@ mod tests {
     fn the_address_that_has_most_places_makes_way_first() {
         let (places, now) = (Places::new(4, PATIENCE), Instant::now());
         let of_operator = places.try_take(address(1), now).expect("free");
-        let crowd: Vec<Place> = (1..100).map(|n| places.try_take(address(2), now + Duration::from_secs(n)).expect("room")).collect();
+        let crowd: Vec<ConnectionPermit> =
+            (1..100).map(|n| places.try_take(address(2), now + Duration::from_secs(n)).expect("room")).collect();
         assert!(is_seated(&places, &of_operator), "it has waited longest, and is alone");
-        assert!(crowd[96..].iter().all(|place| is_seated(&places, place)) && !is_seated(&places, &crowd[95]));
+        assert!(crowd[96..].iter().all(|permit| is_seated(&places, permit)) && !is_seated(&places, &crowd[95]));
     }
 
     #[test]
@@ -240,7 +241,7 @@ mod tests {
         operator.seat().obeys();
         assert!(places.try_take(address(2), Instant::now()).is_none());
         let late = places.try_take(address(2), Instant::now() + PATIENCE).expect("the stranger makes way");
-        assert_eq!([&stranger, &operator].map(|place| is_seated(&places, place)), [false, true]);
+        assert_eq!([&stranger, &operator].map(|permit| is_seated(&places, permit)), [false, true]);
         let _late = late.seat().answers();
         drop(answering);
         assert!(places.try_take(address(3), Instant::now()).is_some(), "what was answered waits for its next head");

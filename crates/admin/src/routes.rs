@@ -28,7 +28,7 @@ use crate::{
     dashboard,
     events::{Events, Viewing},
     exposition,
-    guard::{Guard, Standing, wants_page},
+    guard::{Guard, PageRights, wants_page},
     refusal::{self, Refusal},
 };
 
@@ -67,7 +67,7 @@ POST needs Authorization: Bearer TOKEN
 type Shared = State<Arc<dyn Console>>;
 
 /// What follows the `?`, or why it cannot be read: a refusal is JSON like all others.
-type Asked<T> = Result<Query<T>, QueryRejection>;
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
 /// Puts all routes behind `guard`. A body has `body_timeout` to arrive.
 pub(crate) fn router(console: Arc<dyn Console>, viewers: Arc<Events>, guard: Guard, body_timeout: Duration) -> Router {
@@ -154,7 +154,7 @@ fn session(guard: &Arc<Guard>, body_timeout: Duration) -> MethodRouter<Arc<dyn C
     let (asked, shown, ended) = (Arc::clone(guard), Arc::clone(guard), Arc::clone(guard));
     get(move |request: Request| async move {
         let (parts, _) = request.into_parts();
-        Json::<Standing>(asked.standing(&parts, Instant::now()))
+        Json::<PageRights>(asked.standing(&parts, Instant::now()))
     })
     .post(move |request: Request| async move {
         let (parts, content) = request.into_parts();
@@ -219,7 +219,7 @@ struct OfSite {
     site: Option<String>,
 }
 
-async fn seen(State(console): Shared, asked: Asked<OfSite>) -> Result<Json<Seen>, Refusal> {
+async fn seen(State(console): Shared, asked: QueryResult<OfSite>) -> Result<Json<Seen>, Refusal> {
     let Query(OfSite { site }) = asked?;
     let seen = tokio::task::spawn_blocking(move || console.seen(site.as_deref())).await;
     Ok(Json(seen.map_err(|_| ExplainRefused::Busy)?.ok_or_else(Refusal::no_such_site)?))
@@ -253,14 +253,14 @@ impl Span {
     }
 }
 
-async fn series(State(console): Shared, asked: Asked<OfSpan>) -> Result<Json<Series>, Refusal> {
+async fn series(State(console): Shared, asked: QueryResult<OfSpan>) -> Result<Json<Series>, Refusal> {
     let Query(OfSpan { site, span }) = asked?;
     let series = tokio::task::spawn_blocking(move || console.series(site.as_deref(), span.step())).await;
     Ok(Json(series.map_err(|_| ExplainRefused::Busy)?.ok_or_else(Refusal::no_such_site)?))
 }
 
 #[derive(serde::Deserialize)]
-struct Wanted {
+struct RecentQuery {
     #[serde(default)]
     after: u64,
     #[serde(rename = "where")]
@@ -273,8 +273,8 @@ const fn recent_default() -> usize {
     RECENT_DEFAULT
 }
 
-async fn recent(State(console): Shared, asked: Asked<Wanted>) -> Result<Json<Recent>, Refusal> {
-    let Query(Wanted { after, expression, limit }) = asked?;
+async fn recent(State(console): Shared, asked: QueryResult<RecentQuery>) -> Result<Json<Recent>, Refusal> {
+    let Query(RecentQuery { after, expression, limit }) = asked?;
     // Each of some thousand requests is looked at.
     let recent = tokio::task::spawn_blocking(move || console.recent(after, expression.as_deref(), limit)).await;
     Ok(Json(recent.unwrap_or_else(|_| Ok(Recent::default()))?))

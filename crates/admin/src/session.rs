@@ -41,7 +41,7 @@ const ADDRESSES_MAX: usize = 256;
 const SECRET_BYTES: usize = 32;
 
 /// The secrets of a new session, as text: hexadecimal digits.
-pub(crate) struct Opened {
+pub(crate) struct NewSession {
     /// The value of the cookie.
     pub(crate) cookie: String,
     /// The key, which the page keeps.
@@ -94,7 +94,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When the system has no random bytes.
-    pub(crate) fn begin(&self, origin: &str, now: Instant) -> Result<Opened, getrandom::Error> {
+    pub(crate) fn begin(&self, origin: &str, now: Instant) -> Result<NewSession, getrandom::Error> {
         let (cookie, key) = (secret()?, secret()?);
         let mut open = self.open(now);
         if open.len() >= SESSIONS_MAX {
@@ -103,7 +103,7 @@ impl Sessions {
         }
         let origin = origin.get(..ORIGIN_MAX).unwrap_or(origin).to_owned();
         open.push(Session { cookie: cookie.clone(), key: key.clone(), origin, since: now, used: now });
-        Ok(Opened { cookie, key })
+        Ok(NewSession { cookie, key })
     }
 
     /// Returns whether a cookie of this value is one of a session. That session counts as used.
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_session_ends_when_nobody_uses_it_and_after_twelve_hours_whoever_uses_it() {
         let (sessions, begun) = (Sessions::default(), Instant::now());
-        let knows = |session: &Opened, after: Duration| sessions.knows(session.cookie.as_bytes(), begun + after);
+        let knows = |session: &NewSession, after: Duration| sessions.knows(session.cookie.as_bytes(), begun + after);
         let second = Duration::from_secs(1);
         let idle = sessions.begin(PAGE, begun).expect("random");
         assert!(knows(&idle, IDLE_MAX - second));
@@ -229,7 +229,7 @@ mod tests {
     fn one_session_too_many_ends_the_one_that_was_not_used_for_the_longest_time() {
         let (sessions, begun) = (Sessions::default(), Instant::now());
         let at = |second: usize| begun + Duration::from_secs(second as u64);
-        let all: Vec<Opened> = (0..SESSIONS_MAX).map(|n| sessions.begin(PAGE, at(n)).expect("random")).collect();
+        let all: Vec<NewSession> = (0..SESSIONS_MAX).map(|n| sessions.begin(PAGE, at(n)).expect("random")).collect();
         assert!(sessions.knows(all[0].cookie.as_bytes(), at(100)));
         let further = sessions.begin(PAGE, at(101)).expect("random");
         let known: Vec<bool> = all.iter().chain([&further]).map(|session| sessions.knows(session.cookie.as_bytes(), at(102))).collect();

@@ -30,10 +30,10 @@ use crate::{
     blog::{Rebuilt, Shared},
     card::{self, Card},
     digest::entity_tag,
-    gallery::{self, Wanted},
+    gallery::{self, WantedVariant},
     large_file::blocking,
     preview, reload,
-    site::{Found, Page, PageKind, Site},
+    site::{Page, PageKind, Site, SiteResource},
     slug,
 };
 
@@ -177,11 +177,11 @@ impl Answer<'_> {
         }
         if site.takes_long(path) {
             let (site, path, base) = (Arc::clone(site), path.to_owned(), self.base.clone());
-            let found = move || if let Some(Found::Page(page)) = site.find(&path, &base) { Some(page) } else { None };
+            let found = move || if let Some(SiteResource::Page(page)) = site.find(&path, &base) { Some(page) } else { None };
             return Ok(blocking(found).await?.map(|page| self.whole(page, status)));
         }
         let response = match site.find(path, &self.base) {
-            Some(Found::Page(page)) => {
+            Some(SiteResource::Page(page)) => {
                 let is_markdown = matches!(page.kind, PageKind::Post | PageKind::Page) && self.prefers_markdown();
                 match is_markdown.then(|| site.markdown(path, &self.base)).flatten() {
                     Some(markdown) => {
@@ -201,7 +201,7 @@ impl Answer<'_> {
                     }
                 }
             }
-            Some(Found::File(file)) => {
+            Some(SiteResource::File(file)) => {
                 let mut response = Response::new(Body::Empty);
                 *response.status_mut() = status;
                 describe(response.headers_mut(), file.content_type, file.bytes);
@@ -214,12 +214,12 @@ impl Answer<'_> {
                 *response.body_mut() = file.body(opened);
                 response
             }
-            Some(Found::Picture(wanted)) => return self.picture(wanted, status).await,
-            Some(Found::Moved(to)) => {
+            Some(SiteResource::Picture(wanted)) => return self.picture(wanted, status).await,
+            Some(SiteResource::Moved(to)) => {
                 self.depends_on(to);
                 self.moved(to)
             }
-            Some(Found::Card(card)) => self.drawn(card, status).await,
+            Some(SiteResource::Card(card)) => self.drawn(card, status).await,
             None => return Ok(None),
         };
         Ok(Some(response))
@@ -245,7 +245,7 @@ impl Answer<'_> {
 
     /// Answers with a variant of a picture. While it is being made for too long, and if it cannot be made, the author's own file stands for it,
     /// which nobody keeps.
-    async fn picture(&self, wanted: &Wanted, status: StatusCode) -> Result<Option<Response<Body>>, OriginError> {
+    async fn picture(&self, wanted: &WantedVariant, status: StatusCode) -> Result<Option<Response<Body>>, OriginError> {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = status;
         self.finish(response.headers_mut(), PageKind::Picture, Some(&wanted.etag()));
@@ -335,7 +335,7 @@ impl Answer<'_> {
         self.depends_on(NOT_FOUND_PATH);
         // An author's own page replaces ours.
         let page = match self.site.find(NOT_FOUND_PATH, &self.base) {
-            Some(Found::Page(page)) => page,
+            Some(SiteResource::Page(page)) => page,
             _ => self.site.not_found(&self.base),
         };
         self.whole(page, StatusCode::NOT_FOUND)
@@ -351,12 +351,12 @@ impl Answer<'_> {
             let beside = below.trim_start_matches('/').strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
             let is_beside = !folder.is_empty() && beside.is_some_and(|rest| !rest.contains('/') || name.starts_with("index."));
             let found = site.draft(below, &self.base)?;
-            let is_text = matches!(&found, Found::Page(page) if page.content_type == HTML);
+            let is_text = matches!(&found, SiteResource::Page(page) if page.content_type == HTML);
             (below == draft.path || is_beside && !is_text).then_some(found)
         });
         let mut response = match found {
-            Some(Found::Page(page)) => self.whole(Page { etag: String::new(), ..page }, StatusCode::OK),
-            Some(Found::File(file)) => match file.open().await? {
+            Some(SiteResource::Page(page)) => self.whole(Page { etag: String::new(), ..page }, StatusCode::OK),
+            Some(SiteResource::File(file)) => match file.open().await? {
                 Some(opened) => {
                     let bytes = opened.bytes;
                     let mut response = Response::new(file.body(opened));
@@ -365,7 +365,7 @@ impl Answer<'_> {
                 }
                 None => self.not_found(),
             },
-            Some(Found::Moved(_) | Found::Card(_) | Found::Picture(_)) | None => self.not_found(),
+            Some(SiteResource::Moved(_) | SiteResource::Card(_) | SiteResource::Picture(_)) | None => self.not_found(),
         };
         let is_found = response.status() == StatusCode::OK;
         let fields = response.headers_mut();

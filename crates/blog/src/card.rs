@@ -107,7 +107,7 @@ impl Card {
     }
 
     /// Writes the card as SVG, with the fonts that it needs.
-    fn svg(&self, fonts: fn(&str) -> Option<Written>) -> (String, Fonts) {
+    fn svg(&self, fonts: fn(&str) -> Option<MeasuredText>) -> (String, Fonts) {
         let Self { title, site, line, accent } = self;
         let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = match title.char_indices().nth(TITLE_CHARS_MAX) {
@@ -252,7 +252,7 @@ const fn is_cjk(c: char) -> bool {
 
 /// A text whose letters are all there, in pieces between which a line can break.
 #[derive(Debug, Clone)]
-struct Written {
+struct MeasuredText {
     text: String,
     pieces: Vec<Piece>,
     fonts: Fonts,
@@ -272,16 +272,16 @@ const SPACE: f32 = 27.0;
 
 /// Finds fonts for `text`: ours, or those of the system if ours lack a letter. Signs that no font has, such as emoji, are left out. Returns
 /// `None` if a letter is missing everywhere, or nothing is left.
-fn written_with(text: &str) -> Option<Written> {
+fn written_with(text: &str) -> Option<MeasuredText> {
     written(text, &[Fonts::Ours, Fonts::OfTheSystem])
 }
 
-fn written(text: &str, choice: &[Fonts]) -> Option<Written> {
+fn written(text: &str, choice: &[Fonts]) -> Option<MeasuredText> {
     for &fonts in choice {
         let mut pieces = pieces(text);
         let missing = measure(&mut pieces, fonts);
         if missing.is_empty() {
-            return (!pieces.is_empty()).then(|| Written { text: text.to_owned(), pieces, fonts });
+            return (!pieces.is_empty()).then(|| MeasuredText { text: text.to_owned(), pieces, fonts });
         }
         if !missing.contains(char::is_alphanumeric) {
             let rest: String = text.chars().filter(|&c| c == ' ' || !missing.contains(c)).collect();
@@ -289,7 +289,7 @@ fn written(text: &str, choice: &[Fonts]) -> Option<Written> {
             // The words that are left need no letter that the fonts lack.
             let mut pieces = self::pieces(&rest);
             let missing = measure(&mut pieces, fonts);
-            return (!pieces.is_empty() && missing.is_empty()).then_some(Written { text: rest, pieces, fonts });
+            return (!pieces.is_empty() && missing.is_empty()).then_some(MeasuredText { text: rest, pieces, fonts });
         }
     }
     None
@@ -359,7 +359,7 @@ fn measure(pieces: &mut [Piece], fonts: Fonts) -> String {
 }
 
 /// Sets a title in the largest size in which it takes few enough lines.
-fn set_title(title: &Written) -> (f32, Vec<String>) {
+fn set_title(title: &MeasuredText) -> (f32, Vec<String>) {
     let (smallest, _) = SIZES[SIZES.len() - 1];
     for (size, lines_max) in SIZES {
         if title.pieces.iter().any(|piece| piece.width * size / 100.0 > TITLE_WIDTH) {
@@ -441,7 +441,7 @@ fn broken(piece: &Piece, size: f32) -> Vec<Piece> {
 }
 
 /// Returns the text, cut where it would be wider than `room`.
-fn shortened(text: &Written, size: f32, room: f32) -> String {
+fn shortened(text: &MeasuredText, size: f32, room: f32) -> String {
     if width(&text.pieces) * size / 100.0 <= room {
         return text.text.clone();
     }

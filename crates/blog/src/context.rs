@@ -13,7 +13,7 @@ use crate::{
     markdown::Heading,
     model::{Group, Model, author_path},
     picture::Picture,
-    post::{Post, Standing},
+    post::{Post, Visibility},
     slug::{encode_path, tag_slug},
     theme::{Link, Tag, tag_path},
     words::Words,
@@ -340,7 +340,7 @@ impl<'m> Item<'m> {
             tags: post.tags.iter().map(|tag| Tag::new(tag, &tag_path(tag))).collect(),
             authors: authors_of(model, post).map(|(path, group)| Person::new(model, path, group).byline()).collect(),
             language: Some(language).filter(|language| *language != model.settings.language),
-            is_draft: post.standing != Standing::Published,
+            is_draft: post.standing != Visibility::Published,
         }
     }
 }
@@ -353,7 +353,7 @@ impl<'m> Line<'m> {
             url: encode_path(&post.path),
             date: Day { text: Words::of(language).long_date(post.date.day), iso: post.date.day.to_string() },
             language: Some(language).filter(|language| *language != model.settings.language),
-            is_draft: post.standing != Standing::Published,
+            is_draft: post.standing != Visibility::Published,
         }
     }
 }

@@ -19,9 +19,9 @@ use crate::{
     answer::{MARKDOWN_NAME, NOT_FOUND_PATH},
     blog::Blog,
     card::{self, Card},
-    gallery::Wanted,
-    large_file::{LargeFile, Opened},
-    site::{Found, PageKind, Site},
+    gallery::WantedVariant,
+    large_file::{LargeFile, OpenFile},
+    site::{PageKind, Site, SiteResource},
     slug::encode_path,
 };
 
@@ -83,7 +83,7 @@ enum Content {
     /// It is drawn when it is written. Its address is that of what is on it, so one that is there need not be drawn again.
     Drawn(Card),
     /// It is made when it is written.
-    Picture(Wanted),
+    Picture(WantedVariant),
 }
 
 impl Blog {
@@ -177,11 +177,11 @@ fn files(site: &Site, redirects: &str, headers: &str, base: &str) -> Result<BTre
     for (path, kind) in site.addresses() {
         let name = name_of(path)?;
         let (content_type, content) = match site.find(path, base) {
-            Some(Found::Page(page)) => (page.content_type, Content::Held(page.body)),
-            Some(Found::File(file)) => (file.content_type, Content::At(file.clone())),
-            Some(Found::Picture(wanted)) => (wanted.content_type(), Content::Picture(wanted.clone())),
-            Some(Found::Card(card)) => (card::MEDIA_TYPE, Content::Drawn(card)),
-            Some(Found::Moved(to)) => {
+            Some(SiteResource::Page(page)) => (page.content_type, Content::Held(page.body)),
+            Some(SiteResource::File(file)) => (file.content_type, Content::At(file.clone())),
+            Some(SiteResource::Picture(wanted)) => (wanted.content_type(), Content::Picture(wanted.clone())),
+            Some(SiteResource::Card(card)) => (card::MEDIA_TYPE, Content::Drawn(card)),
+            Some(SiteResource::Moved(to)) => {
                 let _ = writeln!(moved, "{} {} 301", encode_path(path), encode_path(to));
                 continue;
             }
@@ -301,12 +301,12 @@ fn put(folder: &Path, name: &str, content: &Content) -> Result<bool, ExportError
 }
 
 /// Opens a file that is too large to hold.
-fn opened(file: &LargeFile) -> io::Result<Opened> {
+fn opened(file: &LargeFile) -> io::Result<OpenFile> {
     file.open_now()?.ok_or_else(|| io::Error::other("it changed meanwhile"))
 }
 
 /// Makes a variant of a picture. Where that cannot be done, the author's own file stands for it, as it does live.
-fn made(wanted: &Wanted) -> Result<Bytes, pictures::Fault> {
+fn made(wanted: &WantedVariant) -> Result<Bytes, pictures::Fault> {
     wanted.make().or_else(|_| wanted.instead().map(|(own, _)| own))
 }
 

@@ -85,7 +85,7 @@ pub(crate) struct Folder {
 
 /// Why a file could not be read.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum ReadFailure {
     /// It is gone: an editor saved by renaming. The watcher will be back.
     Gone,
     Wrong(Problem),
@@ -123,17 +123,17 @@ pub(crate) fn look(root: &Path) -> Result<Folder, Problem> {
     let canonical = root.canonicalize().map_err(|error| unreadable(root, &error))?;
     let mut walk = Walk { root: canonical.clone(), count: 0, is_full: false, folder: Folder::default() };
     let names = names_in(&canonical).map_err(|error| unreadable(root, &error))?;
-    walk.all(&canonical, names, &Place::default());
+    walk.all(&canonical, names, &CurrentFolder::default());
     Ok(walk.folder)
 }
 
 /// Reads a file of text.
-pub(crate) fn read(file: &Listed) -> Result<String, Unread> {
+pub(crate) fn read(file: &Listed) -> Result<String, ReadFailure> {
     let name = Path::new(&file.name);
-    let wrong = |line: Option<usize>, message: String| Unread::Wrong(Problem::new(name, line, message));
+    let wrong = |line: Option<usize>, message: String| ReadFailure::Wrong(Problem::new(name, line, message));
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => Unread::Gone,
-        _ => Unread::Wrong(unreadable(name, &error)),
+        io::ErrorKind::NotFound => ReadFailure::Gone,
+        _ => ReadFailure::Wrong(unreadable(name, &error)),
     };
     let mut content = Vec::new();
     // It may have grown since it was looked at.
@@ -148,9 +148,9 @@ pub(crate) fn read(file: &Listed) -> Result<String, Unread> {
     })
 }
 
-/// Where a walk is.
+/// The folder in which a walk is.
 #[derive(Debug, Default)]
-struct Place {
+struct CurrentFolder {
     /// The path in the folder, with a slash at the end; empty at the top.
     prefix: String,
     depth: usize,
@@ -167,7 +167,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn all(&mut self, path: &Path, mut names: Vec<fs::DirEntry>, place: &Place) {
+    fn all(&mut self, path: &Path, mut names: Vec<fs::DirEntry>, current: &CurrentFolder) {
         // The order of a directory is the file system's whim; the site must not depend on it.
         names.sort_by_key(fs::DirEntry::file_name);
         for entry in names {
@@ -176,7 +176,7 @@ impl Walk {
             }
             let name = entry.file_name();
             let Some(text) = name.to_str().filter(|text| !text.chars().any(char::is_control)) else {
-                let name = format!("{}{}", place.prefix, name.to_string_lossy().escape_debug());
+                let name = format!("{}{}", current.prefix, name.to_string_lossy().escape_debug());
                 self.wrong(&name, "has a name that cannot stand in an address; rename it in UTF-8 and without control characters");
                 continue;
             };
@@ -184,13 +184,13 @@ impl Walk {
                 continue;
             }
             self.count += 1;
-            let name = format!("{}{text}", place.prefix);
+            let name = format!("{}{text}", current.prefix);
             if self.count > FILES_MAX {
                 self.is_full = true;
                 let limit = format!("more than {FILES_MAX} files: this one and those after it are left out; serve a smaller folder");
                 return self.wrong(&name, &limit);
             }
-            match self.one(path, &entry, text, &name, place) {
+            match self.one(path, &entry, text, &name, current) {
                 // Gone between listing and looking: an editor saved by renaming. The watcher will be back.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => self.folder.problems.push(unreadable(Path::new(&name), &error)),
@@ -199,16 +199,16 @@ impl Walk {
         }
     }
 
-    fn one(&mut self, path: &Path, entry: &fs::DirEntry, text: &str, name: &str, place: &Place) -> io::Result<()> {
+    fn one(&mut self, path: &Path, entry: &fs::DirEntry, text: &str, name: &str, current: &CurrentFolder) -> io::Result<()> {
         let (path, kind) = (path.join(text), entry.file_type()?);
         if kind.is_dir() {
-            let is_top = place.depth == 0;
-            let is_draft = place.is_draft || is_for_drafts(text);
-            if text.starts_with('_') && !is_for_drafts(text) && !place.is_theme {
+            let is_top = current.depth == 0;
+            let is_draft = current.is_draft || is_for_drafts(text);
+            if text.starts_with('_') && !is_for_drafts(text) && !current.is_theme {
                 return Ok(());
             }
-            let is_theme = place.is_theme || is_top && text == THEME;
-            let inner = Place { prefix: format!("{name}/"), depth: place.depth + 1, is_draft, is_theme };
+            let is_theme = current.is_theme || is_top && text == THEME;
+            let inner = CurrentFolder { prefix: format!("{name}/"), depth: current.depth + 1, is_draft, is_theme };
             self.inner(&path, name, &inner);
             return Ok(());
         }
@@ -229,32 +229,32 @@ impl Walk {
         };
         if metadata.is_file() {
             let modified = metadata.modified()?;
-            let file = Listed { name: name.to_owned(), path, stamp: Stamp::of(&metadata), modified, is_draft: place.is_draft };
-            self.file(file, text, place);
+            let file = Listed { name: name.to_owned(), path, stamp: Stamp::of(&metadata), modified, is_draft: current.is_draft };
+            self.file(file, text, current);
         }
         Ok(())
     }
 
-    fn inner(&mut self, path: &Path, name: &str, place: &Place) {
-        if place.depth > DEPTH_MAX {
+    fn inner(&mut self, path: &Path, name: &str, current: &CurrentFolder) {
+        if current.depth > DEPTH_MAX {
             return self.wrong(name, &format!("more than {DEPTH_MAX} folders inside each other; move it further up"));
         }
         match names_in(path) {
-            Ok(names) => self.all(path, names, place),
+            Ok(names) => self.all(path, names, current),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 self.folder.problems.push(unreadable(Path::new(name), &error));
-                self.folder.unreadable.push(place.prefix.clone());
+                self.folder.unreadable.push(current.prefix.clone());
             }
         }
     }
 
-    fn file(&mut self, file: Listed, leaf: &str, place: &Place) {
+    fn file(&mut self, file: Listed, leaf: &str, current: &CurrentFolder) {
         let folder = &mut self.folder;
-        if place.is_theme {
+        if current.is_theme {
             return folder.theme.push(file);
         }
-        if place.depth == 0 {
+        if current.depth == 0 {
             match leaf {
                 config::FILE_NAME => return folder.config = Some(file),
                 "_redirects" => return folder.redirects = Some(file),
@@ -470,8 +470,8 @@ mod tests {
         assert!(told[1].contains("more than 16 folders inside each other"), "{told:?}");
         let read = |index: usize| match read(&folder.texts[index]) {
             Ok(text) => text,
-            Err(Unread::Wrong(problem)) => problem.to_string(),
-            Err(Unread::Gone) => "gone".to_owned(),
+            Err(ReadFailure::Wrong(problem)) => problem.to_string(),
+            Err(ReadFailure::Gone) => "gone".to_owned(),
         };
         assert_eq!(read(0), "a.md:2: not UTF-8; save the file with that encoding");
         assert_eq!(read(1), "long.md: larger than 4 MiB; split it");

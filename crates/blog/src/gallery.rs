@@ -54,14 +54,14 @@ const EXTENSIONS: [&str; 8] = ["avif", "bmp", "gif", "jpeg", "jpg", "png", "svg"
 #[derive(Debug)]
 pub(crate) struct Gallery {
     desk: Desk,
-    seen: Mutex<HashMap<String, Seen>>,
+    seen: Mutex<HashMap<String, ReadPicture>>,
 }
 
 /// A file whose head was read.
 #[derive(Debug)]
-struct Seen {
+struct ReadPicture {
     stamp: Stamp,
-    found: Result<Arc<Shown>, Fault>,
+    found: Result<Arc<PagePicture>, Fault>,
     placeholder: Option<String>,
     /// Why there are no variants, if that is a mistake in the file. It is said once.
     fault: Option<Fault>,
@@ -69,7 +69,7 @@ struct Seen {
 
 /// A picture that can be shown on pages.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct PagePicture {
     source: Arc<Source>,
     /// What stands for the file's name in addresses.
     stem: String,
@@ -83,24 +83,24 @@ pub(crate) struct Shown {
 
 /// What a text is told of a picture.
 #[derive(Debug, Clone)]
-pub(crate) struct Drawn {
+pub(crate) struct PictureOfText {
     picture: Arc<Picture>,
-    shown: Arc<Shown>,
+    shown: Arc<PagePicture>,
     has_variants: bool,
 }
 
-impl PartialEq for Drawn {
+impl PartialEq for PictureOfText {
     fn eq(&self, other: &Self) -> bool {
         self.picture == other.picture
     }
 }
 
-impl Eq for Drawn {}
+impl Eq for PictureOfText {}
 
 /// One variant of a picture, as it is asked for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
-    shown: Arc<Shown>,
+pub struct WantedVariant {
+    shown: Arc<PagePicture>,
     variant: Variant,
 }
 
@@ -117,7 +117,7 @@ impl Gallery {
 
     /// Looks at the pictures among `files`, and reads the heads of those that are new or have changed. Returns what is known of each, by path in the folder.
     /// Without `variants`, that is the file itself and its size.
-    pub(crate) fn look(&self, files: &[StaticFile], variants: bool, problems: &mut Vec<Problem>) -> HashMap<String, Drawn> {
+    pub(crate) fn look(&self, files: &[StaticFile], variants: bool, problems: &mut Vec<Problem>) -> HashMap<String, PictureOfText> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *seen);
         let may_be_picture = |file: &&StaticFile| file.name.rsplit_once('.').is_some_and(|(_, extension)| is_extension(extension));
@@ -128,7 +128,7 @@ impl Gallery {
         for (file, source) in new.iter().zip(read) {
             let former = before.get(&file.name).and_then(|seen| seen.found.as_ref().ok()).map_or_else(Vec::new, |shown| shown.digests());
             let found = source.map(|source| Arc::new(self.shown(file, source, former)));
-            before.insert(file.name.clone(), Seen { stamp: file.stamp, found, placeholder: None, fault: None });
+            before.insert(file.name.clone(), ReadPicture { stamp: file.stamp, found, placeholder: None, fault: None });
         }
         let mut drawn = HashMap::new();
         for file in known.into_iter().chain(new) {
@@ -150,25 +150,25 @@ impl Gallery {
                 let placeholder = found.placeholder.clone().filter(|_| variants);
                 let has_variants = variants && found.fault.is_none() && !shown.source.variants().is_empty();
                 let picture = Arc::new(shown.picture(file, has_variants, placeholder));
-                drawn.insert(file.name.clone(), Drawn { picture, shown: Arc::clone(shown), has_variants });
+                drawn.insert(file.name.clone(), PictureOfText { picture, shown: Arc::clone(shown), has_variants });
             }
             seen.insert(file.name.clone(), found);
         }
         drawn
     }
 
-    fn shown(&self, file: &StaticFile, source: Source, mut former: Vec<String>) -> Shown {
+    fn shown(&self, file: &StaticFile, source: Source, mut former: Vec<String>) -> PagePicture {
         let leaf = file.name.rsplit('/').next().unwrap_or(&file.name);
         let stem = slug::slugify(leaf.rsplit_once('.').map_or(leaf, |(stem, _)| stem));
         let stem = if stem.is_empty() { "picture".to_owned() } else { stem };
         let workshop = Arc::clone(self.desk.workshop());
         former.retain(|digest| digest != source.digest());
         former.drain(..former.len().saturating_sub(FORMER_MAX));
-        Shown { source: Arc::new(source), stem, former, workshop, modified: file.modified, is_shown: AtomicBool::new(false) }
+        PagePicture { source: Arc::new(source), stem, former, workshop, modified: file.modified, is_shown: AtomicBool::new(false) }
     }
 
     /// Makes what most readers will ask for of these pictures, when there is nothing else to do.
-    pub(crate) fn make_ahead(&self, shown: &[Arc<Shown>]) {
+    pub(crate) fn make_ahead(&self, shown: &[Arc<PagePicture>]) {
         self.desk.make_ahead(shown.iter().map(|shown| Arc::clone(&shown.source)));
     }
 
@@ -178,7 +178,7 @@ impl Gallery {
     }
 }
 
-impl Drawn {
+impl PictureOfText {
     /// Returns the picture for a text, which shows it from now on.
     pub(crate) fn show(&self, alt: &str) -> Picture {
         self.shown.is_shown.store(true, Relaxed);
@@ -205,12 +205,12 @@ impl Drawn {
     }
 
     /// Returns the picture if a text shows it and it has variants.
-    pub(crate) fn of_texts(&self) -> Option<&Arc<Shown>> {
+    pub(crate) fn of_texts(&self) -> Option<&Arc<PagePicture>> {
         Some(&self.shown).filter(|shown| self.has_variants && shown.is_shown.load(Relaxed))
     }
 }
 
-impl Shown {
+impl PagePicture {
     /// Compares pictures by the time of their files.
     pub(crate) fn newest_first(one: &Arc<Self>, other: &Arc<Self>) -> Ordering {
         other.modified.cmp(&one.modified).then_with(|| one.source.path().cmp(other.source.path()))
@@ -235,8 +235,8 @@ impl Shown {
     }
 
     /// Lists the addresses of all variants.
-    pub(crate) fn addresses(self: &Arc<Self>) -> impl Iterator<Item = (String, Wanted)> {
-        self.source.variants().iter().map(|variant| (self.address(variant), Wanted { shown: Arc::clone(self), variant: *variant }))
+    pub(crate) fn addresses(self: &Arc<Self>) -> impl Iterator<Item = (String, WantedVariant)> {
+        self.source.variants().iter().map(|variant| (self.address(variant), WantedVariant { shown: Arc::clone(self), variant: *variant }))
     }
 
     fn picture(&self, file: &StaticFile, variants: bool, placeholder: Option<String>) -> Picture {
@@ -286,7 +286,7 @@ impl Shown {
     }
 }
 
-impl Wanted {
+impl WantedVariant {
     /// Returns an entity tag with its quotes.
     pub(crate) fn etag(&self) -> String {
         format!("\"{}-{}-{}\"", self.shown.source.digest(), self.variant.width, self.variant.form.extension())
@@ -346,7 +346,7 @@ impl Wanted {
 
 /// Returns where a picture is now that pages named at `path`, not percent-encoded, before its file was replaced: the address of the variant that is most like
 /// the one that was there. Returns `None` for addresses that no picture can have had.
-pub(crate) fn replaced(pictures: &[Arc<Shown>], path: &str) -> Option<String> {
+pub(crate) fn replaced(pictures: &[Arc<PagePicture>], path: &str) -> Option<String> {
     let (digest, name) = path.strip_prefix(PREFIX)?.split_once('/')?;
     let (name, extension) = name.rsplit_once('.')?;
     let (stem, width) = name.rsplit_once('-')?;

@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use crate::{
     card::{self, Card},
     feed::{BASE, Format},
-    json::{self, Place, clean},
+    json::{self, Container, clean},
     markup,
     model::{Model, author_path},
-    post::{Post, Standing},
+    post::{Post, Visibility},
     slug::encode_path,
     words::Words,
 };
@@ -80,12 +80,12 @@ struct Facts<'m> {
     #[serde(skip)]
     trail: Vec<Step>,
     #[serde(skip)]
-    thing: Thing,
+    thing: SchemaType,
 }
 
 /// What the page is in the terms of schema.org.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Thing {
+enum SchemaType {
     Blog,
     Posting,
     Page,
@@ -199,20 +199,20 @@ impl<'m> Head<'m> {
             fediverse: settings.activitypub.as_deref(),
             profile: settings.activitypub.as_deref().and_then(profile),
             trail: trail(model, title, path),
-            thing: Thing::Collection,
+            thing: SchemaType::Collection,
         };
         match about {
-            About::Site => facts.thing = Thing::Blog,
+            About::Site => facts.thing = SchemaType::Blog,
             About::Tag(_) | About::List => {}
             About::Author(name) => {
                 facts.kind = "profile";
-                facts.thing = Thing::Profile;
+                facts.thing = SchemaType::Profile;
                 facts.authors = vec![Writer::new(model, name)];
             }
             About::Text(post) => facts.show(model, post),
             About::Nothing => {
                 facts.noindex = true;
-                facts.thing = Thing::Nothing;
+                facts.thing = SchemaType::Nothing;
                 facts.authors.clear();
             }
         }
@@ -228,14 +228,14 @@ impl<'m> Facts<'m> {
     fn show(&mut self, model: &'m Model, post: &'m Post) {
         let settings = &model.settings;
         self.kind = "article";
-        self.thing = if post.is_page { Thing::Page } else { Thing::Posting };
+        self.thing = if post.is_page { SchemaType::Page } else { SchemaType::Posting };
         // The address of a draft is private, so its page does not name it.
-        let is_published = post.standing == Standing::Published;
+        let is_published = post.standing == Visibility::Published;
         self.noindex = post.front.noindex || !is_published;
         if !is_published {
             self.path = None;
             self.trail.clear();
-            self.thing = Thing::Nothing;
+            self.thing = SchemaType::Nothing;
         }
         self.language = post.language(&settings.language);
         for translation in model.translations(post) {
@@ -271,14 +271,14 @@ impl<'m> Facts<'m> {
         let authors: Vec<Value> = self.authors.iter().map(Writer::json_ld).collect();
         let authors = if let [author] = &authors[..] { author.clone() } else { Value::Array(authors) };
         match self.thing {
-            Thing::Nothing => return None,
-            Thing::Blog => {
+            SchemaType::Nothing => return None,
+            SchemaType::Blog => {
                 set("@type", "Blog".into());
                 set("@id", format!("{BASE}/#blog").into());
                 set("name", clean(self.site).into());
                 set("author", authors);
             }
-            Thing::Posting => {
+            SchemaType::Posting => {
                 set("@type", "BlogPosting".into());
                 set("headline", clean(&self.title).into());
                 set("datePublished", self.published.clone().into());
@@ -290,17 +290,17 @@ impl<'m> Facts<'m> {
                     set("keywords", self.tags.iter().map(|tag| Value::from(clean(tag))).collect());
                 }
             }
-            Thing::Page => {
+            SchemaType::Page => {
                 set("@type", "WebPage".into());
                 set("name", clean(&self.title).into());
                 set("isPartOf", blog);
             }
-            Thing::Profile => {
+            SchemaType::Profile => {
                 set("@type", "ProfilePage".into());
                 set("name", clean(&self.title).into());
                 set("mainEntity", authors);
             }
-            Thing::Collection => {
+            SchemaType::Collection => {
                 set("@type", "CollectionPage".into());
                 set("name", clean(&self.title).into());
                 set("isPartOf", blog);
@@ -322,7 +322,7 @@ impl<'m> Facts<'m> {
             let items: Vec<Value> = self.trail.iter().enumerate().map(item).collect();
             graph.push(json!({ "@type": "BreadcrumbList", "itemListElement": items }));
         }
-        Some(json::write(&json!({ "@context": "https://schema.org", "@graph": graph }), Place::Script))
+        Some(json::write(&json!({ "@context": "https://schema.org", "@graph": graph }), Container::Script))
     }
 }
 
@@ -463,7 +463,7 @@ mod tests {
         let options = crate::BlogOptions::default();
         let site = crate::build_texts(&texts, &options, semantics::Timestamp::from_secs(1_790_812_800)).expect("builds");
         let shared = |path: &str| {
-            let Some(crate::Found::Page(page)) = site.find(path, "https://blog.test") else { panic!("no {path}") };
+            let Some(crate::SiteResource::Page(page)) = site.find(path, "https://blog.test") else { panic!("no {path}") };
             let html = String::from_utf8(page.body.to_vec()).expect("text");
             let (_, rest) = html.split_once("<meta property=\"og:image\" content=\"").expect("a picture");
             rest.split_once('"').expect("an end").0.to_owned()

@@ -7,9 +7,9 @@ use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 
 use crate::{escape::is_xml_char, feed::BASE};
 
-/// Where a JSON text stands.
+/// What a JSON text is put into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Container {
     /// In an answer of its own.
     File,
     /// Within a `script` element, which nothing in it may end.
@@ -17,9 +17,9 @@ pub(crate) enum Place {
 }
 
 /// Writes `value`. [`BASE`] stays as it is; no text of an author contains it if it went through [`clean`].
-pub(crate) fn write(value: &impl Serialize, place: Place) -> String {
+pub(crate) fn write(value: &impl Serialize, container: Container) -> String {
     let mut bytes = Vec::new();
-    let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Based { place }));
+    let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, Based { container }));
     written.expect("a value of texts, numbers and lists has a JSON form, and a vector takes it");
     String::from_utf8(bytes).expect("JSON made of strings is UTF-8")
 }
@@ -30,7 +30,7 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 }
 
 struct Based {
-    place: Place,
+    container: Container,
 }
 
 impl Formatter for Based {
@@ -42,7 +42,7 @@ impl Formatter for Based {
     }
 
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        if self.place == Place::File {
+        if self.container == Container::File {
             return writer.write_all(fragment.as_bytes());
         }
         let mut rest = fragment;
@@ -63,15 +63,15 @@ mod tests {
     #[test]
     fn nothing_ends_a_script_element() {
         let text = "</script><!-- <script> & \u{2028} \"\\ \u{7}";
-        let script = write(&text, Place::Script);
+        let script = write(&text, Container::Script);
         assert!(!script.contains(['<', '>', '&']), "{script}");
         assert_eq!(serde_json::from_str::<String>(&script).expect("JSON"), text);
-        assert_eq!(serde_json::from_str::<String>(&write(&text, Place::File)).expect("JSON"), text);
+        assert_eq!(serde_json::from_str::<String>(&write(&text, Container::File)).expect("JSON"), text);
     }
 
     #[test]
     fn the_place_of_the_base_is_kept_and_nobody_else_writes_it() {
         let values = [format!("{BASE}/a/"), clean("\u{1}/b/ \\u0001/c/").into_owned()];
-        assert_eq!(write(&values, Place::File), format!("[\"{BASE}/a/\",\"/b/ \\\\u0001/c/\"]"));
+        assert_eq!(write(&values, Container::File), format!("[\"{BASE}/a/\",\"/b/ \\\\u0001/c/\"]"));
     }
 }

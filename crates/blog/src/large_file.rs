@@ -36,19 +36,19 @@ pub struct LargeFile {
 }
 
 /// A file that was opened to be sent.
-pub(crate) struct Opened {
+pub(crate) struct OpenFile {
     content: Box<dyn Read + Send>,
     /// The length of what is sent.
     pub(crate) bytes: u64,
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for OpenFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("OpenFile").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
-impl Read for Opened {
+impl Read for OpenFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.content.read(buffer)
     }
@@ -56,7 +56,7 @@ impl Read for Opened {
 
 impl LargeFile {
     /// Opens the file. Returns `None` if it is gone or its length has changed since the site was built: its entity tag is then wrong.
-    pub(crate) async fn open(&self) -> Result<Option<Opened>, OriginError> {
+    pub(crate) async fn open(&self) -> Result<Option<OpenFile>, OriginError> {
         let file = self.clone();
         match blocking(move || file.open_now()).await? {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -65,24 +65,24 @@ impl LargeFile {
     }
 
     /// Opens the file as [`open`](Self::open) does, on the calling thread. Of a picture, all is read once to find what is left out.
-    pub(crate) fn open_now(&self) -> io::Result<Option<Opened>> {
+    pub(crate) fn open_now(&self) -> io::Result<Option<OpenFile>> {
         let file = File::open(&self.path)?;
         if file.metadata()?.len() != self.bytes {
             return Ok(None);
         }
         if !self.is_cleaned {
-            return Ok(Some(Opened { content: Box::new(file), bytes: self.bytes }));
+            return Ok(Some(OpenFile { content: Box::new(file), bytes: self.bytes }));
         }
         let mut file = Unchanged::of(file)?;
         let plan = pictures::clean(&mut file).map_err(io::Error::other)?;
         let bytes = plan.bytes();
-        Ok(Some(Opened { content: Box::new(plan.read(file)), bytes }))
+        Ok(Some(OpenFile { content: Box::new(plan.read(file)), bytes }))
     }
 
     /// Makes a body of the opened file. It has exactly the announced length, or ends with an error.
-    pub(crate) fn body(&self, opened: Opened) -> Body {
+    pub(crate) fn body(&self, opened: OpenFile) -> Body {
         let described = self.clone();
-        let Opened { content, bytes } = opened;
+        let OpenFile { content, bytes } = opened;
         let pieces = stream::try_unfold((content, bytes, described), |(mut file, left, described)| async move {
             if left == 0 {
                 return Ok(None);

@@ -13,7 +13,7 @@ const PROBLEMS_MAX: usize = 100;
 
 /// A text that has a mistake, so that readers see its version before or nothing, and the links in it.
 #[derive(Debug)]
-pub(crate) struct LeftOut {
+pub(crate) struct LeftOutText {
     /// The path of the file in the folder.
     pub(crate) name: String,
     /// The address at which the text would be.
@@ -29,14 +29,14 @@ pub(crate) struct LeftOut {
 /// Such a link may still be right, as another program may answer at its address in front of the blog: so it is a warning.
 pub(crate) fn check<'p>(
     texts: impl Iterator<Item = &'p Post> + Clone,
-    left_out: &'p [LeftOut],
+    left_out: &'p [LeftOutText],
     is_there: impl Fn(&str) -> bool,
 ) -> Vec<Problem> {
     // One mistake must not become as many as there are links to its file.
     let awaited: HashSet<&str> = left_out.iter().map(|text| text.path.as_str()).collect();
     let is_there = |path: &str| is_there(path) || awaited.contains(path);
     // Readers may still see the version before, but its author sees the file.
-    let by_name: HashMap<&str, &LeftOut> = left_out.iter().map(|text| (text.name.as_str(), text)).collect();
+    let by_name: HashMap<&str, &LeftOutText> = left_out.iter().map(|text| (text.name.as_str(), text)).collect();
     // An anchor is there if the version that readers see has it, or the file. Nobody knows the anchors of a file that cannot be read.
     let anchors_of = |text: &'p Post| match by_name.get(text.name.as_str()) {
         None => Some([text.anchors.as_slice(), &[]]),

@@ -13,8 +13,8 @@ use crate::{
     config::{BlogOptions, LookSettings, Settings},
     context::{FACE_SIDE, LOGO_HEIGHT},
     error::{BuildError, Problem},
-    folder::{self, Folder, Listed, Stamp, Unread},
-    gallery::{Drawn, Gallery, Shown},
+    folder::{self, Folder, Listed, ReadFailure, Stamp},
+    gallery::{Gallery, PagePicture, PictureOfText},
     model::Model,
     picture::Picture,
     post::Manner,
@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     options: BlogOptions,
     /// The last settings that were right.
     settings: Option<Settings>,
-    theme: Remembered,
+    theme: RememberedTheme,
     texts: Texts,
     files: Files,
     gallery: Arc<Gallery>,
@@ -42,7 +42,7 @@ pub(crate) struct Memory {
 
 /// The theme, and what it was made of.
 #[derive(Debug)]
-struct Remembered {
+struct RememberedTheme {
     theme: Arc<Theme>,
     /// The files that it was made of. `None` if it has to be made again in any case.
     source: Option<ThemeSource>,
@@ -71,7 +71,7 @@ impl Memory {
     pub(crate) fn new(folder: PathBuf, options: BlogOptions) -> Self {
         let (texts, files, gallery) = (Texts::default(), Files::default(), Arc::default());
         let (theme, problems) = Theme::new(&LookSettings::default(), &ThemeFiles::new(), None);
-        let theme = Remembered { theme: Arc::new(theme), source: None, problems };
+        let theme = RememberedTheme { theme: Arc::new(theme), source: None, problems };
         Self { folder, options, settings: None, theme, texts, files, gallery }
     }
 
@@ -106,7 +106,7 @@ impl Memory {
         };
         let folder = Folder { texts: texts.iter().map(listed).collect(), ..Folder::default() };
         let given: HashMap<&str, &str> = texts.iter().copied().collect();
-        let read = |file: &Listed| given.get(file.name.as_str()).map(|text| (*text).to_owned()).ok_or(Unread::Gone);
+        let read = |file: &Listed| given.get(file.name.as_str()).map(|text| (*text).to_owned()).ok_or(ReadFailure::Gone);
         self.build_of(folder, read, now)
     }
 
@@ -114,7 +114,7 @@ impl Memory {
     fn build_of(
         &mut self,
         mut folder: Folder,
-        read: impl Fn(&Listed) -> Result<String, Unread> + Sync,
+        read: impl Fn(&Listed) -> Result<String, ReadFailure> + Sync,
         now: Timestamp,
     ) -> Result<(Site, Work), BuildError> {
         let clock = SystemTime::now();
@@ -134,9 +134,9 @@ impl Memory {
         let Published { library, problems: more, left_out, next_due, rendered } = published;
         problems.extend(more);
         let small = small(&settings, &files, &drawn);
-        let mut pictures: Vec<_> = drawn.values().filter_map(Drawn::of_texts).cloned().collect();
+        let mut pictures: Vec<_> = drawn.values().filter_map(PictureOfText::of_texts).cloned().collect();
         // In the order in which readers come upon them, as far as that is known: what was added last is read first.
-        pictures.sort_by(Shown::newest_first);
+        pictures.sort_by(PagePicture::newest_first);
         let (look, cleans) = (settings.look.clone(), settings.pictures);
         let model = self.themed(&folder.theme, clock, (&look, cleans), |theme| Model::new(settings, theme, library, icon(&files), small));
         problems.extend(self.theme.problems.iter().cloned());
@@ -164,7 +164,7 @@ impl Memory {
         problems.extend(wrong);
         let mut model = model(Arc::new(theme));
         problems.extend(try_theme(&mut model));
-        self.theme = Remembered { theme: Arc::clone(&model.theme), source: source.filter(|_| is_settled), problems };
+        self.theme = RememberedTheme { theme: Arc::clone(&model.theme), source: source.filter(|_| is_settled), problems };
         model
     }
 
@@ -172,14 +172,14 @@ impl Memory {
     fn settings(
         &mut self,
         folder: &Folder,
-        read: impl Fn(&Listed) -> Result<String, Unread>,
+        read: impl Fn(&Listed) -> Result<String, ReadFailure>,
         problems: &mut Vec<Problem>,
     ) -> Result<Settings, BuildError> {
         let text = match folder.config.as_ref().map(read) {
             Some(Ok(text)) => Ok(Some(text)),
-            Some(Err(Unread::Gone)) if self.settings.is_some() => Err(Vec::new()),
-            None | Some(Err(Unread::Gone)) => Ok(None),
-            Some(Err(Unread::Wrong(problem))) => Err(vec![problem]),
+            Some(Err(ReadFailure::Gone)) if self.settings.is_some() => Err(Vec::new()),
+            None | Some(Err(ReadFailure::Gone)) => Ok(None),
+            Some(Err(ReadFailure::Wrong(problem))) => Err(vec![problem]),
         };
         let is_there = |name: &str| folder.files.iter().map(|(file, _)| file).chain(&folder.theme).any(|file| file.name == name);
         let new = text.and_then(|text| {
@@ -204,7 +204,7 @@ impl Memory {
 }
 
 /// Returns the pictures that the settings name, as small as the theme shows them, by what the settings call them.
-fn small(settings: &Settings, files: &[StaticFile], drawn: &HashMap<String, Drawn>) -> BTreeMap<String, Picture> {
+fn small(settings: &Settings, files: &[StaticFile], drawn: &HashMap<String, PictureOfText>) -> BTreeMap<String, Picture> {
     let faces = settings.authors.values().filter_map(|author| Some((author.picture.as_ref()?, (FACE_SIDE, FACE_SIDE))));
     // How wide a logo is, the height tells.
     let logo = settings.look.logo.iter().map(|logo| (logo, (0, LOGO_HEIGHT)));

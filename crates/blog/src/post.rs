@@ -16,7 +16,7 @@ use crate::{
     markup,
     picture::Picture,
     slug,
-    targets::{Asked, Targets},
+    targets::{ResolvedLinks, Targets},
     words::Words,
 };
 
@@ -50,7 +50,7 @@ const LANGUAGES: &str = "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm b
 
 /// Whether readers see a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Standing {
+pub(crate) enum Visibility {
     Published,
     /// Its author has not finished it.
     Draft,
@@ -58,7 +58,7 @@ pub(crate) enum Standing {
     Due(Timestamp),
 }
 
-impl Standing {
+impl Visibility {
     /// Returns the standing at `now`, if nothing but time has gone by.
     pub(crate) fn at(self, now: Timestamp) -> Self {
         if matches!(self, Self::Due(due) if due <= now) { Self::Published } else { self }
@@ -91,7 +91,7 @@ pub(crate) struct Post {
     /// The path of the file in the folder, with `/` between names.
     pub(crate) name: String,
     pub(crate) is_page: bool,
-    pub(crate) standing: Standing,
+    pub(crate) standing: Visibility,
     /// BCP 47 language tag of the text, if it is another than the blog's: as the front matter or the name (`hello.de.md`) says.
     pub(crate) lang: Option<String>,
     /// The key that joins translations: as the front matter says, or the path of the file without its language.
@@ -105,7 +105,7 @@ pub(crate) struct Post {
     /// A number that differs if the words of the text do.
     pub(crate) words_fingerprint: u128,
     /// Lists what is at the end of the links of the text.
-    pub(crate) asked: Arc<Asked>,
+    pub(crate) asked: Arc<ResolvedLinks>,
     /// What else the author set.
     pub(crate) front: FrontMatter,
     /// A number that differs if anything in the post does.
@@ -134,7 +134,7 @@ impl Post {
     }
 
     /// Returns the post as it is at this address, with this standing and date. It is the same one if nothing differs.
-    pub(crate) fn at(self: &Arc<Self>, path: &str, standing: Standing, date: Moment) -> Arc<Self> {
+    pub(crate) fn at(self: &Arc<Self>, path: &str, standing: Visibility, date: Moment) -> Arc<Self> {
         if (self.path.as_str(), self.standing, self.date) == (path, standing, date) {
             return Arc::clone(self);
         }
@@ -248,11 +248,11 @@ impl Head {
     }
 
     /// Tells whether readers see the text at `now`. The date of a page is not when it is published.
-    pub(crate) fn standing(&self, now: Timestamp) -> Standing {
+    pub(crate) fn standing(&self, now: Timestamp) -> Visibility {
         match self.date.filter(|date| !self.is_page && date.instant > now) {
-            _ if self.is_draft => Standing::Draft,
-            Some(date) => Standing::Due(date.instant),
-            None => Standing::Published,
+            _ if self.is_draft => Visibility::Draft,
+            Some(date) => Visibility::Due(date.instant),
+            None => Visibility::Published,
         }
     }
 
@@ -267,7 +267,7 @@ impl Head {
         name: &str,
         manner: &Manner,
         targets: &Targets,
-        standing: Standing,
+        standing: Visibility,
         date: Moment,
     ) -> Result<(Post, Vec<Problem>), Unpublished> {
         let file = Path::new(name);

@@ -61,10 +61,10 @@ impl Default for Reload {
     }
 }
 
-/// The place of one stream among [`STREAMS_MAX`].
-struct Place(Arc<AtomicUsize>);
+/// The permit of one stream to be open: it counts among [`STREAMS_MAX`] until it is dropped.
+struct StreamPermit(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -114,13 +114,13 @@ impl Reload {
         // And so could readers, where a proxy in front keeps no `Host`.
         let is_own = is_own && !FORWARDED.iter().any(|name| fields.contains_key(*name));
         let take = || self.streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < STREAMS_MAX).then_some(count + 1));
-        let place = is_own.then(take).and_then(Result::ok).map(|_| Place(Arc::clone(&self.streams)));
-        let Some(place) = place else {
+        let permit = is_own.then(take).and_then(Result::ok).map(|_| StreamPermit(Arc::clone(&self.streams)));
+        let Some(permit) = permit else {
             // The one answer after which a browser does not try again, and does not complain either.
             return uncached(StatusCode::NO_CONTENT, "text/event-stream", Body::Empty);
         };
         let page = crate::slug::decode_path(page).unwrap_or_default();
-        let state = Stream { _place: place, page, builds: self.builds.subscribe(), version, told: None };
+        let state = Stream { _permit: permit, page, builds: self.builds.subscribe(), version, told: None };
         let events = stream::unfold(state, |mut state| async move {
             let text = state.next().await?;
             Some((Ok::<_, OriginError>(Frame::data(Bytes::from(text))), state))
@@ -130,7 +130,7 @@ impl Reload {
 }
 
 struct Stream<V> {
-    _place: Place,
+    _permit: StreamPermit,
     page: String,
     builds: watch::Receiver<Option<u64>>,
     version: V,

@@ -17,7 +17,7 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use crate::{
     digest::{digest, fingerprint},
-    json::{self, Place, clean},
+    json::{self, Container, clean},
     markup,
     model::Model,
     post::Post,
@@ -113,7 +113,7 @@ pub(crate) fn index(model: &Model) -> String {
         words: words.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" "),
         places: words.iter().map(|(_, places)| distances(places)).collect::<Vec<_>>().join(";"),
     };
-    json::write(&index, Place::File)
+    json::write(&index, Container::File)
 }
 
 /// Lists what can be found: the posts, newest first, then the pages.

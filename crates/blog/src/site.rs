@@ -19,16 +19,16 @@ use crate::{
     digest::{entity_tag, fingerprint},
     error::{BuildError, Problem},
     feed::BASE,
-    gallery::{Shown, Wanted},
+    gallery::{PagePicture, WantedVariant},
     head::cover,
     large_file::LargeFile,
-    links::{self, LeftOut},
+    links::{self, LeftOutText},
     machine::Machine,
     markdown_form,
     memory::Memory,
     model::{Model, year_path},
     parallel,
-    post::{Post, Standing},
+    post::{Post, Visibility},
     search,
     static_file::StaticFile,
     view::{LIST_LINES, LIST_TAGS, View},
@@ -110,13 +110,13 @@ impl Page {
 
 /// What is at an address.
 #[derive(Debug)]
-pub enum Found<'s> {
+pub enum SiteResource<'s> {
     /// A page, with everything in it.
     Page(Page),
     /// A file that is too large to hold in memory.
     File(&'s LargeFile),
     /// A picture that is made when it is asked for.
-    Picture(&'s Wanted),
+    Picture(&'s WantedVariant),
     /// Nothing but the way to where it is now: this path.
     Moved(&'s str),
     /// A picture that is drawn when it is asked for. Its address is that of its content.
@@ -145,7 +145,7 @@ pub struct Site {
     addresses: BTreeMap<String, Address>,
     /// What answers at the paths of texts and files that only their authors see.
     drafts: BTreeMap<String, Address>,
-    pictures: Vec<Arc<Shown>>,
+    pictures: Vec<Arc<PagePicture>>,
     /// A number that differs if the answer for addresses that do not exist would differ.
     not_found: u128,
     problems: Vec<Problem>,
@@ -153,7 +153,7 @@ pub struct Site {
     /// The index of the search once somebody asked for it: it is the same whatever the scheme and authority, and the most work of all.
     search_index: OnceLock<Page>,
     /// Texts for programs that were written, with [`BASE`] where absolute addresses begin: another name of the host costs no other writing.
-    written: Mutex<Written>,
+    written: Mutex<TextCache>,
 }
 
 #[derive(Debug)]
@@ -182,7 +182,7 @@ enum Content {
         etag: String,
     },
     File(LargeFile),
-    Picture(Wanted),
+    Picture(WantedVariant),
     /// The path of where it is now.
     Moved(String),
     Card(Subject),
@@ -200,12 +200,12 @@ enum Subject {
 
 /// Texts that were written last, of [`WRITTEN_BYTES_MAX`] together at most.
 #[derive(Debug, Default)]
-struct Written {
+struct TextCache {
     texts: VecDeque<(Machine, Arc<str>)>,
     bytes: usize,
 }
 
-impl Written {
+impl TextCache {
     fn get(&self, machine: &Machine) -> Option<Arc<str>> {
         self.texts.iter().find(|(of, _)| of == machine).map(|(_, text)| Arc::clone(text))
     }
@@ -247,9 +247,9 @@ impl Site {
     pub(crate) fn new(
         model: Model,
         files: Vec<StaticFile>,
-        pictures: Vec<Arc<Shown>>,
+        pictures: Vec<Arc<PagePicture>>,
         mut problems: Vec<Problem>,
-        left_out: &[LeftOut],
+        left_out: &[LeftOutText],
         next_due: Option<jiff::Timestamp>,
     ) -> Self {
         let Tables { addresses, drafts, problems: more } = Tables::new(&model, files, &pictures, left_out);
@@ -270,20 +270,20 @@ impl Site {
     }
 
     /// Returns the pictures of which texts show variants.
-    pub(crate) fn pictures(&self) -> &[Arc<Shown>] {
+    pub(crate) fn pictures(&self) -> &[Arc<PagePicture>] {
         &self.pictures
     }
 
     /// Returns what is at `path`, or `None` if there is nothing. `base` is the scheme and authority by which the site was asked.
     #[must_use]
-    pub fn find(&self, path: &str, base: &str) -> Option<Found<'_>> {
+    pub fn find(&self, path: &str, base: &str) -> Option<SiteResource<'_>> {
         Some(self.found(self.addresses.get(path)?, base))
     }
 
     /// Returns what only authors see at `path`: a draft, a post whose time has not come, or a file beside one. Its links to others of this
     /// kind are relative, so that they hold wherever it is shown.
     #[must_use]
-    pub fn draft(&self, path: &str, base: &str) -> Option<Found<'_>> {
+    pub fn draft(&self, path: &str, base: &str) -> Option<SiteResource<'_>> {
         Some(self.found(self.drafts.get(path)?, base))
     }
 
@@ -293,26 +293,26 @@ impl Site {
             path: &post.path,
             title: &post.title,
             file: &post.name,
-            due: if let Standing::Due(due) = post.standing { Some(due) } else { None },
+            due: if let Visibility::Due(due) = post.standing { Some(due) } else { None },
         })
     }
 
-    fn found<'s>(&'s self, address: &'s Address, base: &str) -> Found<'s> {
+    fn found<'s>(&'s self, address: &'s Address, base: &str) -> SiteResource<'s> {
         let Address { kind, content, .. } = address;
         match content {
-            Content::View(view) => Found::Page(self.page(*kind, HTML, &view.draw(&self.model), base)),
+            Content::View(view) => SiteResource::Page(self.page(*kind, HTML, &view.draw(&self.model), base)),
             Content::Machine(Machine::Search) => {
                 let written = || self.page(*kind, Machine::Search.content_type(), &Machine::Search.write(&self.model), base);
-                Found::Page(self.search_index.get_or_init(written).clone())
+                SiteResource::Page(self.search_index.get_or_init(written).clone())
             }
-            Content::Machine(machine) => Found::Page(self.page(*kind, machine.content_type(), &self.written(machine), base)),
+            Content::Machine(machine) => SiteResource::Page(self.page(*kind, machine.content_type(), &self.written(machine), base)),
             Content::Held { content_type, body, etag } => {
-                Found::Page(Page { status: StatusCode::OK, content_type, body: body.clone(), etag: etag.clone(), kind: *kind })
+                SiteResource::Page(Page { status: StatusCode::OK, content_type, body: body.clone(), etag: etag.clone(), kind: *kind })
             }
-            Content::File(file) => Found::File(file),
-            Content::Picture(wanted) => Found::Picture(wanted),
-            Content::Moved(path) => Found::Moved(path),
-            Content::Card(subject) => Found::Card(subject.card(&self.model)),
+            Content::File(file) => SiteResource::File(file),
+            Content::Picture(wanted) => SiteResource::Picture(wanted),
+            Content::Moved(path) => SiteResource::Moved(path),
+            Content::Card(subject) => SiteResource::Card(subject.card(&self.model)),
         }
     }
 
@@ -442,7 +442,7 @@ impl Site {
     fn is_drawn_alike(&self, old: &Address, new: &Self, other: &Address) -> bool {
         let drawn = |site: &Self, address: &Address| {
             let is_drawn = matches!(address.content, Content::View(_));
-            let Found::Page(page) = is_drawn.then(|| site.found(address, ""))? else { return None };
+            let SiteResource::Page(page) = is_drawn.then(|| site.found(address, ""))? else { return None };
             Some((page, site.markdown_of(address, "")))
         };
         drawn(self, old).is_some_and(|page| drawn(new, other).is_some_and(|other| page == other))
@@ -522,7 +522,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(model: &Model, files: Vec<StaticFile>, pictures: &[Arc<Shown>], left_out: &[LeftOut]) -> Self {
+    fn new(model: &Model, files: Vec<StaticFile>, pictures: &[Arc<PagePicture>], left_out: &[LeftOutText]) -> Self {
         let mut tables = Self::default();
         tables.views(model);
         tables.cards(model);
@@ -536,7 +536,7 @@ impl Tables {
             let etag = entity_tag(&body);
             tables.addresses.insert(path, held(PageKind::Asset, content_type, body, etag));
         }
-        for (path, wanted) in pictures.iter().flat_map(Shown::addresses) {
+        for (path, wanted) in pictures.iter().flat_map(PagePicture::addresses) {
             tables.addresses.insert(path, Address { kind: PageKind::Picture, content: Content::Picture(wanted), fingerprint: 0 });
         }
         for file in files {

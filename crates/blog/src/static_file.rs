@@ -54,22 +54,22 @@ impl StaticFile {
 /// The files that were read, by path in the folder.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
-    remembered: HashMap<String, Remembered>,
+    remembered: HashMap<String, RememberedFile>,
     /// The pictures that are not published, as their metadata cannot be told from their pixels.
-    left_out: HashMap<String, LeftOut>,
+    left_out: HashMap<String, LeftOutFile>,
     /// Whether pictures are sent without their metadata.
     cleans: bool,
 }
 
 #[derive(Debug)]
-struct Remembered {
+struct RememberedFile {
     /// Whether another version of the file would have another stamp.
     is_settled: bool,
     file: StaticFile,
 }
 
 #[derive(Debug)]
-struct LeftOut {
+struct LeftOutFile {
     is_settled: bool,
     stamp: Stamp,
     problem: Problem,
@@ -78,7 +78,7 @@ struct LeftOut {
 impl Files {
     /// Returns what links to the pictures that are left out lead to, by path in the folder. Their fault is told, so links to them are none.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = (String, Target)> {
-        self.left_out.iter().map(|(name, LeftOut { stamp, .. })| {
+        self.left_out.iter().map(|(name, LeftOutFile { stamp, .. })| {
             let version = fingerprint(stamp);
             (name.clone(), Target { address: format!("/{name}"), is_published: true, is_left_out: true, version, picture: None })
         })
@@ -105,7 +105,7 @@ impl Files {
         let mut held = 0;
         for (file, content_type) in listed {
             let is_held = file.stamp.bytes <= HELD_FILE_BYTES_MAX && held + file.stamp.bytes <= HELD_BYTES_MAX;
-            let holds = |known: &Remembered| known.is_settled && known.file.stamp == file.stamp && known.file.body.is_some() == is_held;
+            let holds = |known: &RememberedFile| known.is_settled && known.file.stamp == file.stamp && known.file.body.is_some() == is_held;
             let is_settled = !file.stamp.is_fresh(clock);
             let (name, stamp) = (file.name.clone(), file.stamp);
             if let Some(known) = left_out_before.remove(&name).filter(|known| known.is_settled && known.stamp == stamp) {
@@ -116,13 +116,13 @@ impl Files {
             let remembered = match before.remove(&name).filter(holds) {
                 Some(known) => known,
                 None => match read(file, content_type, is_held, self.cleans && is_picture(content_type)) {
-                    Ok(file) => Remembered { is_settled, file },
+                    Ok(file) => RememberedFile { is_settled, file },
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => {
                         let problem = unread(&name, &error);
                         problems.push(problem.clone());
                         if fault_of(&error).is_some() {
-                            self.left_out.insert(name, LeftOut { is_settled, stamp, problem });
+                            self.left_out.insert(name, LeftOutFile { is_settled, stamp, problem });
                         }
                         continue;
                     }

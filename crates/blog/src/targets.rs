@@ -10,11 +10,11 @@ use std::{
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::{gallery::Drawn, picture::Picture};
+use crate::{gallery::PictureOfText, picture::Picture};
 
 /// Everything in the folder to which a link can lead, by path in the folder.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct LinkTargets {
     /// The Markdown files, those that are left out included: a mistake in one file must not become a broken link in others.
     pub(crate) texts: HashMap<String, Target>,
     /// The other files.
@@ -33,40 +33,40 @@ pub(crate) struct Target {
     /// A number that differs if the content of a file does. A text that shows a picture is rendered again when the picture changes.
     pub(crate) version: u128,
     /// The picture, if the target is one.
-    pub(crate) picture: Option<Drawn>,
+    pub(crate) picture: Option<PictureOfText>,
 }
 
 /// The answers that a text got: whoever asks again gets the same ones, as long as nothing has changed.
-pub(crate) type Asked = BTreeMap<String, Option<Target>>;
+pub(crate) type ResolvedLinks = BTreeMap<String, Option<Target>>;
 
 /// What the links of one text can lead to. It records every question.
 #[derive(Debug)]
 pub(crate) struct Targets {
-    known: Arc<Known>,
+    known: Arc<LinkTargets>,
     /// For a draft, the number of slashes within its address.
     depth: Option<usize>,
-    asked: RefCell<Asked>,
+    asked: RefCell<ResolvedLinks>,
 }
 
-impl Known {
+impl LinkTargets {
     fn find(&self, name: &str) -> Option<&Target> {
         self.texts.get(name).or_else(|| self.files.get(name))
     }
 
     /// Tells whether every question has the answer that it had.
-    pub(crate) fn still_answers(&self, asked: &Asked) -> bool {
+    pub(crate) fn still_answers(&self, asked: &ResolvedLinks) -> bool {
         asked.iter().all(|(name, answer)| self.find(name) == answer.as_ref())
     }
 }
 
 impl Targets {
-    pub(crate) fn new(known: Arc<Known>) -> Self {
+    pub(crate) fn new(known: Arc<LinkTargets>) -> Self {
         Self { known, depth: None, asked: RefCell::default() }
     }
 
     /// Makes the targets of a draft, which is seen under a private address in front of its `address`: so its links to other drafts and to
     /// files beside them are relative.
-    pub(crate) fn of_draft(known: Arc<Known>, address: &str) -> Self {
+    pub(crate) fn of_draft(known: Arc<LinkTargets>, address: &str) -> Self {
         let depth = address.matches('/').count().saturating_sub(1);
         Self { depth: Some(depth), ..Self::new(known) }
     }
@@ -98,7 +98,7 @@ impl Targets {
     }
 
     /// Returns the record of all questions.
-    pub(crate) fn into_asked(self) -> Asked {
+    pub(crate) fn into_asked(self) -> ResolvedLinks {
         self.asked.into_inner()
     }
 
@@ -121,9 +121,9 @@ mod tests {
         Target { address: address.to_owned(), is_published, is_left_out: false, version: 0, picture: None }
     }
 
-    fn known(texts: &[(&str, Target)], files: &[(&str, Target)]) -> Arc<Known> {
+    fn known(texts: &[(&str, Target)], files: &[(&str, Target)]) -> Arc<LinkTargets> {
         let list = |list: &[(&str, Target)]| list.iter().map(|(name, target)| ((*name).to_owned(), target.clone())).collect();
-        Arc::new(Known { texts: list(texts), files: list(files) })
+        Arc::new(LinkTargets { texts: list(texts), files: list(files) })
     }
 
     #[test]

@@ -17,25 +17,25 @@ use jiff::Timestamp;
 use crate::{
     digest::fingerprint,
     error::{Problem, Severity},
-    folder::{Folder, Listed, Stamp, Unread},
+    folder::{Folder, Listed, ReadFailure, Stamp},
     front_matter::Moment,
-    links::LeftOut,
+    links::LeftOutText,
     markdown::{OutLink, Unpublished},
     model::Library,
     parallel,
-    post::{Head, Manner, Post, Standing, WrongHead},
-    targets::{Asked, Known, Target, Targets},
+    post::{Head, Manner, Post, Visibility, WrongHead},
+    targets::{LinkTargets, ResolvedLinks, Target, Targets},
 };
 
 /// All Markdown files, by path in the folder.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
-    remembered: BTreeMap<String, Remembered>,
+    remembered: BTreeMap<String, RememberedText>,
 }
 
 /// One Markdown file and what was made of it.
 #[derive(Debug)]
-struct Remembered {
+struct RememberedText {
     stamp: Stamp,
     /// Whether another version of the file would have another stamp.
     is_settled: bool,
@@ -52,7 +52,7 @@ struct Remembered {
 struct Rendering {
     manner: Manner,
     is_public: bool,
-    asked: Arc<Asked>,
+    asked: Arc<ResolvedLinks>,
     /// The post with its warnings, or what is wrong.
     result: Result<(Arc<Post>, Vec<Problem>), Unpublished>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Published {
     pub(crate) library: Library,
     pub(crate) problems: Vec<Problem>,
     /// The links of those texts that readers do not see as they are, because something is wrong with them.
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<LeftOutText>,
     /// The time at which the next post becomes due.
     pub(crate) next_due: Option<Timestamp>,
     /// The number of texts that were rendered.
@@ -71,7 +71,7 @@ pub(crate) struct Published {
 }
 
 /// What reading a file has found.
-enum Found {
+enum ReadOutcome {
     Gone,
     /// The content is what it was.
     Same,
@@ -83,7 +83,7 @@ enum Found {
 struct Plan {
     name: String,
     path: String,
-    standing: Standing,
+    standing: Visibility,
     is_public: bool,
     /// Whether another text has its address.
     is_lost: bool,
@@ -93,7 +93,7 @@ struct Plan {
 struct Job {
     name: String,
     head: Arc<Head>,
-    standing: Standing,
+    standing: Visibility,
     is_public: bool,
     date: Moment,
 }
@@ -104,7 +104,7 @@ impl Texts {
     pub(crate) fn read(
         &mut self,
         folder: &Folder,
-        read: impl Fn(&Listed) -> Result<String, Unread> + Sync,
+        read: impl Fn(&Listed) -> Result<String, ReadFailure> + Sync,
         now: Timestamp,
         clock: SystemTime,
     ) -> usize {
@@ -112,14 +112,14 @@ impl Texts {
         let is_known = |file: &&Listed| before.get(&file.name).is_some_and(|known| known.is_settled && known.stamp == file.stamp);
         let (same, other): (Vec<&Listed>, Vec<&Listed>) = folder.texts.iter().partition(is_known);
         let found = parallel::map(&other, |file| match read(file) {
-            Err(Unread::Gone) => Found::Gone,
-            Err(Unread::Wrong(problem)) => Found::Wrong(problem),
+            Err(ReadFailure::Gone) => ReadOutcome::Gone,
+            Err(ReadFailure::Wrong(problem)) => ReadOutcome::Wrong(problem),
             Ok(text) => {
                 let digest = fingerprint(&text);
                 if before.get(&file.name).is_some_and(|known| known.digest == digest) {
-                    return Found::Same;
+                    return ReadOutcome::Same;
                 }
-                Found::Read(digest, Head::read(&file.name, &text, file.is_draft).map(Arc::new))
+                ReadOutcome::Read(digest, Head::read(&file.name, &text, file.is_draft).map(Arc::new))
             }
         });
         let mut count = 0;
@@ -128,17 +128,17 @@ impl Texts {
             // A text without a date has that of its file, which must not lie ahead.
             let modified = Timestamp::try_from(file.modified).unwrap_or_default().min(now);
             let (is_settled, stamp) = (!file.stamp.is_fresh(clock), file.stamp);
-            let fresh = |known: Option<Remembered>, digest, is_settled, head: Result<Arc<Head>, _>| {
+            let fresh = |known: Option<RememberedText>, digest, is_settled, head: Result<Arc<Head>, _>| {
                 let good = known.and_then(|known| known.good);
-                Remembered { stamp, is_settled, digest, modified, head, rendering: None, good }
+                RememberedText { stamp, is_settled, digest, modified, head, rendering: None, good }
             };
             let text = match (found, known) {
-                (Found::Gone | Found::Same, None) => continue,
+                (ReadOutcome::Gone | ReadOutcome::Same, None) => continue,
                 // What it is now is seen at the next look.
-                (Found::Gone, Some(known)) => Remembered { is_settled: false, ..known },
-                (Found::Same, Some(known)) => Remembered { stamp, is_settled, modified, ..known },
-                (Found::Wrong(problem), known) => fresh(known, 0, false, Err(vec![problem].into())),
-                (Found::Read(digest, head), known) => {
+                (ReadOutcome::Gone, Some(known)) => RememberedText { is_settled: false, ..known },
+                (ReadOutcome::Same, Some(known)) => RememberedText { stamp, is_settled, modified, ..known },
+                (ReadOutcome::Wrong(problem), known) => fresh(known, 0, false, Err(vec![problem].into())),
+                (ReadOutcome::Read(digest, head), known) => {
                     count += 1;
                     fresh(known, digest, is_settled, head)
                 }
@@ -152,7 +152,7 @@ impl Texts {
         let is_hidden = |name: &str| folder.unreadable.iter().any(|prefix| name.starts_with(prefix.as_str()));
         let hidden = before.into_iter().filter(|(name, _)| is_hidden(name));
         self.remembered.extend(hidden.map(|(name, known)| {
-            (name, Remembered { is_settled: false, digest: 0, head: Err(WrongHead::default()), rendering: None, ..known })
+            (name, RememberedText { is_settled: false, digest: 0, head: Err(WrongHead::default()), rendering: None, ..known })
         }));
         count
     }
@@ -170,7 +170,7 @@ impl Texts {
             picture: None,
         };
         let texts = plans.iter().map(|plan| (plan.name.clone(), target(plan))).collect();
-        let known = Arc::new(Known { texts, files: files.clone() });
+        let known = Arc::new(LinkTargets { texts, files: files.clone() });
 
         let jobs: Vec<Job> = plans.iter().filter_map(|plan| self.job(plan, manner, &known)).collect();
         published.rendered = jobs.len();
@@ -201,9 +201,9 @@ impl Texts {
             let (path, standing) = match (&text.head, &text.good) {
                 (Ok(head), _) => (head.path.clone(), head.standing(now)),
                 (Err(_), Some(good)) => (good.path.clone(), good.standing.at(now)),
-                (Err(_), None) => (Head::likely_path(name), Standing::Published),
+                (Err(_), None) => (Head::likely_path(name), Visibility::Published),
             };
-            if let Standing::Due(due) = standing {
+            if let Visibility::Due(due) = standing {
                 published.next_due = Some(published.next_due.map_or(due, |next| next.min(due)));
             }
             let date = match (&text.head, &text.good) {
@@ -212,7 +212,7 @@ impl Texts {
                 (Err(_), None) => None,
             };
             claims.extend(date.map(|date| (date.instant, plans.len())));
-            let is_public = drafts || standing == Standing::Published;
+            let is_public = drafts || standing == Visibility::Published;
             plans.push(Plan { name: name.clone(), path, standing, is_public, is_lost: false });
         }
         claims.sort_unstable();
@@ -235,7 +235,7 @@ impl Texts {
     }
 
     /// Returns the job of rendering a text, unless what was rendered before still holds.
-    fn job(&self, plan: &Plan, manner: &Manner, known: &Known) -> Option<Job> {
+    fn job(&self, plan: &Plan, manner: &Manner, known: &LinkTargets) -> Option<Job> {
         let text = self.remembered.get(&plan.name)?;
         // What cannot be published is rendered, too: its author should hear at once of all that is wrong with it.
         let head = text.head.as_ref().map_or_else(|wrong| wrong.rest.as_ref(), Some)?;
@@ -251,7 +251,7 @@ impl Texts {
 }
 
 impl Job {
-    fn run(&self, manner: &Manner, known: &Arc<Known>) -> Rendering {
+    fn run(&self, manner: &Manner, known: &Arc<LinkTargets>) -> Rendering {
         let Self { name, head, standing, is_public, date } = self;
         let known = Arc::clone(known);
         let targets = if *is_public { Targets::new(known) } else { Targets::of_draft(known, &head.path) };
@@ -268,7 +268,7 @@ impl Job {
     }
 }
 
-impl Remembered {
+impl RememberedText {
     /// Puts the text where it belongs, and tells what is wrong with it.
     fn publish(&mut self, plan: &Plan, published: &mut Published) {
         let (head, wrong) = match &self.head {
@@ -288,7 +288,7 @@ impl Remembered {
         };
         if post.is_none() && plan.is_public {
             let (links, anchors) = (links.to_vec(), anchors.map(<[_]>::to_vec));
-            published.left_out.push(LeftOut { name: plan.name.clone(), path: plan.path.clone(), links, anchors });
+            published.left_out.push(LeftOutText { name: plan.name.clone(), path: plan.path.clone(), links, anchors });
         }
         if plan.is_lost {
             published.problems.extend(all().map(|problem| told(problem, plan, false)));
@@ -319,7 +319,7 @@ fn told(problem: &Problem, plan: &Plan, is_kept: bool) -> Problem {
         // It keeps nothing back.
     } else if is_kept {
         problem.message.push_str(". Readers still see the version before");
-    } else if plan.standing == Standing::Draft && !plan.is_public {
+    } else if plan.standing == Visibility::Draft && !plan.is_public {
         // Nobody misses a draft.
         problem.severity = Severity::Warning;
     }

@@ -13,7 +13,7 @@ use crate::{
     error::Problem,
     head::{About, Head},
     model::{Group, Model, year_path},
-    post::{Post, Standing},
+    post::{Post, Visibility},
     search,
     slug::{self, encode_path},
     theme::{Link, Mistake, Tag},
@@ -226,7 +226,7 @@ impl<'m> Context<'m> {
     fn show(&mut self, model: &'m Model, post: &'m Post, index: Option<usize>) {
         self.title = Some(post.title.clone());
         self.summary = Some(&post.summary);
-        self.noindex = post.front.noindex || post.standing != Standing::Published;
+        self.noindex = post.front.noindex || post.standing != Visibility::Published;
         self.language = post.language(&model.settings.language);
         let neighbour = |index: Option<usize>| index.and_then(|index| model.posts.get(index)).map(|post| link(post));
         self.content = Content::Post(Box::new(PostContent {

@@ -260,7 +260,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{BlogOptions, Found, build_texts};
+    use crate::{BlogOptions, SiteResource, build_texts};
 
     const NOW: Timestamp = Timestamp::from_secs(1_790_812_800);
 
@@ -298,7 +298,7 @@ mod tests {
         for texts in [&texts[..], &[]] {
             let site = build_texts(texts, &options, NOW).expect("builds");
             for (path, _) in site.addresses() {
-                if let Some(Found::Page(page)) = site.find(path, "http://blog.test").filter(|_| !path.starts_with("/theme/"))
+                if let Some(SiteResource::Page(page)) = site.find(path, "http://blog.test").filter(|_| !path.starts_with("/theme/"))
                     && page.content_type.starts_with("text/html")
                 {
                     pages.push((path.to_owned(), String::from_utf8(page.body.to_vec()).expect("text")));

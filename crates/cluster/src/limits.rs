@@ -69,7 +69,7 @@ pub struct Origin {
 
 /// The places that a machine asks for at an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct PlaceDemand {
     limit: usize,
     need: usize,
     held: usize,
@@ -297,7 +297,7 @@ impl Sharing {
     async fn ask_for_places(&mut self) -> bool {
         let mut origins = self.shared.origins();
         let rest = origins.split_off(origins.len().min(ORIGINS_MAX));
-        let asked: Vec<(String, Places)> = {
+        let asked: Vec<(String, PlaceDemand)> = {
             let places = self.grants.ask(&origins);
             origins.iter().zip(places).map(|(origin, places)| (self.hash(&origin.name), places)).collect()
         };

@@ -43,7 +43,7 @@ pub use self::{
     waiter::Waiter,
 };
 pub(crate) use self::{engine::trust, seal::random_word, values::Reply};
-use crate::stream::{Entry, EntryId, Made, Position, Run};
+use crate::stream::{Entry, EntryId, EntryMaker, Position, Run};
 
 /// The most bytes that an entry may have under its seal. A longer order is to be split by what it covers. With all entries as long as this, the
 /// stream takes 1 GiB of the server's memory; with those of a few hundred bytes that there usually are, 20 MiB.
@@ -184,7 +184,7 @@ pub struct Ask<'a> {
 #[derive(Debug, Clone)]
 pub struct Append {
     /// The machine that made it, and its number.
-    pub made: Made,
+    pub made: EntryMaker,
     /// The order, as JSON under the seal.
     pub sealed: Bytes,
 }

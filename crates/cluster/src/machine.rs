@@ -25,12 +25,12 @@ use policy::purge::Order;
 
 use self::{
     orders::Orders,
-    others::{GONE_AFTER, Others},
-    seen::Seen,
+    others::{GONE_AFTER, OtherMachines},
+    seen::SeenNumbers,
 };
 use crate::{
     link::{Appended, Confirmed, Member, Round, Stranger, Woken},
-    stream::{Entry, EntryId, Made, Position, Said},
+    stream::{Entry, EntryContent, EntryId, EntryMaker, Position},
 };
 
 /// How long a purge is waited for beyond the lease: a slow round trip, and the end of a deadline.
@@ -120,7 +120,7 @@ pub enum Act {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unsent {
     /// The machine that made it, and its number.
-    pub made: Made,
+    pub made: EntryMaker,
     /// The purge.
     pub order: Order,
 }
@@ -140,9 +140,9 @@ pub struct Machine {
     why: String,
     round_at: Instant,
     is_reached: bool,
-    others: Others,
+    others: OtherMachines,
     orders: Orders,
-    seen: Seen,
+    seen: SeenNumbers,
     recent: VecDeque<EntryId>,
     counts: Counts,
     refusal_told: Option<Instant>,
@@ -177,9 +177,9 @@ impl Machine {
             why: "the server has not answered yet".to_owned(),
             round_at: now,
             is_reached: false,
-            others: Others::new(settings.lease),
+            others: OtherMachines::new(settings.lease),
             orders: Orders::new(settings.session.clone(), settings.lease, settings.doubt_hold),
-            seen: Seen::default(),
+            seen: SeenNumbers::default(),
             recent: VecDeque::new(),
             counts: Counts::default(),
             refusal_told: None,
@@ -313,7 +313,7 @@ impl Machine {
         self.orders.forget_what_was_appended();
         if self.follows {
             // Pages that others have fetched for this stream say nothing of what was read in another one.
-            self.seen = Seen::default();
+            self.seen = SeenNumbers::default();
             self.past = Some(round.end.id);
             if self.position.take().is_some() {
                 // The next round shows the beginning.
@@ -332,12 +332,12 @@ impl Machine {
     fn take(&mut self, entry: &Entry, now: Instant, acts: &mut Vec<Act>) {
         self.remember(entry.id);
         match &entry.said {
-            Said::Begun => {}
-            Said::Unreadable { sealed: true, why } => {
+            EntryContent::Begun => {}
+            EntryContent::Unreadable { sealed: true, why } => {
                 acts.push(Act::Doubt(format!("an entry of another version was taken as a purge of everything: {why}")));
                 self.counts.applied += 1;
             }
-            Said::Unreadable { sealed: false, why } => {
+            EntryContent::Unreadable { sealed: false, why } => {
                 self.counts.refused += 1;
                 if self.refusal_told.is_none_or(|told| now >= told + REFUSALS_EVERY) {
                     self.refusal_told = Some(now);
@@ -348,8 +348,8 @@ impl Machine {
                     )));
                 }
             }
-            Said::Purge(_) if !self.is_past(entry) && (self.is_own(entry) || !self.seen.is_new(entry.made.as_ref())) => {}
-            Said::Purge(order) => {
+            EntryContent::Purge(_) if !self.is_past(entry) && (self.is_own(entry) || !self.seen.is_new(entry.made.as_ref())) => {}
+            EntryContent::Purge(order) => {
                 acts.push(Act::Apply(order.clone()));
                 self.counts.applied += 1;
             }

@@ -75,11 +75,11 @@ struct Shared {
     is_stopping: AtomicBool,
     cluster: String,
     /// The server, and whether the last line in the log said that there is a lease.
-    shown: Mutex<Shown>,
+    shown: Mutex<ShownStatus>,
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownStatus {
     engine: String,
     is_leased: bool,
 }

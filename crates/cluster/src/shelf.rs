@@ -33,7 +33,7 @@ pub struct Shelf {
 
 /// A value, and which one it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct VersionedValue {
     /// What was put there.
     pub value: Bytes,
     /// Which version it is.
@@ -83,7 +83,7 @@ impl Shelf {
     ///
     /// # Errors
     /// When the server does not answer, or what is there is refused.
-    pub async fn get(&self, name: &str) -> Result<Option<Kept>, ShelfError> {
+    pub async fn get(&self, name: &str) -> Result<Option<VersionedValue>, ShelfError> {
         let place = place(name)?;
         let why = match self.values.get(&place, VALUE_BYTES_MAX + SEAL_BYTES_MAX, self.deadline).await {
             Err(LinkError::Refused { why, .. }) if why.starts_with("WRONGTYPE") => "it is a key of another kind",
@@ -92,7 +92,7 @@ impl Shelf {
                 Value::None => return Ok(None),
                 Value::TooLong => "it is longer than 1 MiB",
                 Value::Whole(kept) => match self.seals.open(name, &kept) {
-                    Ok((value, number)) => return Ok(Some(Kept { value, version: Version(number) })),
+                    Ok((value, number)) => return Ok(Some(VersionedValue { value, version: Version(number) })),
                     Err(why) => why,
                 },
             },

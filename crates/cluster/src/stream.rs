@@ -49,7 +49,7 @@ pub struct Run(pub String);
 
 /// The maker of an entry, and the entry's number among all that this machine has made since its start. An entry that was appended twice is known by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Made {
+pub struct EntryMaker {
     /// The session of the machine: random for each start of the process.
     pub session: String,
     /// The number.
@@ -58,7 +58,7 @@ pub struct Made {
 
 /// What an entry says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum EntryContent {
     /// The stream begins here: a position always names an entry that exists.
     Begun,
     /// A purge.
@@ -79,9 +79,9 @@ pub struct Entry {
     /// Its id.
     pub id: EntryId,
     /// The maker; `None` if that cannot be read.
-    pub made: Option<Made>,
+    pub made: Option<EntryMaker>,
     /// The content.
-    pub said: Said,
+    pub said: EntryContent,
 }
 
 /// Up to where a machine has applied the stream. It is kept with the disk tier, so that a restarted machine can go on.
@@ -92,5 +92,5 @@ pub struct Position {
     /// The last entry applied.
     pub id: EntryId,
     /// The maker of that entry, as ids could come again in a stream that was made anew.
-    pub made: Option<Made>,
+    pub made: Option<EntryMaker>,
 }

@@ -121,7 +121,7 @@ struct Counts {
 
 /// Something to be written, in the order in which it was said.
 enum Work {
-    Put(Put),
+    Put(PendingPut),
     Remove {
         id: String,
     },
@@ -133,7 +133,7 @@ enum Work {
     },
 }
 
-struct Put {
+struct PendingPut {
     id: String,
     sealed: Bytes,
     /// When it was sealed, and how long it is of use from then on.
@@ -143,7 +143,7 @@ struct Put {
 }
 
 /// What the server has said, and what it means here.
-enum Answered {
+enum TierReply {
     Found(Page),
     Locked,
     Held,
@@ -269,27 +269,27 @@ impl Tier {
             let turn = tier.hold(&id);
             let token = turn.as_ref().map(|turn| turn.token);
             match tier.look_as(&id, known, token).await {
-                Answered::Found(page) => {
+                TierReply::Found(page) => {
                     tier.forget(&id, token);
                     Looked::Found(page)
                 }
-                Answered::Locked => turn.map_or(Looked::Away, Looked::Turn),
-                Answered::Ahead => {
+                TierReply::Locked => turn.map_or(Looked::Away, Looked::Turn),
+                TierReply::Ahead => {
                     tier.forget(&id, token);
                     Looked::Wait(LOOK.0)
                 }
-                Answered::Held => {
+                TierReply::Held => {
                     tier.forget(&id, token);
                     // Without a token, another fetch of this machine has the lock, or too many do.
                     if token.is_some() { Looked::Wait(interval(waited)) } else { Looked::Away }
                 }
-                Answered::Nothing => {
+                TierReply::Nothing => {
                     tier.forget(&id, token);
                     Looked::Away
                 }
                 // Dropping the turn gives back the lock, should the server give it now.
-                Answered::Failed if !waited.is_zero() && !tier.0.breaker.is_open() => Looked::Wait(interval(waited)),
-                Answered::Failed => turn.map_or(Looked::Away, Looked::Turn),
+                TierReply::Failed if !waited.is_zero() && !tier.0.breaker.is_open() => Looked::Wait(interval(waited)),
+                TierReply::Failed => turn.map_or(Looked::Away, Looked::Turn),
             }
         }
     }
@@ -298,11 +298,11 @@ impl Tier {
     pub fn put(&self, name: &[u8], page: &[u8], begun: u64, lasts: Duration) {
         let inner = &*self.0;
         let id = inner.keys.id(name);
-        let Some(place) = inner.ring.place(begun).filter(|_| page.len() <= inner.page_bytes_max()) else {
+        let Some(position) = inner.ring.position(begun).filter(|_| page.len() <= inner.page_bytes_max()) else {
             return self.release(&id, None, false);
         };
         let mut random = [0; 12];
-        let sealed = rand::fill(&mut random).ok().and_then(|()| inner.keys.seal(&id, page, &place, lasts, random));
+        let sealed = rand::fill(&mut random).ok().and_then(|()| inner.keys.seal(&id, page, &position, lasts, random));
         let Some(sealed) = sealed else { return self.release(&id, None, false) };
         let bytes = sealed.len();
         let waiting = inner.waiting_bytes.fetch_add(bytes, Relaxed) + bytes;
@@ -313,7 +313,7 @@ impl Tier {
             return self.release(&id, None, false);
         };
         let token = self.take(&id, None);
-        place.send(Work::Put(Put { id, sealed, sealed_at: Instant::now(), lasts, token }));
+        place.send(Work::Put(PendingPut { id, sealed, sealed_at: Instant::now(), lasts, token }));
     }
 
     /// Removes a page.
@@ -362,7 +362,7 @@ impl Tier {
         if held.get(id).is_some_and(|held| token.is_none_or(|token| token == *held)) { held.remove(id) } else { None }
     }
 
-    async fn look_as(&self, id: &str, known: Option<u128>, token: Option<Token>) -> Answered {
+    async fn look_as(&self, id: &str, known: Option<u128>, token: Option<Token>) -> TierReply {
         let inner = &*self.0;
         let begun = tokio::time::Instant::now();
         let deadline = inner.options.read_deadline;
@@ -373,7 +373,7 @@ impl Tier {
             if left.is_zero() {
                 // The bucket has taken it all.
                 inner.counts.misses.fetch_add(1, Relaxed);
-                return Answered::Nothing;
+                return TierReply::Nothing;
             }
             let answer = match scripts::look(inner, id, known.as_ref(), token, left).await {
                 Ok(answer) => answer,
@@ -382,23 +382,23 @@ impl Tier {
                         tracing::warn!(%why, "the shared tier is slow or fails: it is left alone for a second at a time until it answers");
                     }
                     inner.counts.misses.fetch_add(1, Relaxed);
-                    return Answered::Failed;
+                    return TierReply::Failed;
                 }
             };
             inner.breaker.answered();
             let (bytes, expires) = match answer {
                 scripts::Answer::Page { bytes, expires } => (bytes, expires),
-                scripts::Answer::Held => return Answered::Held,
+                scripts::Answer::Held => return TierReply::Held,
                 scripts::Answer::Locked { displaced } => {
                     inner.counts.misses.fetch_add(1, Relaxed);
                     if displaced {
                         self.refuse(scripts::lock(id), Refused::NoLock);
                     }
-                    return Answered::Locked;
+                    return TierReply::Locked;
                 }
                 scripts::Answer::Nothing | scripts::Answer::Refused => {
                     inner.counts.misses.fetch_add(1, Relaxed);
-                    return Answered::Nothing;
+                    return TierReply::Nothing;
                 }
             };
             let mark = bytes.slice(..bytes.len().min(seal::MARK));
@@ -409,18 +409,18 @@ impl Tier {
                     Fetched::Useless => Err(()),
                     Fetched::Failed => {
                         inner.counts.misses.fetch_add(1, Relaxed);
-                        return Answered::Nothing;
+                        return TierReply::Nothing;
                     }
                 },
             };
             match page {
-                Ok(Some(page)) => return Answered::Found(page),
-                Ok(None) => return Answered::Ahead,
+                Ok(Some(page)) => return TierReply::Found(page),
+                Ok(None) => return TierReply::Ahead,
                 Err(()) => known = Some(mark),
             }
         }
         // It is replaced as fast as it is read.
-        Answered::Nothing
+        TierReply::Nothing
     }
 
     /// Fetches from the bucket what the server says is there.
@@ -453,7 +453,7 @@ impl Tier {
             _ => Ok((opened, expires.ok_or(Refused::NoExpiry)?)),
         });
         let (opened, expires) = opened.map_err(|why| self.refuse(scripts::page(id), why))?;
-        match inner.ring.since(&opened.place) {
+        match inner.ring.since(&opened.position) {
             Since::Generation(since) => {
                 inner.counts.hits.fetch_add(1, Relaxed);
                 let rested = opened.lasts.saturating_sub(expires);
@@ -533,16 +533,16 @@ impl Inner {
     }
 
     /// Writes a page to the server, and returns whether it is there.
-    async fn put(&self, put: Put) -> bool {
-        let Put { id, sealed, sealed_at, lasts, token } = put;
+    async fn put(&self, put: PendingPut) -> bool {
+        let PendingPut { id, sealed, sealed_at, lasts, token } = put;
         // Its age is counted from the moment at which it was sealed.
         let written = scripts::put(self, &id, sealed, lasts.saturating_sub(sealed_at.elapsed()), token).await;
         written.map_err(|why| tracing::debug!(%why, "a page was not written to the shared tier")).is_ok()
     }
 
     /// Writes a page to the bucket, and then to the server that it is there.
-    async fn put_into(&self, bucket: &Bucket, put: Put) -> bool {
-        let Put { id, sealed, sealed_at, lasts, mut token } = put;
+    async fn put_into(&self, bucket: &Bucket, put: PendingPut) -> bool {
+        let PendingPut { id, sealed, sealed_at, lasts, mut token } = put;
         let Some(stub) = Stub::of(&sealed) else { return false };
         let mut writing = pin!(bucket.put(&id, sealed));
         let written = match timeout(HAND_OVER, &mut writing).await {
@@ -553,7 +553,7 @@ impl Inner {
             }
         };
         match written {
-            Ok(()) => self.put(Put { id: id.clone(), sealed: stub, sealed_at, lasts, token }).await,
+            Ok(()) => self.put(PendingPut { id: id.clone(), sealed: stub, sealed_at, lasts, token }).await,
             Err(why) => {
                 tracing::debug!(%why, "a page was not written to the bucket");
                 self.let_go(&id, token).await;

@@ -40,7 +40,7 @@ pub enum Again<K> {
 }
 
 /// The hit of a service.
-pub type HitOf<S> = Hit<<S as Service>::Stored, <S as Service>::Note, <S as Service>::Known>;
+pub type HitOf<S> = Hit<<S as Service>::Stored, <S as Service>::Note, <S as Service>::HitFacts>;
 
 /// One request and what became of it, for logs and counters.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub trait Service: 'static {
     /// What the service wants to know again when the exchange has ended.
     type Note: Default;
     /// What the service has found out about a head that it answered with a hit. It is kept with the head while that comes again and again.
-    type Known: 'static;
+    type HitFacts: 'static;
 
     /// Answers at once from what is stored, or not at all.
     ///
@@ -93,7 +93,7 @@ pub trait Service: 'static {
 
     /// Answers a head that is like one which was a hit before, as [`Again`] says, over the same scheme. `None` means that the head is to be
     /// parsed and judged as if it were new.
-    fn again(&self, peer: Peer, known: &Self::Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
+    fn again(&self, peer: Peer, known: &Self::HitFacts, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
 
     /// Answers in its own time. The request's URI is in origin-form, its authority in `Host`. Interim responses may be told before the
     /// answer is ready, unless there is nothing to tell them to: a client of HTTP/1.0 would take one for the answer (RFC 9110 §15.2).

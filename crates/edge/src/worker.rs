@@ -118,7 +118,7 @@ pub struct Worker<S: Service> {
     known_host: RefCell<Rc<str>>,
     pub(crate) turnstile: Turnstile,
     /// The heads that come again and again.
-    pub(crate) recall: RefCell<Recall<S::Known>>,
+    pub(crate) recall: RefCell<Recall<S::HitFacts>>,
 }
 
 impl<S: Service> Worker<S> {
@@ -232,7 +232,7 @@ mod tests {
         type Stored = Bytes;
         type Body = Empty<Bytes>;
         type Note = ();
-        type Known = ();
+        type HitFacts = ();
 
         fn hit(&self, _: Peer, _: &RequestHead<'_>, _: Instant, _: &mut Vec<u8>) -> Option<HitOf<Self>> {
             None

@@ -28,10 +28,10 @@ use crate::{
     jekyll::titled,
     job::{Author, Job},
     links::Links,
-    media::{self, Found, refusal},
-    place::{Place, Wish},
+    location::{Location, TextToPlace},
+    media::{self, FoundFile, refusal},
     report::{Entry, Outcome},
-    site_source::{Read, Source, converted, leave_out, note_authors, read},
+    site_source::{ReadSource, Source, converted, leave_out, note_authors, read},
     slug::encoded,
     text::Kind,
 };
@@ -61,11 +61,11 @@ struct Site {
 /// A text, and where it is in the folder of texts.
 struct Text {
     source: Source,
-    file: Found,
+    file: FoundFile,
     /// The path below the folder of texts, without the language in its name.
     path: String,
     /// The files that belong to it.
-    resources: Vec<Found>,
+    resources: Vec<FoundFile>,
     is_bundle: bool,
 }
 
@@ -242,11 +242,11 @@ fn hand_down(cascade: &Value, place: &str, folder: Option<&str>, language: Optio
 }
 
 /// Reads what the sections hand down to the texts below them.
-fn read_cascades(files: &[Found], language: &str, site: &mut Site, job: &mut Job) -> Result<(), ImportError> {
+fn read_cascades(files: &[FoundFile], language: &str, site: &mut Site, job: &mut Job) -> Result<(), ImportError> {
     for file in files {
         let (path, language) = path_and_language(&file.name, language, site);
         let Some(folder) = path.strip_suffix("_index").filter(|folder| folder.is_empty() || folder.ends_with('/')) else { continue };
-        if let Read::Text { front, .. } = read(&file.path, &file.name, Start::BelowSpace)?
+        if let ReadSource::Text { front, .. } = read(&file.path, &file.name, Start::BelowSpace)?
             && let Some((_, cascade)) = front.iter().find(|(key, _)| key.eq_ignore_ascii_case("cascade"))
         {
             hand_down(cascade, &file.name, Some(folder.trim_end_matches('/')), Some(&language), &mut site.cascades, job);
@@ -295,7 +295,7 @@ fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) ->
             listing.files.iter().filter_map(|file| file.name.split_once('/').map(|(section, _)| section)).collect();
         site.posts = POSTS.iter().filter(|name| sections.contains(**name)).map(|name| (*name).to_owned()).collect();
     }
-    let mut resources: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    let mut resources: BTreeMap<String, Vec<FoundFile>> = BTreeMap::new();
     let mut texts = Vec::new();
     let mut others = Vec::new();
     for file in listing.files {
@@ -341,14 +341,14 @@ fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) ->
     Ok(texts)
 }
 
-fn text_of(file: Found, language: &str, is_bundle: bool, site: &Site, job: &mut Job) -> Result<Option<Text>, ImportError> {
+fn text_of(file: FoundFile, language: &str, is_bundle: bool, site: &Site, job: &mut Job) -> Result<Option<Text>, ImportError> {
     let (path, own_language) = path_and_language(&file.name, language, site);
     let section = path.split_once('/').map_or("", |(section, _)| section).to_owned();
     let is_section = path == "_index" || path.ends_with("/_index");
     let (front, body) = match read(&file.path, &file.name, Start::BelowSpace)? {
-        Read::Text { front, body, .. } => (front, body),
-        Read::Plain(body) => (Table::new(), body),
-        Read::Broken(why) => {
+        ReadSource::Text { front, body, .. } => (front, body),
+        ReadSource::Plain(body) => (Table::new(), body),
+        ReadSource::Broken(why) => {
             leave_out(&file.name, Kind::Page, &why, job);
             return Ok(None);
         }
@@ -399,10 +399,10 @@ fn too_early(kind: Kind, date: Option<&str>, site: &Site) -> Option<Hidden> {
     Some(Hidden { status: "scheduled", why: format!("appears on {}, and the blog shows pages at once", written(at)) })
 }
 
-fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place>, ImportError> {
+fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Location>, ImportError> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&at| (texts[at].source.is_draft, texts[at].source.kind == Kind::Post));
-    let mut places = vec![Place::default(); texts.len()];
+    let mut places = vec![Location::default(); texts.len()];
     let mut media = std::mem::take(&mut job.addresses.media);
     for at in order {
         let own = address(&texts[at], site);
@@ -416,21 +416,21 @@ fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place
         let known = (!text.source.is_draft || text.source.hidden.is_some()).then_some(old.as_str());
         let Source { kind, title, is_draft, .. } = &text.source;
         let (kind, is_draft) = (*kind, *is_draft);
-        let wish = Wish { kind, slug: strip_day(&slug), title, old: known, day: day.as_deref(), is_folder, is_draft };
-        let place = job.places.place(&wish);
+        let wish = TextToPlace { kind, slug: strip_day(&slug), title, old: known, day: day.as_deref(), is_folder, is_draft };
+        let location = job.places.place(&wish);
         if old != "/" {
-            job.addresses.insert(&old, &place.address);
+            job.addresses.insert(&old, &location.address);
         }
         text.source.aliases = text.source.aliases.iter().flat_map(|alias| alias_addresses(alias, &own, site)).collect();
         for alias in &text.source.aliases {
-            job.addresses.insert(alias, &place.address);
+            job.addresses.insert(alias, &location.address);
         }
-        job.addresses.insert_source(&text.source.name, &place.address);
-        job.addresses.insert_source(&format!("{}.md", text.path), &place.address);
+        job.addresses.insert_source(&text.source.name, &location.address);
+        job.addresses.insert_source(&format!("{}.md", text.path), &location.address);
         for tag in &text.source.tags {
             let _ = job.tag(tag);
         }
-        let own_folder = place.folder().to_owned();
+        let own_folder = location.folder().to_owned();
         let source_folder = text.file.name.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         for file in std::mem::take(&mut text.resources) {
             let below = file.name[source_folder.len()..].trim_start_matches('/').to_owned();
@@ -449,7 +449,7 @@ fn place_all(texts: &mut [Text], site: &Site, job: &mut Job) -> Result<Vec<Place
                 }
             }
         }
-        places[at] = place;
+        places[at] = location;
     }
     job.addresses.media = media;
     for (from, to) in
@@ -522,18 +522,18 @@ impl Names for SiteNames<'_> {
     }
 }
 
-fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<(), ImportError> {
+fn write_text(text: &Text, location: &Location, site: &Site, job: &mut Job) -> Result<(), ImportError> {
     let source = &text.source;
     let (body, line) = match read(&text.file.path, &source.name, Start::BelowSpace)? {
-        Read::Text { body, line, .. } => (body, line),
-        Read::Plain(body) => (body, 1),
-        Read::Broken(_) => return Ok(()),
+        ReadSource::Text { body, line, .. } => (body, line),
+        ReadSource::Plain(body) => (body, 1),
+        ReadSource::Broken(_) => return Ok(()),
     };
     let folder = source.name.rsplit_once('/').map_or("", |(folder, _)| folder);
     let names = SiteNames { site, job, source, folder };
     let (body, notes) = shortcodes::replace(&body, &source.name, line, &names);
     let is_html = source.name.ends_with(".html") || source.name.ends_with(".htm");
-    let mut links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
+    let mut links = Links::new(&job.addresses, location.folder(), location.old.as_deref());
     links.source = Some(folder);
     // The reason comes before the other notes.
     source.hidden.iter().cloned().chain(notes).for_each(|note| links.note(note));
@@ -541,10 +541,10 @@ fn write_text(text: &Text, place: &Place, site: &Site, job: &mut Job) -> Result<
         links.note("has a date on which it expires, which the blog does not know".to_owned());
     }
     let body = body.replace("<!--more-->", "");
-    let (mut front, body, entry) = converted(source, place, &body, is_html, &links);
+    let (mut front, body, entry) = converted(source, location, &body, is_html, &links);
     if front.math.is_none() && body.contains('$') && !site.has_math {
         front.math = Some(false);
     }
     note_authors(&source.front, job);
-    job.write(place, front, &body, entry)
+    job.write(location, front, &body, entry)
 }

@@ -21,10 +21,10 @@ use crate::{
     html::Targets as _,
     job::{Author, Job},
     links::Links,
-    media::{self, Found, refusal},
-    place::{Place, Wish},
+    location::{Location, TextToPlace},
+    media::{self, FoundFile, refusal},
     report::{Entry, Outcome},
-    site_source::{Read, Source, converted, leave_out, note_authors, read},
+    site_source::{ReadSource, Source, converted, leave_out, note_authors, read},
     text::Kind,
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn import(exports: &[PathBuf], now: Timestamp, job: &mut Job) -> Resu
     for (name, why) in listing.skipped {
         job.report.left_out(name, 1, why);
     }
-    let (mut texts, mut machinery): (Vec<(Source, Found)>, BTreeMap<&str, usize>) = (Vec::new(), BTreeMap::new());
+    let (mut texts, mut machinery): (Vec<(Source, FoundFile)>, BTreeMap<&str, usize>) = (Vec::new(), BTreeMap::new());
     let mut files = Vec::new();
     for file in listing.files {
         if let Some((folder, _)) = MACHINERY.iter().find(|(folder, _)| file.name.starts_with(folder)) {
@@ -145,7 +145,7 @@ fn is_html(name: &str) -> bool {
 }
 
 /// Reads a file as a text. `None` if it is none, or is left out.
-fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, ImportError> {
+fn text_of(file: &FoundFile, site: &Site, job: &mut Job) -> Result<Option<Source>, ImportError> {
     let name = file.name.as_str();
     let parts: Vec<&str> = name.split('/').collect();
     let is_in = |folder: &str| parts[..parts.len() - 1].contains(&folder);
@@ -168,9 +168,9 @@ fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, I
     }
     let mut hidden = None;
     let mut front = match read(&file.path, name, Start::AtOnce)? {
-        Read::Text { front, .. } => front,
-        Read::Plain(_) if is_html(name) => return Ok(None),
-        Read::Plain(body) if is_post || is_draft => {
+        ReadSource::Text { front, .. } => front,
+        ReadSource::Plain(_) if is_html(name) => return Ok(None),
+        ReadSource::Plain(body) if is_post || is_draft => {
             if let Ok(Some(below)) = split(&body, Start::BelowSpace)
                 && is_unpublished(&below.front)
             {
@@ -178,11 +178,11 @@ fn text_of(file: &Found, site: &Site, job: &mut Job) -> Result<Option<Source>, I
             }
             Table::new()
         }
-        Read::Plain(_) => {
+        ReadSource::Plain(_) => {
             leave_out(name, kind, "has no front matter: Jekyll copies it as it is", job);
             return Ok(None);
         }
-        Read::Broken(why) => {
+        ReadSource::Broken(why) => {
             leave_out(name, kind, &why, job);
             return Ok(None);
         }
@@ -277,14 +277,14 @@ pub(crate) fn titled(stem: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn copy_files(files: &[Found], base: &str, job: &mut Job) -> Result<(), ImportError> {
+fn copy_files(files: &[FoundFile], base: &str, job: &mut Job) -> Result<(), ImportError> {
     let mut media = std::mem::take(&mut job.addresses.media);
     for file in files {
         let is_own = ["_config.yml", "_config.yaml", "_config.toml", "Gemfile", "Gemfile.lock", "Rakefile", "LICENSE", "README.md"]
             .contains(&file.name.as_str());
         let is_template =
             is_html(&file.name) || [".xml", ".css", ".js", ".json", ".txt", ".svg"].iter().any(|extension| file.name.ends_with(extension));
-        let has_front = is_template && matches!(read(&file.path, &file.name, Start::AtOnce)?, Read::Text { .. });
+        let has_front = is_template && matches!(read(&file.path, &file.name, Start::AtOnce)?, ReadSource::Text { .. });
         let why = if is_own {
             Some("belongs to Jekyll, not to the site")
         } else if has_front {
@@ -309,34 +309,34 @@ fn copy_files(files: &[Found], base: &str, job: &mut Job) -> Result<(), ImportEr
     Ok(())
 }
 
-fn place_all(texts: &[(Source, Found)], site: &Site, job: &mut Job) -> Vec<Place> {
+fn place_all(texts: &[(Source, FoundFile)], site: &Site, job: &mut Job) -> Vec<Location> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|&at| (texts[at].0.is_draft, texts[at].0.kind == Kind::Post));
-    let mut places = vec![Place::default(); texts.len()];
+    let mut places = vec![Location::default(); texts.len()];
     for at in order {
         let source = &texts[at].0;
         let old = (!source.is_draft).then(|| format!("{}{}", site.base, address(source, site)));
         let day = source.date.as_deref().and_then(|date| date.get(..10)).filter(|_| source.kind == Kind::Post);
         let slug = slug_of(source);
-        let wish = Wish { kind: source.kind, slug: &slug, title: &source.title, old: old.as_deref(), day, ..Wish::default() };
-        let place = job.places.place(&wish);
+        let wish = TextToPlace { kind: source.kind, slug: &slug, title: &source.title, old: old.as_deref(), day, ..TextToPlace::default() };
+        let location = job.places.place(&wish);
         if let Some(old) = old.filter(|old| old != "/") {
-            job.addresses.insert(&old, &place.address);
+            job.addresses.insert(&old, &location.address);
             if let Some(stem) = old.strip_suffix(".html") {
-                job.addresses.insert(stem, &place.address);
+                job.addresses.insert(stem, &location.address);
             }
             if let Some(below) = old.strip_prefix(&site.base).filter(|_| !site.base.is_empty()) {
-                job.addresses.insert(below, &place.address);
+                job.addresses.insert(below, &location.address);
             }
         }
         for alias in &source.aliases {
-            job.addresses.insert(alias, &place.address);
+            job.addresses.insert(alias, &location.address);
         }
-        job.addresses.insert_source(&source.name, &place.address);
+        job.addresses.insert_source(&source.name, &location.address);
         for tag in &source.tags {
             let _ = job.tag(tag);
         }
-        places[at] = place;
+        places[at] = location;
     }
     for (from, to) in [("/feed/", "/feed.xml"), ("/atom.xml", "/feed.xml"), ("/rss/", "/feed.xml")] {
         job.redirect(&format!("{}{from}", site.base), to);
@@ -473,11 +473,11 @@ impl Names for SiteNames<'_> {
 }
 
 /// Writes a text. Returns how many attributes of kramdown it had.
-fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &mut Job) -> Result<usize, ImportError> {
+fn write_text(source: &Source, file: &FoundFile, location: &Location, site: &Site, job: &mut Job) -> Result<usize, ImportError> {
     let (body, line) = match read(&file.path, &source.name, Start::AtOnce)? {
-        Read::Text { body, line, .. } => (body, line),
-        Read::Plain(body) => (body, 1),
-        Read::Broken(_) => return Ok(0),
+        ReadSource::Text { body, line, .. } => (body, line),
+        ReadSource::Plain(body) => (body, 1),
+        ReadSource::Broken(_) => return Ok(0),
     };
     let html = is_html(&source.name);
     let names = SiteNames { site, job, source };
@@ -488,16 +488,16 @@ fn write_text(source: &Source, file: &Found, place: &Place, site: &Site, job: &m
     }
     let Plain { text: body, attributes } = if html { Plain { text: body, attributes: 0 } } else { kramdown::without_marks(&body) };
     let folder = source.name.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
+    let mut links = Links::new(&job.addresses, location.folder(), location.old.as_deref());
     links.source = Some(folder);
     // The reason comes before the other notes.
     source.hidden.iter().cloned().chain(notes).for_each(|note| links.note(note));
-    let (mut front, body, entry) = converted(source, place, &body, html, &links);
+    let (mut front, body, entry) = converted(source, location, &body, html, &links);
     // kramdown has formulas between two dollars alone.
     if front.math.is_none() && body.contains('$') {
         front.math = Some(body.contains("$$"));
     }
     note_authors(&source.front, job);
-    job.write(place, front, &body, entry)?;
+    job.write(location, front, &body, entry)?;
     Ok(attributes)
 }

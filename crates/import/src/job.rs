@@ -13,7 +13,7 @@ use crate::{
     error::ImportError,
     folder::Folder,
     links::Addresses,
-    place::{Place, Places},
+    location::{Location, TakenLocations},
     report::{Entry, Outcome, Redirect, Report, TextEntry},
     slug::{encoded, tag_slug},
     text::{Front, quoted},
@@ -56,7 +56,7 @@ pub(crate) struct Job {
     pub(crate) folder: Folder,
     pub(crate) report: Report,
     pub(crate) addresses: Addresses,
-    pub(crate) places: Places,
+    pub(crate) places: TakenLocations,
     pub(crate) settings: Settings,
     comments: Option<BufWriter<File>>,
     redirected: HashSet<String>,
@@ -68,7 +68,7 @@ impl Job {
             folder,
             report: Report::default(),
             addresses: Addresses::default(),
-            places: Places::default(),
+            places: TakenLocations::default(),
             settings: Settings::default(),
             comments: None,
             redirected: HashSet::new(),
@@ -103,22 +103,22 @@ impl Job {
     }
 
     /// Writes a text, and accounts for it.
-    pub(crate) fn write(&mut self, place: &Place, mut front: Front, body: &str, mut entry: TextEntry) -> Result<(), ImportError> {
-        place.set(&mut front);
+    pub(crate) fn write(&mut self, location: &Location, mut front: Front, body: &str, mut entry: TextEntry) -> Result<(), ImportError> {
+        location.set(&mut front);
         front.tags.retain(|tag| !tag_slug(tag).is_empty());
         if front.title.trim().is_empty() {
-            front.title = place.address.trim_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+            front.title = location.address.trim_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
             entry.notes.push("has no title; its address stands for it".to_owned());
         }
         let file = front.file(body);
         if file.len() > TEXT_BYTES_MAX {
             entry.notes.push(format!("is larger than {} MiB, so the blog leaves it out; split it", TEXT_BYTES_MAX / 1024 / 1024));
         }
-        self.folder.write(&place.file, file.as_bytes())?;
+        self.folder.write(&location.file, file.as_bytes())?;
         entry.outcome = if front.draft { Outcome::Draft } else { Outcome::Written };
-        entry.old.clone_from(&place.old);
-        entry.new = Some(place.address.clone());
-        entry.file = Some(place.file.clone());
+        entry.old.clone_from(&location.old);
+        entry.new = Some(location.address.clone());
+        entry.file = Some(location.file.clone());
         self.report.texts.push(entry);
         Ok(())
     }

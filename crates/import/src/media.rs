@@ -78,7 +78,7 @@ pub(crate) struct Media {
 
 /// A file that was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     pub(crate) path: PathBuf,
     /// The path below the folder that was searched.
     pub(crate) name: String,
@@ -87,7 +87,7 @@ pub(crate) struct Found {
 /// What a folder has.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    pub(crate) files: Vec<Found>,
+    pub(crate) files: Vec<FoundFile>,
     /// What is not looked into, with the reason.
     pub(crate) skipped: Vec<(String, &'static str)>,
 }
@@ -123,7 +123,7 @@ pub(crate) fn list(root: &Path) -> Result<Listing, ImportError> {
                     let message = format!("has more than {FILES_MAX} files; give a smaller folder");
                     return Err(ImportError::of_file(root, message));
                 }
-                listing.files.push(Found { path: entry.path(), name });
+                listing.files.push(FoundFile { path: entry.path(), name });
             }
         }
     }

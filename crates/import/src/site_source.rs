@@ -10,8 +10,8 @@ use crate::{
     html::{Targets as _, markdown},
     job::{Author, Job},
     links::Links,
+    location::Location,
     markdown::rewrite,
-    place::Place,
     report::{Entry, Outcome, TextEntry},
     slug::tag_slug,
     text::{Front, Kind},
@@ -41,10 +41,10 @@ pub(crate) struct Source {
 }
 
 /// Reads a text, whose front matter begins where its generator wants it.
-pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<Read, ImportError> {
+pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<ReadSource, ImportError> {
     let bytes = fs::metadata(path).map_err(ImportError::read(path))?.len();
     if bytes > TEXT_BYTES_MAX {
-        return Ok(Read::Broken(format!("larger than {} MiB", TEXT_BYTES_MAX / 1024 / 1024)));
+        return Ok(ReadSource::Broken(format!("larger than {} MiB", TEXT_BYTES_MAX / 1024 / 1024)));
     }
     let content = fs::read(path).map_err(ImportError::read(path))?;
     let content = match String::from_utf8(content) {
@@ -52,19 +52,19 @@ pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<Read, Import
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count();
-            return Ok(Read::Broken(format!("{name}:{line}: is not UTF-8; save it with that encoding")));
+            return Ok(ReadSource::Broken(format!("{name}:{line}: is not UTF-8; save it with that encoding")));
         }
     };
     match front_matter::split(&content, start) {
-        Ok(Some(split)) => Ok(Read::Text { line: split.line, body: split.body.to_owned(), front: split.front }),
-        Ok(None) => Ok(Read::Plain(content)),
-        Err((line, message)) => Ok(Read::Broken(format!("{name}:{line}: {message}"))),
+        Ok(Some(split)) => Ok(ReadSource::Text { line: split.line, body: split.body.to_owned(), front: split.front }),
+        Ok(None) => Ok(ReadSource::Plain(content)),
+        Err((line, message)) => Ok(ReadSource::Broken(format!("{name}:{line}: {message}"))),
     }
 }
 
 /// What a file is.
 #[derive(Debug)]
-pub(crate) enum Read {
+pub(crate) enum ReadSource {
     Text {
         front: Table,
         body: String,
@@ -93,7 +93,7 @@ pub(crate) fn leave_out(name: &str, kind: Kind, why: &str, job: &mut Job) {
 }
 
 /// Makes front matter, Markdown and account of a text whose body has no more marks of its generator in it.
-pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: bool, links: &Links<'_>) -> (Front, String, TextEntry) {
+pub(crate) fn converted(source: &Source, location: &Location, body: &str, is_html: bool, links: &Links<'_>) -> (Front, String, TextEntry) {
     let body = if is_html { markdown(body, links) } else { rewrite(body, links) };
     let front = &source.front;
     let (cover, cover_alt) = cover(front);
@@ -135,7 +135,7 @@ pub(crate) fn converted(source: &Source, place: &Place, body: &str, is_html: boo
         title: source.title.clone(),
         status: source.status.to_owned(),
         outcome: Outcome::Written,
-        old: place.old.clone(),
+        old: location.old.clone(),
         new: None,
         file: None,
         comments: 0,

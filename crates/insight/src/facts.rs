@@ -21,7 +21,7 @@ pub const BUCKETS: usize = BUCKET_MICROS.len() + 1;
 ///
 /// All of it is borrowed: what is kept is copied, shortened, without values of query parameters.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ended<'a> {
+pub struct EndedRequest<'a> {
     /// When it ended, in milliseconds since the epoch.
     pub at: u64,
     /// Its id, as the access log has it; empty if it has none.

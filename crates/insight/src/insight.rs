@@ -6,7 +6,7 @@ use admin_api::{COLUMNS, Moment, PurgeLine, Recent, RequestLine, Series};
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    Ended, Filter, InVain, Row, SampledHit, Span, Unreadable,
+    EndedRequest, Filter, InVain, Row, SampledHit, Span, Unreadable,
     address::Address,
     agents,
     amount::Amount,
@@ -20,7 +20,7 @@ use crate::{
     recent::{Entry, Ring, micros},
     referrers,
     series::{Columns, Track, bytes_max, columns},
-    site::{Cost, Counted, Family, Places, SITE_BYTES_MAX, Sketches, Slot, State, read_sums, write_sums},
+    site::{Cost, CountedRequest, Family, SITE_BYTES_MAX, Sketches, Slot, State, TableSizes, read_sums, write_sums},
     text::shortened,
     totals::Sums,
 };
@@ -62,11 +62,11 @@ pub struct Insight {
     pub(crate) purges: Mutex<Purges>,
     pub(crate) outages: Mutex<Outages>,
     /// The families of programs, by the hash of what they say.
-    agents: Box<[Mutex<Option<Remembered>>]>,
+    agents: Box<[Mutex<Option<RememberedAgent>>]>,
 }
 
 /// The hash of what a program says, and its family.
-type Remembered = (u64, Family);
+type RememberedAgent = (u64, Family);
 
 /// The sites, and what is kept of each.
 #[derive(Debug)]
@@ -119,8 +119,8 @@ impl Sites {
         }
     }
 
-    pub(crate) fn places(&self) -> Places {
-        Places::for_sites(self.configured.len())
+    pub(crate) fn places(&self) -> TableSizes {
+        TableSizes::for_sites(self.configured.len())
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&Arc<Slot>> {
@@ -200,7 +200,7 @@ impl Insight {
     }
 
     /// Counts a request that has ended and was not a plain hit.
-    pub fn ended(&self, ended: &Ended<'_>) {
+    pub fn ended(&self, ended: &EndedRequest<'_>) {
         let agent = self.agent(ended.agent);
         let referrer = referrers::host(ended.referrer, ended.host);
         let is_fetched = matches!(ended.result, "expired" | "miss" | "revalidated" | "bypass") || ended.origin_time.is_some();
@@ -221,7 +221,7 @@ impl Insight {
             (ended.status >= 400 && ended.result == "none").then_some(number)
         };
         let address = Address::of(ended.scheme, ended.host, ended.target);
-        let counted = Counted {
+        let counted = CountedRequest {
             at: ended.at,
             status: ended.status,
             cost: Cost {
@@ -267,7 +267,7 @@ impl Insight {
     /// Counts a hit of a sample.
     pub fn sampled_hit(&self, hit: &SampledHit<'_>) {
         let address = Address::of(hit.scheme, hit.host, hit.target);
-        let counted = Counted {
+        let counted = CountedRequest {
             at: 0,
             status: 200,
             cost: Cost {

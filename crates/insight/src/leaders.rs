@@ -27,7 +27,7 @@ pub(crate) struct Leaders<T> {
     /// No place of a block has certainly cost less than this: of most blocks, it is all that is looked at to find the least of all places. It may be out
     /// of date, as places only gain.
     bounds: Vec<u64>,
-    places: Vec<Place<T>>,
+    places: Vec<Leader<T>>,
     /// No place has certainly cost less than this. It may be out of date, as places only gain.
     least: u64,
     /// Whether there were more names than places at some time. Until then, a name without a place was never seen before.
@@ -36,15 +36,15 @@ pub(crate) struct Leaders<T> {
 
 /// A name that leads, and what it has cost.
 #[derive(Debug)]
-pub(crate) struct Place<T> {
+pub(crate) struct Leader<T> {
     /// The hash of its name.
     hash: u64,
     pub(crate) name: Box<str>,
     pub(crate) cost: Lately<Amount>,
     /// At most so much of the cost may be others', whose cells it shared before it got this place.
-    pub(crate) error: Part,
+    pub(crate) error: CostShare,
     /// What the sketch knows of the cost already.
-    sketched: Part,
+    sketched: CostShare,
     /// Whether the error is one of the period before.
     error_is_old: bool,
     /// What else is kept of it.
@@ -53,12 +53,12 @@ pub(crate) struct Place<T> {
 
 /// A part of a cost, without bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct CostShare {
     pub(crate) micros: u64,
     pub(crate) requests: u64,
 }
 
-impl Part {
+impl CostShare {
     const fn of(amount: Amount) -> Self {
         Self { micros: amount.micros, requests: amount.requests }
     }
@@ -74,7 +74,7 @@ impl<T> Default for Leaders<T> {
     }
 }
 
-impl<T> Place<T> {
+impl<T> Leader<T> {
     /// What it has certainly cost, by which it is ranked.
     pub(crate) const fn certain(&self) -> u64 {
         self.cost.sum().minus(self.error.amount()).weight()
@@ -92,7 +92,7 @@ impl<T: Default> Leaders<T> {
         amount: Amount,
         most: usize,
         name: impl FnOnce() -> Box<str>,
-    ) -> Option<&mut Place<T>> {
+    ) -> Option<&mut Leader<T>> {
         if let Some(at) = self.find(hash) {
             let place = &mut self.places[at];
             place.cost.add(amount);
@@ -102,8 +102,8 @@ impl<T: Default> Leaders<T> {
         let has_room = self.places.len() < most;
         if has_room && !self.is_crowded {
             self.grow(most);
-            let (error, sketched) = (Part::default(), Part::default());
-            self.push(Place { hash, name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
+            let (error, sketched) = (CostShare::default(), CostShare::default());
+            self.push(Leader { hash, name: name(), cost: Lately::of(amount), error, sketched, error_is_old: false, more: T::default() });
             return self.places.last_mut();
         }
         self.is_crowded = true;
@@ -125,10 +125,10 @@ impl<T: Default> Leaders<T> {
             sketch.add(leaving.hash, leaving.cost.sum().minus(leaving.sketched.amount()));
             at
         };
-        let error = Part::of(estimate.likely.minus(estimate.certain));
-        let sketched = Part::of(estimate.likely);
+        let error = CostShare::of(estimate.likely.minus(estimate.certain));
+        let sketched = CostShare::of(estimate.likely);
         let place =
-            Place { hash, name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
+            Leader { hash, name: name(), cost: Lately::of(estimate.likely), error, sketched, error_is_old: false, more: T::default() };
         if at == self.places.len() {
             self.push(place);
             // What comes with little may be less than all others.
@@ -151,7 +151,7 @@ impl<T: Default> Leaders<T> {
     }
 
     /// Takes a place up that was left on disk.
-    pub(crate) fn restore(&mut self, place: Place<T>) {
+    pub(crate) fn restore(&mut self, place: Leader<T>) {
         if self.find(place.hash).is_none() {
             self.push(place);
             self.least = 0;
@@ -163,9 +163,9 @@ impl<T: Default> Leaders<T> {
         for place in &mut self.places {
             place.cost.turn();
             if std::mem::replace(&mut place.error_is_old, true) {
-                place.error = Part::default();
+                place.error = CostShare::default();
             }
-            place.sketched = Part { micros: place.sketched.micros / 2, requests: place.sketched.requests / 2 };
+            place.sketched = CostShare { micros: place.sketched.micros / 2, requests: place.sketched.requests / 2 };
             each(&mut place.more);
         }
         self.settle(most);
@@ -181,7 +181,7 @@ impl<T: Default> Leaders<T> {
         places.truncate(most);
         places.shrink_to_fit();
         self.tags = places.iter().map(|place| tag(place.hash)).collect();
-        self.certain = places.iter().map(Place::certain).collect();
+        self.certain = places.iter().map(Leader::certain).collect();
         self.bounds = self.certain.chunks(BLOCK).map(|block| block.iter().copied().min().unwrap_or_default()).collect();
         self.places = places;
     }
@@ -221,7 +221,7 @@ impl<T> Leaders<T> {
         }
     }
 
-    fn push(&mut self, place: Place<T>) {
+    fn push(&mut self, place: Leader<T>) {
         let certain = place.certain();
         match self.bounds.get_mut(self.places.len() / BLOCK) {
             Some(bound) => *bound = certain.min(*bound),
@@ -232,24 +232,24 @@ impl<T> Leaders<T> {
         self.places.push(place);
     }
 
-    pub(crate) fn places(&self) -> &[Place<T>] {
+    pub(crate) fn places(&self) -> &[Leader<T>] {
         &self.places
     }
 
     /// Returns the bytes that it takes, beside what stands in `T`.
     pub(crate) fn bytes(&self, more: impl Fn(&T) -> usize) -> usize {
         let texts: usize = self.places.iter().map(|place| crate::memory::of_text(&place.name) + more(&place.more)).sum();
-        self.places.capacity() * size_of::<Place<T>>()
+        self.places.capacity() * size_of::<Leader<T>>()
             + self.tags.capacity()
             + (self.certain.capacity() + self.bounds.capacity()) * size_of::<u64>()
             + texts
     }
 }
 
-impl<T> Place<T> {
+impl<T> Leader<T> {
     /// Makes a place of what was left on disk.
-    pub(crate) fn restored((hash, name): (u64, Box<str>), cost: Lately<Amount>, error: Part, more: T) -> Self {
-        Self { hash, name, cost, error, sketched: Part { micros: 0, requests: 0 }, error_is_old: false, more }
+    pub(crate) fn restored((hash, name): (u64, Box<str>), cost: Lately<Amount>, error: CostShare, more: T) -> Self {
+        Self { hash, name, cost, error, sketched: CostShare { micros: 0, requests: 0 }, error_is_old: false, more }
     }
 }
 
@@ -373,7 +373,7 @@ mod tests {
                 *truth.entry(name.to_string()).or_default() += micros;
             }
             for place in table.leaders.places() {
-                prop_assert_eq!((place.cost.sum().micros, place.error), (truth[&*place.name], Part::default()));
+                prop_assert_eq!((place.cost.sum().micros, place.error), (truth[&*place.name], CostShare::default()));
             }
             prop_assert_eq!(table.leaders.places().len(), truth.len());
         }
@@ -392,7 +392,7 @@ mod tests {
                     _ => {}
                 }
                 let leaders = &table.leaders;
-                let cost: Vec<u64> = leaders.places().iter().map(Place::certain).collect();
+                let cost: Vec<u64> = leaders.places().iter().map(Leader::certain).collect();
                 prop_assert_eq!(&leaders.certain, &cost);
                 prop_assert!(cost.iter().all(|certain| *certain >= leaders.least));
                 let least = cost.iter().copied().enumerate().map(|(at, certain)| (certain, at)).min();

@@ -26,10 +26,10 @@ impl Name {
 
 /// All names that were seen.
 #[derive(Debug)]
-pub(crate) struct Names(RwLock<Known>);
+pub(crate) struct Names(RwLock<NameTable>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct NameTable {
     /// The number of each, and whether it is the name of a failure.
     numbers: HashMap<Box<str>, (Name, bool)>,
     names: Vec<Box<str>>,

@@ -6,7 +6,7 @@ use admin_api::RequestLine;
 
 use crate::{
     address::hidden,
-    facts::{CLASSES, Ended, RESULTS},
+    facts::{CLASSES, EndedRequest, RESULTS},
     memory::of_text,
     names::{Name, Names},
     text::append,
@@ -61,7 +61,7 @@ const VERSIONS: [&str; 4] = ["1.0", "1.1", "2.0", "3.0"];
 
 impl Entry {
     /// Makes an entry. `agent` and `referrer` are the families that were found already.
-    pub(crate) fn of(ended: &Ended<'_>, site: Arc<str>, rule: Name, agent: &str, referrer: &str) -> Self {
+    pub(crate) fn of(ended: &EndedRequest<'_>, site: Arc<str>, rule: Name, agent: &str, referrer: &str) -> Self {
         let mut text = String::with_capacity(TEXT_BYTES_MAX);
         let mut ends = [0; TEXTS];
         let parts = [
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_request_is_shown_as_it_ended_without_values_of_its_query() {
         let names = Names::default();
-        let ended = Ended {
+        let ended = EndedRequest {
             at: 1_000,
             id: "0a1b",
             trace: "4bf92f3577b34da6a3ce929d0e0e4736",
@@ -212,7 +212,7 @@ mod tests {
             bytes: 10,
             took: Duration::from_millis(2),
             origin_time: Some(Duration::from_millis(1)),
-            ..Ended::default()
+            ..EndedRequest::default()
         };
         let mut ring = Ring::default();
         ring.push(Entry::of(&ended, "site".into(), names.number(ended.rule), "curl", ""));
@@ -247,7 +247,8 @@ mod tests {
     fn the_last_are_kept_however_long_their_texts_are() {
         let names = Names::default();
         let long = "x".repeat(8_192);
-        let ended = Ended { id: &long, trace: &long, host: &long, method: &long, detail: &long, target: &long, ..Ended::default() };
+        let ended =
+            EndedRequest { id: &long, trace: &long, host: &long, method: &long, detail: &long, target: &long, ..EndedRequest::default() };
         let mut ring = Ring::default();
         for _ in 0..2 * RECENT_MAX {
             ring.push(Entry::of(&ended, "site".into(), Name::NONE, &"a".repeat(24), &"r".repeat(48)));

@@ -49,7 +49,7 @@ pub(crate) struct Track {
 #[derive(Clone, Debug)]
 struct Tier {
     /// The row that is still being added to.
-    open: Option<Open>,
+    open: Option<OpenRow>,
     chunks: VecDeque<Chunk>,
     /// Rows before this one are not known any more.
     since: u64,
@@ -58,7 +58,7 @@ struct Tier {
 
 /// A row that is being added to.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenRow {
     index: u64,
     sums: [u64; SUMS],
     latencies: [u32; BUCKETS],
@@ -107,10 +107,10 @@ fn summed(row: &Row) -> ([u64; SUMS], [u32; BUCKETS], u64) {
 /// Returns the columns of a row.
 pub(crate) fn columns(row: &Row) -> Columns {
     let (sums, latencies, slowest) = summed(row);
-    Open { index: 0, sums, latencies, slowest }.columns()
+    OpenRow { index: 0, sums, latencies, slowest }.columns()
 }
 
-impl Open {
+impl OpenRow {
     fn columns(&self) -> Columns {
         let mut columns = [0; COLUMNS.len()];
         columns[..SUMS].copy_from_slice(&self.sums);
@@ -271,7 +271,7 @@ impl Track {
                 for count in &mut latencies {
                     *count = reader.number_of()?;
                 }
-                tier.open = Some(Open { index, sums, latencies, slowest: reader.slowest()? });
+                tier.open = Some(OpenRow { index, sums, latencies, slowest: reader.slowest()? });
             }
             for _ in 0..reader.number()? {
                 let (first, last) = (reader.number()?, reader.number()?);
@@ -302,7 +302,7 @@ impl Tier {
             None => {}
         }
         let (sums, latencies, slowest) = row;
-        self.open = Some(Open { index, sums: *sums, latencies: *latencies, slowest });
+        self.open = Some(OpenRow { index, sums: *sums, latencies: *latencies, slowest });
     }
 
     /// Writes the open row down.

@@ -7,7 +7,7 @@ use admin_api::{CookieLine, ErrorLine, Named, PageLine, Reason, Seen};
 use crate::{
     Insight,
     insight::Sites,
-    leaders::{Leaders, Place},
+    leaders::{Leader, Leaders},
     remedies,
     site::{Slot, State},
 };
@@ -154,13 +154,13 @@ impl Lists {
 }
 
 /// Returns the places of a site that lead: no more than are shown.
-fn leading<T>(leaders: &Leaders<T>) -> impl Iterator<Item = &Place<T>> {
+fn leading<T>(leaders: &Leaders<T>) -> impl Iterator<Item = &Leader<T>> {
     let mut places: Vec<_> = leaders.places().iter().collect();
     places.sort_by_key(|place| Reverse(place.certain()));
     places.into_iter().take(LINES_MAX)
 }
 
-fn page<T>(site: &str, place: &Place<T>, rule: String) -> PageLine {
+fn page<T>(site: &str, place: &Leader<T>, rule: String) -> PageLine {
     let cost = place.cost.sum();
     PageLine {
         site: site.to_owned(),
@@ -173,7 +173,7 @@ fn page<T>(site: &str, place: &Place<T>, rule: String) -> PageLine {
     }
 }
 
-fn named(place: &Place<()>) -> (u64, Named) {
+fn named(place: &Leader<()>) -> (u64, Named) {
     (place.certain(), Named { name: place.name.to_string(), requests: place.cost.sum().requests, error: place.error.requests })
 }
 

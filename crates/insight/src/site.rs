@@ -12,7 +12,7 @@ use crate::{
     errors::{self, Errors},
     facts::{BUCKETS, CLASSES, CookiePart, RESULTS, Sum},
     keys::Keys,
-    leaders::{Leaders, Part, Place},
+    leaders::{CostShare, Leader, Leaders},
     memory::of_text,
     names::{NAME_BYTES_MAX, Name, Names},
     reasons::{self, DETAIL_BYTES_MAX, Reasons, Room, is_time_for_example},
@@ -75,7 +75,7 @@ impl Sketches {
 
 /// The places that each site has: the more sites, the fewer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Places {
+pub(crate) struct TableSizes {
     missed: usize,
     hot: usize,
     cookies: usize,
@@ -83,7 +83,7 @@ pub(crate) struct Places {
     example_bytes: usize,
 }
 
-impl Places {
+impl TableSizes {
     pub(crate) fn for_sites(sites: usize) -> Self {
         let sites = sites.max(1);
         let share = |all: usize, least: usize, most: usize| (all / sites).clamp(least, most);
@@ -156,7 +156,7 @@ pub(crate) struct Cost<'a> {
 
 /// A request as a site counts it: all that takes time was done before the site is locked.
 #[derive(Debug)]
-pub(crate) struct Counted<'a> {
+pub(crate) struct CountedRequest<'a> {
     pub(crate) at: u64,
     pub(crate) status: u16,
     pub(crate) cost: Cost<'a>,
@@ -174,7 +174,7 @@ pub(crate) struct Counted<'a> {
 
 impl State {
     /// Counts a request.
-    pub(crate) fn count(&mut self, counted: &Counted<'_>, shared: (&Keys, &Sketches, &Room), places: Places) {
+    pub(crate) fn count(&mut self, counted: &CountedRequest<'_>, shared: (&Keys, &Sketches, &Room), places: TableSizes) {
         self.cost(&counted.cost, counted.is_fetched, shared, places);
         let (keys, sketches, _) = shared;
         let Cost { address, amount, .. } = &counted.cost;
@@ -195,7 +195,7 @@ impl State {
     }
 
     /// Counts what a request has cost. There is a reason for it only if the origin was asked.
-    pub(crate) fn cost(&mut self, cost: &Cost<'_>, is_fetched: bool, shared: (&Keys, &Sketches, &Room), places: Places) {
+    pub(crate) fn cost(&mut self, cost: &Cost<'_>, is_fetched: bool, shared: (&Keys, &Sketches, &Room), places: TableSizes) {
         let (keys, sketches, room) = shared;
         let Cost { address, amount, rule, .. } = cost;
         if is_fetched {
@@ -225,7 +225,7 @@ impl State {
     }
 
     /// Begins another period.
-    pub(crate) fn turn(&mut self, room: &Room, places: Places) {
+    pub(crate) fn turn(&mut self, room: &Room, places: TableSizes) {
         self.sums.turn();
         self.reasons.turn(room);
         self.errors.turn();
@@ -237,7 +237,7 @@ impl State {
     }
 
     /// Takes places away, if there are fewer now.
-    pub(crate) fn settle(&mut self, places: Places) {
+    pub(crate) fn settle(&mut self, places: TableSizes) {
         self.missed.settle(places.missed);
         self.hot.settle(places.hot);
         self.cookies.settle(places.cookies);
@@ -367,9 +367,9 @@ fn read_leaders<T: Default>(
     for _ in 0..count {
         let name = reader.text_within(name_max)?;
         let cost = read_cost(reader)?;
-        let error = Part { micros: reader.number()?, requests: reader.number()? };
+        let error = CostShare { micros: reader.number()?, requests: reader.number()? };
         let more = more(reader)?;
-        leaders.restore(Place::restored((keys.hash(name), name.into()), cost, error, more));
+        leaders.restore(Leader::restored((keys.hash(name), name.into()), cost, error, more));
     }
     Ok(leaders)
 }

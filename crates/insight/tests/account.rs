@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admin_api::{COLUMNS, PurgeLine};
-use insight::{BUCKET_MICROS, CLASSES, CookiePart, Ended, Filter, Insight, PERIOD, RESULTS, Row, SampledHit, Span, Sum, Unreadable};
+use insight::{BUCKET_MICROS, CLASSES, CookiePart, EndedRequest, Filter, Insight, PERIOD, RESULTS, Row, SampledHit, Span, Sum, Unreadable};
 
 const START: u64 = 1_800_000_000;
 const SITES: [(u16, &str); 2] = [(0, "blog"), (1, "shop")];
@@ -14,8 +14,8 @@ fn insight() -> Insight {
     insight
 }
 
-fn request(target: &str) -> Ended<'_> {
-    Ended {
+fn request(target: &str) -> EndedRequest<'_> {
+    EndedRequest {
         at: START * 1_000,
         id: "0a1b",
         site: Some(0),
@@ -33,7 +33,7 @@ fn request(target: &str) -> Ended<'_> {
         took: Duration::from_millis(25),
         origin_time: Some(Duration::from_millis(20)),
         agent: "curl/8.5.0",
-        ..Ended::default()
+        ..EndedRequest::default()
     }
 }
 
@@ -57,10 +57,10 @@ fn column(name: &str) -> usize {
 #[test]
 fn a_plugin_that_begins_a_session_is_blamed_by_its_cookie() {
     let insight = insight();
-    let set = Ended { rule: "set-cookie", detail: "PHPSESSID", cookie: Some(CookiePart::Set), ..request("/products/?page=2") };
+    let set = EndedRequest { rule: "set-cookie", detail: "PHPSESSID", cookie: Some(CookiePart::Set), ..request("/products/?page=2") };
     insight.ended(&set);
     for _ in 0..3 {
-        insight.ended(&Ended {
+        insight.ended(&EndedRequest {
             result: "bypass",
             rule: "php-session",
             detail: "PHPSESSID",
@@ -84,7 +84,7 @@ fn a_plugin_that_begins_a_session_is_blamed_by_its_cookie() {
 fn what_is_right_as_it_is_has_no_remedy() {
     let insight = insight();
     let signed_in = "wordpress_logged_in_*";
-    insight.ended(&Ended {
+    insight.ended(&EndedRequest {
         result: "bypass",
         rule: "wordpress-user-cookie",
         detail: signed_in,
@@ -99,11 +99,11 @@ fn what_is_right_as_it_is_has_no_remedy() {
 fn a_request_without_a_rule_has_the_reason_of_its_result() {
     let insight = insight();
     for result in ["miss", "expired", "revalidated", "bypass"] {
-        insight.ended(&Ended { result, rule: "", ..request("/") });
+        insight.ended(&EndedRequest { result, rule: "", ..request("/") });
     }
     // These did not wait for the origin: there is no reason for anything.
     for result in ["updating", "none", "stale"] {
-        insight.ended(&Ended { result, rule: "", origin_time: None, ..request("/") });
+        insight.ended(&EndedRequest { result, rule: "", origin_time: None, ..request("/") });
     }
     let seen = insight.seen(None, START * 1_000).expect("all");
     let mut rules: Vec<_> = seen.reasons.iter().map(|reason| reason.rule.as_str()).collect();
@@ -114,13 +114,13 @@ fn a_request_without_a_rule_has_the_reason_of_its_result() {
 #[test]
 fn errors_are_those_of_origins_and_what_was_refused_here() {
     let insight = insight();
-    insight.ended(&Ended { status: 502, rule: "connection_refused", ..request("/a") });
-    insight.ended(&Ended { status: 200, result: "stale", rule: "connection_refused", ..request("/b") });
-    insight.ended(&Ended { status: 500, rule: "http_response_status", ..request("/c") });
-    insight.ended(&Ended { status: 500, rule: "no-store", ..request("/d") });
-    insight.ended(&Ended { site: None, status: 421, result: "none", rule: "no-such-site", origin_time: None, ..request("/e") });
+    insight.ended(&EndedRequest { status: 502, rule: "connection_refused", ..request("/a") });
+    insight.ended(&EndedRequest { status: 200, result: "stale", rule: "connection_refused", ..request("/b") });
+    insight.ended(&EndedRequest { status: 500, rule: "http_response_status", ..request("/c") });
+    insight.ended(&EndedRequest { status: 500, rule: "no-store", ..request("/d") });
+    insight.ended(&EndedRequest { site: None, status: 421, result: "none", rule: "no-such-site", origin_time: None, ..request("/e") });
     // The origin's own "not found" is a page.
-    insight.ended(&Ended { status: 404, ..request("/f") });
+    insight.ended(&EndedRequest { status: 404, ..request("/f") });
     let seen = insight.seen(None, START * 1_000).expect("all");
     let mut errors: Vec<_> =
         seen.errors.iter().map(|error| (error.site.as_str(), error.status, error.failure.as_str(), error.example.as_str())).collect();
@@ -287,8 +287,8 @@ fn what_is_older_than_two_days_is_forgotten() {
 fn the_account_survives_a_restart() {
     let before = insight();
     for n in 0..500 {
-        before.ended(&Ended { rule: "cookie", detail: "shop", cookie: Some(CookiePart::Set), ..request(&format!("/{n}")) });
-        before.ended(&Ended {
+        before.ended(&EndedRequest { rule: "cookie", detail: "shop", cookie: Some(CookiePart::Set), ..request(&format!("/{n}")) });
+        before.ended(&EndedRequest {
             site: Some(1),
             status: 502,
             rule: "connection_refused",
@@ -315,7 +315,7 @@ fn the_account_survives_a_restart() {
     assert_eq!(after.moment(0).down, ["shop"]);
     // Who follows goes on from where they were.
     let next = before.recent(0, None, 1).next;
-    after.ended(&Ended { site: Some(3), ..request("/after") });
+    after.ended(&EndedRequest { site: Some(3), ..request("/after") });
     let recent = after.recent(next, None, 10);
     assert_eq!((recent.lost, recent.requests.len(), recent.requests[0].number), (0, 1, next + 1));
     assert_eq!(recent.requests[0].site, "blog");
@@ -370,7 +370,7 @@ fn a_file_that_is_damaged_is_told_as_such() {
 #[test]
 fn a_site_that_is_taken_out_of_the_configuration_is_not_shown_and_comes_back() {
     let insight = insight();
-    insight.ended(&Ended { site: Some(1), ..request("/shop") });
+    insight.ended(&EndedRequest { site: Some(1), ..request("/shop") });
     insight.origin_is_down(1, "o", START * 1_000);
     insight.set_sites(&SITES[..1], (START + 5) * 1_000);
     assert_eq!(insight.seen(Some("shop"), 0), None);
@@ -378,7 +378,7 @@ fn a_site_that_is_taken_out_of_the_configuration_is_not_shown_and_comes_back() {
     insight.set_sites(&SITES, START * 1_000);
     assert_eq!(insight.seen(Some("shop"), 0).expect("a site").missed.len(), 1);
     // A number that belongs to no site is counted all the same.
-    insight.ended(&Ended { site: Some(999), ..request("/other") });
+    insight.ended(&EndedRequest { site: Some(999), ..request("/other") });
     let seen = insight.seen(None, 0).expect("all");
     assert!(seen.missed.iter().any(|page| page.site == "(other sites)"));
     assert_eq!(seen.sites, ["blog", "shop"]);
@@ -388,7 +388,7 @@ fn a_site_that_is_taken_out_of_the_configuration_is_not_shown_and_comes_back() {
 fn the_last_requests_are_shown_and_followed() {
     let insight = insight();
     for n in 1..=10_u16 {
-        insight.ended(&Ended { status: 200 + n, ..request("/") });
+        insight.ended(&EndedRequest { status: 200 + n, ..request("/") });
     }
     let statuses = |recent: &admin_api::Recent| recent.requests.iter().map(|line| line.status).collect::<Vec<_>>();
     let last = insight.recent(0, None, 3);
@@ -422,7 +422,14 @@ fn a_moment_is_the_last_second_and_is_small() {
     insight.second(START + 1, &rows);
     let long = "\"".repeat(8_192);
     for n in 0..100 {
-        insight.ended(&Ended { id: &long, host: &long, method: &long, detail: &long, agent: &long, ..request(&format!("/{n}?{long}")) });
+        insight.ended(&EndedRequest {
+            id: &long,
+            host: &long,
+            method: &long,
+            detail: &long,
+            agent: &long,
+            ..request(&format!("/{n}?{long}"))
+        });
     }
     let moment = insight.moment(0);
     assert_eq!((moment.at, moment.total[0]), (START + 1, 256_000_000 + 255 * 128 + 5));

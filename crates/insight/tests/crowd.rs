@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use insight::{CookiePart, Ended, Insight, MEMORY_MAX, RESULTS, Row, Sum};
+use insight::{CookiePart, EndedRequest, Insight, MEMORY_MAX, RESULTS, Row, Sum};
 
 const START: u64 = 1_800_000_000;
 
@@ -13,8 +13,8 @@ fn millis(n: u64) -> Duration {
 }
 
 /// A request that missed.
-fn miss<'a>(site: u16, target: &'a str, took: Duration) -> Ended<'a> {
-    Ended {
+fn miss<'a>(site: u16, target: &'a str, took: Duration) -> EndedRequest<'a> {
+    EndedRequest {
         at: START * 1_000,
         site: Some(site),
         scheme: "https",
@@ -31,7 +31,7 @@ fn miss<'a>(site: u16, target: &'a str, took: Duration) -> Ended<'a> {
         took,
         origin_time: Some(took),
         agent: "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-        ..Ended::default()
+        ..EndedRequest::default()
     }
 }
 
@@ -81,7 +81,7 @@ fn the_costliest_stay_in_order_although_a_million_invented_ones_come_between() {
             (format!("/invented/{n}?a{}=1", n / 7), format!("Invented{n}/1.0 (bot)"), format!("https://invented{n}.example/x"));
         let (cookie, host) = (format!("invented{n}"), format!("host{n}.example"));
         let took = millis(4 + random.u64(..5));
-        let invented = Ended {
+        let invented = EndedRequest {
             status: 404,
             rule: if n % 2 == 0 { "cookie" } else { "cold" },
             detail: if n % 2 == 0 { &cookie } else { "" },
@@ -100,9 +100,9 @@ fn the_costliest_stay_in_order_although_a_million_invented_ones_come_between() {
             let part = if leader % 2 == 0 { CookiePart::Set } else { CookiePart::Carried };
             // Each list has leaders of its own: their pages, rules and cookies are drawn apart.
             let (page_of_rule, page_of_cookie) = (format!("/r/{}", n % 4_000), format!("/c/{}", n % 4_000));
-            let of_rule = Ended { rule, ..miss(at, &page_of_rule, took) };
-            let of_page = Ended { rule: "cold", ..miss(at, &target, took) };
-            let of_cookie = Ended { rule: "cookie", detail: COOKIES[leader], cookie: Some(part), ..miss(at, &page_of_cookie, took) };
+            let of_rule = EndedRequest { rule, ..miss(at, &page_of_rule, took) };
+            let of_page = EndedRequest { rule: "cold", ..miss(at, &target, took) };
+            let of_cookie = EndedRequest { rule: "cookie", detail: COOKIES[leader], cookie: Some(part), ..miss(at, &page_of_cookie, took) };
             insight.ended(&of_rule);
             insight.ended(&of_page);
             insight.ended(&of_cookie);

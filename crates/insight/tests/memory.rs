@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use insight::{CookiePart, Ended, Insight, MEMORY_MAX, RESULTS, Row, SITES_MAX, SampledHit, Span, Sum};
+use insight::{CookiePart, EndedRequest, Insight, MEMORY_MAX, RESULTS, Row, SITES_MAX, SampledHit, Span, Sum};
 
 const START: u64 = 1_800_000_000;
 
@@ -13,8 +13,8 @@ fn millis(n: u64) -> Duration {
 }
 
 /// A request that missed.
-fn miss<'a>(site: u16, target: &'a str, took: Duration) -> Ended<'a> {
-    Ended {
+fn miss<'a>(site: u16, target: &'a str, took: Duration) -> EndedRequest<'a> {
+    EndedRequest {
         at: START * 1_000,
         site: Some(site),
         scheme: "https",
@@ -31,7 +31,7 @@ fn miss<'a>(site: u16, target: &'a str, took: Duration) -> Ended<'a> {
         took,
         origin_time: Some(took),
         agent: "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-        ..Ended::default()
+        ..EndedRequest::default()
     }
 }
 
@@ -65,7 +65,7 @@ fn the_longest_texts_at_two_hundred_and_fifty_six_sites_stay_within_the_bound() 
     for n in 0..30_u64 {
         for site in 0..u16::try_from(SITES_MAX).expect("few") {
             let (target, host, name) = (format!("/{n}/{}", &long[..118]), format!("{n:030}.example"), format!("{n}{long}"));
-            let ended = Ended {
+            let ended = EndedRequest {
                 id: &long,
                 trace: &long,
                 host: &host,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use insight::{CookiePart, Ended, Insight, RESULTS, Row, Sum};
+use insight::{CookiePart, EndedRequest, Insight, RESULTS, Row, Sum};
 
 const START: u64 = 1_800_000_000;
 
@@ -11,8 +11,8 @@ fn millis(n: u64) -> Duration {
 }
 
 /// A request that missed.
-fn miss<'a>(site: u16, target: &'a str, took: Duration) -> Ended<'a> {
-    Ended {
+fn miss<'a>(site: u16, target: &'a str, took: Duration) -> EndedRequest<'a> {
+    EndedRequest {
         at: START * 1_000,
         site: Some(site),
         scheme: "https",
@@ -29,7 +29,7 @@ fn miss<'a>(site: u16, target: &'a str, took: Duration) -> Ended<'a> {
         took,
         origin_time: Some(took),
         agent: "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-        ..Ended::default()
+        ..EndedRequest::default()
     }
 }
 
@@ -62,13 +62,13 @@ fn one_sites_strangers_push_nothing_out_at_another() {
         for page in 0..10 {
             if n.is_multiple_of(page + 2) {
                 let target = format!("/page/{page}");
-                insight.ended(&Ended { rule: RULES[usize::try_from(page).expect("few")], ..miss(1, &target, millis(1)) });
+                insight.ended(&EndedRequest { rule: RULES[usize::try_from(page).expect("few")], ..miss(1, &target, millis(1)) });
             }
         }
     };
     for n in 0..60_000_u64 {
         let (target, cookie) = (format!("/{n}"), format!("c{n}"));
-        insight.ended(&Ended { detail: &cookie, cookie: Some(CookiePart::Set), ..miss(2, &target, millis(500)) });
+        insight.ended(&EndedRequest { detail: &cookie, cookie: Some(CookiePart::Set), ..miss(2, &target, millis(500)) });
         if n % 20 == 0 {
             visit(n / 20);
         }

@@ -55,12 +55,12 @@ const SOCKET_BUFFER: usize = 8 << 20;
 pub struct Truth {
     address: SocketAddr,
     speaks: Speaks,
-    kept: Arc<Kept>,
+    kept: Arc<ServerState>,
     _serving: Serving,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct ServerState {
     delay: Delay,
     /// The first so many requests are answered at once, and the delay does not count them.
     unjudged: u64,
@@ -75,7 +75,7 @@ struct Record {
     late: Vec<Duration>,
 }
 
-impl Kept {
+impl ServerState {
     /// Takes the next number. Returns the moment at which the request is to be answered.
     fn arrives(&self) -> Instant {
         let now = Instant::now();
@@ -111,7 +111,7 @@ impl Truth {
     }
 
     fn start_as(port: u16, speaks: Speaks, delay: Delay, bytes: usize, unjudged: u64) -> Self {
-        let kept = Arc::new(Kept { delay, unjudged, content: vec![b'.'; bytes].into(), record: Mutex::default() });
+        let kept = Arc::new(ServerState { delay, unjudged, content: vec![b'.'; bytes].into(), record: Mutex::default() });
         let (address, serving) = match speaks {
             Speaks::Http3 => over_quic(port, Arc::clone(&kept)),
             _ => over_tcp(port, speaks, Arc::clone(&kept)),
@@ -150,7 +150,7 @@ impl Truth {
     }
 }
 
-fn over_tcp(port: u16, speaks: Speaks, kept: Arc<Kept>) -> (SocketAddr, Serving) {
+fn over_tcp(port: u16, speaks: Speaks, kept: Arc<ServerState>) -> (SocketAddr, Serving) {
     let (listener, address) = listener(port);
     let tls = match speaks {
         Speaks::Http1Tls => Some(TlsAcceptor::from(secure::config(&[b"http/1.1"]))),
@@ -174,7 +174,7 @@ fn over_tcp(port: u16, speaks: Speaks, kept: Arc<Kept>) -> (SocketAddr, Serving)
     (address, serving)
 }
 
-async fn http1<S: AsyncRead + AsyncWrite + Unpin>(stream: S, kept: Arc<Kept>, alarm: Rc<Alarm>) {
+async fn http1<S: AsyncRead + AsyncWrite + Unpin>(stream: S, kept: Arc<ServerState>, alarm: Rc<Alarm>) {
     let whole = answer(200, "", &kept.content);
     let mut requests = Requests::new(stream);
     while let Some(head) = requests.next().await {
@@ -188,7 +188,7 @@ async fn http1<S: AsyncRead + AsyncWrite + Unpin>(stream: S, kept: Arc<Kept>, al
     let _ = requests.stream.shutdown().await;
 }
 
-async fn http2<S: AsyncRead + AsyncWrite + Unpin>(stream: S, kept: Arc<Kept>, alarm: Rc<Alarm>) {
+async fn http2<S: AsyncRead + AsyncWrite + Unpin>(stream: S, kept: Arc<ServerState>, alarm: Rc<Alarm>) {
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(STREAMS).initial_connection_window_size(1 << 24);
     let Ok(mut connection) = builder.handshake::<_, Bytes>(stream).await else { return };
@@ -213,7 +213,7 @@ async fn http2<S: AsyncRead + AsyncWrite + Unpin>(stream: S, kept: Arc<Kept>, al
     }
 }
 
-fn over_quic(port: u16, kept: Arc<Kept>) -> (SocketAddr, Serving) {
+fn over_quic(port: u16, kept: Arc<ServerState>) -> (SocketAddr, Serving) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
     // All who were held up send and acknowledge in one moment. The system cuts what is more than it allows.
     let buffering = socket2::SockRef::from(&socket);
@@ -243,7 +243,7 @@ fn over_quic(port: u16, kept: Arc<Kept>) -> (SocketAddr, Serving) {
     (address, serving)
 }
 
-async fn http3(incoming: quinn::Incoming, kept: Arc<Kept>, alarm: Rc<Alarm>) {
+async fn http3(incoming: quinn::Incoming, kept: Arc<ServerState>, alarm: Rc<Alarm>) {
     let Ok(connection) = incoming.await else { return };
     let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(h3_quinn::Connection::new(connection)).await else { return };
     let mut tasks = JoinSet::new();

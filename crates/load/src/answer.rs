@@ -18,7 +18,7 @@ pub struct Answer<'a> {
     pub status: u16,
     /// Its fields, in their order.
     pub fields: &'a [Field<'a>],
-    /// Its content without transfer coding and with content coding, if [`Asked::wants_body`](crate::requests::Asked::wants_body): whole, or the first
+    /// Its content without transfer coding and with content coding, if [`VisitorRequest::wants_body`](crate::requests::VisitorRequest::wants_body): whole, or the first
     /// [`WANTED_MAX`](crate::requests::WANTED_MAX) bytes.
     pub body: Option<&'a [u8]>,
 }
@@ -46,7 +46,7 @@ impl Outcome {
 
 /// What was found out about an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgedAnswer {
     /// What the cache did.
     pub outcome: Outcome,
     /// Whether the origin behind the cache was asked, if the answer says so.
@@ -59,9 +59,9 @@ pub struct Judged {
 
 /// Judges an answer by its status and by what its fields say of caches. A status of 400 or more is an error.
 #[must_use]
-pub fn judge(answer: &Answer<'_>) -> Judged {
+pub fn judge(answer: &Answer<'_>) -> JudgedAnswer {
     let (outcome, origin_reached) = cache::view(answer);
-    Judged { outcome, origin_reached, page: None, error: (answer.status >= 400).then_some(ErrorClass::Status) }
+    JudgedAnswer { outcome, origin_reached, page: None, error: (answer.status >= 400).then_some(ErrorClass::Status) }
 }
 
 /// Reads the value of a `Content-Length`: digits, or a list of the same digits again and again (RFC 9110 §8.6). None: it is no length.

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use crate::{
         requests::gzip,
-        schedule::{Moment, Profile, Spacing},
+        schedule::{Profile, ReplayedLine, Spacing},
     };
 
     fn origin(host: &str) -> Origin {
@@ -408,7 +408,7 @@ mod tests {
         let rate = |rate, clients| Schedule::Rate { rate: Profile::constant(rate, None), spacing: Spacing::Even, clients };
         let arrivals = |rate| Schedule::Arrivals { rate: Profile::constant(rate, None), spacing: Spacing::Poisson };
         let replay = |every: u64| {
-            let moment = |n: u32| Moment { at: Duration::from_millis(u64::from(n) * every), request: 0, visitor: 0 };
+            let moment = |n: u32| ReplayedLine { at: Duration::from_millis(u64::from(n) * every), request: 0, visitor: 0 };
             Schedule::Replay { moments: (0..300).map(moment).collect() }
         };
         for (schedule, pages, allowed) in [

@@ -8,7 +8,7 @@ use crate::{
     fetch::Fetcher,
     permission::{Ask, Cap, Permission, Permitted, Refused, Resolve, permit, resolve},
     plan::Connections,
-    requests::{Asking, AskingError, Origin, RequestSet, SITEMAP_MAX, Sitemap, SitemapError, Url, UrlError, read_sitemap},
+    requests::{Origin, RequestOptions, RequestOptionsError, RequestSet, SITEMAP_MAX, Sitemap, SitemapError, Url, UrlError, read_sitemap},
 };
 
 /// What a run needs of the servers.
@@ -29,7 +29,7 @@ pub struct Prepared {
 pub enum PrepareError {
     /// What is to be asked cannot be.
     #[error(transparent)]
-    Asking(#[from] AskingError),
+    Asking(#[from] RequestOptionsError),
     /// The sitemap's URL is none.
     #[error("the sitemap: {0}")]
     Url(UrlError),
@@ -46,7 +46,7 @@ pub enum PrepareError {
 /// # Errors
 /// When what is to be asked is wrong, a server is not permitted, or the sitemap cannot be read.
 pub fn prepare(
-    asking: &Asking,
+    asking: &RequestOptions,
     sitemap: Option<&str>,
     connections: &Connections,
     permission: &Permission,
@@ -61,7 +61,7 @@ pub fn prepare(
 /// # Errors
 /// As [`prepare`].
 pub fn prepare_with(
-    asking: &Asking,
+    asking: &RequestOptions,
     sitemap: Option<&str>,
     connections: &Connections,
     permission: &Permission,
@@ -105,7 +105,7 @@ mod tests {
         connections: &Connections,
         log: &RefCell<Vec<String>>,
     ) -> Result<Prepared, PrepareError> {
-        let asking = Asking { urls: urls.iter().map(|url| (*url).to_owned()).collect(), ..Asking::default() };
+        let asking = RequestOptions { urls: urls.iter().map(|url| (*url).to_owned()).collect(), ..RequestOptions::default() };
         let resolve = |host: &str, port: u16| {
             log.borrow_mut().push(format!("resolve {host}"));
             let address = if host == "public.example" { [192, 0, 2, 1] } else { [10, 0, 0, 1] };

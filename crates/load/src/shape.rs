@@ -36,7 +36,7 @@ use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
 use serde::Deserialize;
 
-use crate::requests::{Asking, AskingError, Class, Request, Step, Templates, Url, read_field};
+use crate::requests::{Class, Request, RequestOptions, RequestOptionsError, Step, Templates, Url, read_field};
 use crate::schedule::{Profile, Schedule, Spacing};
 
 /// The shapes that are built in.
@@ -296,10 +296,10 @@ impl Shape {
     /// Makes the classes of visitors, and adds what they ask to the requests.
     pub(crate) fn classes(
         &self,
-        asking: &Asking,
+        asking: &RequestOptions,
         requests: &mut Vec<Request>,
         templates: &mut Vec<Option<Box<Templates>>>,
-    ) -> Result<Vec<Class>, AskingError> {
+    ) -> Result<Vec<Class>, RequestOptionsError> {
         let given = asking.fields.iter().map(|field| read_field(field)).collect::<Result<Vec<_>, _>>()?;
         let over = asking.over.unwrap_or_else(|| self.over());
         let all = requests.len();
@@ -396,7 +396,7 @@ mod tests {
             assert!(!shape.sources.is_empty() && shape.classes.iter().all(|class| !class.why.is_empty()), "{name}");
             let explained = shape.explain();
             assert!(shape.sources.iter().all(|source| explained.contains(&source.url)), "{explained}");
-            let asking = Asking { urls: vec!["http://h/post?a=b".to_owned()], shape: Some(shape), ..Asking::default() };
+            let asking = RequestOptions { urls: vec!["http://h/post?a=b".to_owned()], shape: Some(shape), ..RequestOptions::default() };
             asking.set().expect(name);
         }
     }

@@ -17,7 +17,7 @@ use load::{
     find_limit::{Bounds, Range, find_limit},
     permission::CAP,
     plan::Connections,
-    requests::{Asking, Origin, Request, RequestSet},
+    requests::{Origin, Request, RequestOptions, RequestSet},
     schedule::{Profile, Spacing},
 };
 
@@ -154,7 +154,7 @@ fn a_slow_server_has_no_more_than_fifty_connections() {
 #[test]
 fn parts_of_pages_count_as_requests() {
     let (address, seen) = server(Duration::ZERO);
-    let asking = Asking { urls: vec![format!("http://{address}/")], page: true, run: 1, ..Asking::default() };
+    let asking = RequestOptions { urls: vec![format!("http://{address}/")], page: true, run: 1, ..RequestOptions::default() };
     let set = Arc::new(asking.set().expect("a URL"));
     for schedule in [closed(20.0), arrivals(2.0), even(2.0)] {
         seen.requests.store(0, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use std::{
 use load::{
     Plan, Protocol, Schedule,
     record::ErrorClass,
-    schedule::{Moment, Profile, Spacing},
+    schedule::{Profile, ReplayedLine, Spacing},
 };
 use streams::{clients, errors, get, origin, plan, requests, run, time};
 
@@ -372,7 +372,7 @@ fn a_log_is_replayed_by_its_visitors_against_the_origins_of_its_requests() {
     let set = Arc::make_mut(&mut plan.requests);
     set.origins.push(origin(false, second));
     set.requests.push(get(1, "/other"));
-    let moment = |at, request, visitor| Moment { at: Duration::from_millis(at), request, visitor };
+    let moment = |at, request, visitor| ReplayedLine { at: Duration::from_millis(at), request, visitor };
     let moments = [moment(0, 0, 7), moment(5, 1, 7), moment(10, 0, 8), moment(90, 0, 7), moment(100, 0, 8)];
     plan.schedule = Schedule::Replay { moments: moments.into() };
     let results = run(&plan);
@@ -455,7 +455,7 @@ fn a_server_that_speaks_http1_alone_is_named_and_not_measured() {
 
 /// Over TLS, with the crate `h2` as the server.
 mod secure {
-    use load::{permission::Permission, plan::Connections, prepare::prepare, requests::Asking};
+    use load::{permission::Permission, plan::Connections, prepare::prepare, requests::RequestOptions};
     use rustls::{HandshakeKind, ServerConfig, crypto::aws_lc_rs};
     use rustls_pki_types::{CertificateDer, PrivateKeyDer};
     use tokio_rustls::TlsAcceptor;
@@ -514,7 +514,7 @@ mod secure {
     #[test]
     fn a_page_and_all_that_belongs_to_it_come_over_one_connection() {
         let (address, handshakes) = serve(&[b"h2"]);
-        let asking = Asking { page: true, urls: vec![format!("https://{address}/page")], run: 1, ..Asking::default() };
+        let asking = RequestOptions { page: true, urls: vec![format!("https://{address}/page")], run: 1, ..RequestOptions::default() };
         let connections = Connections { insecure: true, ..Connections::default() };
         let prepared = prepare(&asking, None, &connections, &Permission::default()).expect("loopback is permitted");
         let mut plan = plan(Protocol::Http2 { streams: 10 }, true, address);

@@ -3,7 +3,7 @@
 use std::{rc::Rc, sync::Arc};
 
 use http::{Method, Response, StatusCode};
-use policy::{Kept, NotKept};
+use policy::{KeepTerms, NotKept};
 use semantics::{
     cache_status::Outcome,
     storable::NotStorable,
@@ -20,7 +20,7 @@ use crate::{
     in_vain::Expense,
     keep,
     learnt::{not_kept, tier_proof},
-    lookup::Asking,
+    lookup::OriginRequest,
     parts, proof,
     question::Question,
     stale,
@@ -33,8 +33,8 @@ fn ends_the_stored(status: StatusCode) -> bool {
 
 impl Pipeline {
     /// Wants the origin for this client alone.
-    pub(crate) async fn alone(self: &Rc<Self>, asking: Asking) -> Answer {
-        let asking = Asking { collapsed: false, ..asking };
+    pub(crate) async fn alone(self: &Rc<Self>, asking: OriginRequest) -> Answer {
+        let asking = OriginRequest { collapsed: false, ..asking };
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));
         let fetching = shared.store.begin();
         let begun = fetching.begun();
@@ -52,14 +52,14 @@ impl Pipeline {
             tier_proof::confirm(shared, member, status, fetched.response.headers(), fetched.times.response);
         }
         let ending = Ending::forwarded(asking.forwarded, status).asked_for(asking.reason).took(fetched.took);
-        let ended = |fetched: &Fetched, judged: Option<&Result<Kept, NotKept>>| {
+        let ended = |fetched: &Fetched, judged: Option<&Result<KeepTerms, NotKept>>| {
             keep::end_what_was_stored(shared, &question, (fetched.head(), fetched.times), begun, judged);
         };
         if let Some(candidate) = &asking.candidate {
             ended(&fetched, None);
             if status == StatusCode::NOT_MODIFIED {
                 if !same_representation(&candidate.record.headers(), fetched.response.headers()) {
-                    return Box::pin(self.alone(Asking { candidate: None, ..asking })).await;
+                    return Box::pin(self.alone(OriginRequest { candidate: None, ..asking })).await;
                 }
                 let confirmed =
                     Box::pin(keep::freshened(shared, &question, candidate, &fetched, begun)).await.unwrap_or_else(|| Arc::clone(candidate));

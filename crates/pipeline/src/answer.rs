@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 use policy::CookieName;
 use semantics::{
     cache_status::{CacheStatus, Forwarded, Outcome},
-    coding::Accepted,
+    coding::AcceptedCodings,
     reuse::Stale,
 };
 
@@ -15,7 +15,7 @@ use crate::{
     coded::{best, in_passing},
     deliver, failure, find,
     learnt::{cookies, dictionaries},
-    lookup::Asking,
+    lookup::OriginRequest,
     question::Question,
     stale,
 };
@@ -149,7 +149,7 @@ impl Pipeline {
             Ok(response) => ending.with_explained(response),
             Err(error) => {
                 tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "a stored response could not be read, so the origin is asked");
-                Box::pin(self.alone(Asking::new(question, None, Forwarded::UriMiss, find::DAMAGED))).await
+                Box::pin(self.alone(OriginRequest::new(question, None, Forwarded::UriMiss, find::DAMAGED))).await
             }
         }
     }
@@ -159,14 +159,14 @@ impl Pipeline {
 fn want_best_form(shared: &Arc<Shared>, question: &Question, stored: &Arc<Stored>) {
     let fields = question.fields();
     if stored.record.codable && !fields.range.is_present() {
-        let accepted = Accepted::of(&fields);
+        let accepted = AcceptedCodings::of(&fields);
         shared.better_form_is_coming(question.hashed_key(), stored, accepted, best(stored, accepted));
     }
 }
 
 /// Answers when the origin failed: with what is stored, if that may stand in, else with a plain page.
-pub(crate) async fn failed(shared: &Shared, asking: Asking, failure: &Failure) -> Answer {
-    let Asking { question, candidate, forwarded, collapsed, .. } = asking;
+pub(crate) async fn failed(shared: &Shared, asking: OriginRequest, failure: &Failure) -> Answer {
+    let OriginRequest { question, candidate, forwarded, collapsed, .. } = asking;
     let now = shared.clock.now();
     if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(shared, &question, stored, now)) {
         let ending =

@@ -11,7 +11,7 @@ use crate::{
     body::file::lies_in_a_file,
     fence::Caused,
     forward,
-    identity::{Asking, X_REQUEST_ID},
+    identity::{TracedRequest, X_REQUEST_ID},
     keep::{self, ResponseHead},
     learnt::{early_hints, not_kept, trouble::Trouble},
     purge::signal,
@@ -56,7 +56,7 @@ impl Pipeline {
             let request_time = self.shared.clock.at(began);
             question.site.down.tried(request_time);
             let arrival = forward::arrival(question);
-            let asking = Asking::begin(self, question, &mut request, began);
+            let asking = TracedRequest::begin(self, question, &mut request, began);
             let answered = match interim {
                 Some(interim) => {
                     let tell = |status: StatusCode, fields: &HeaderMap| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, header};
 use semantics::{
-    coding::{Accepted, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding},
+    coding::{AcceptedCodings, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding},
     request::has_any,
 };
 
@@ -37,7 +37,7 @@ impl Form {
 
 /// Chooses the best of the forms of a stored response that are there.
 #[inline]
-pub(crate) fn best(stored: &Stored, accepted: Accepted) -> Option<Coding> {
+pub(crate) fn best(stored: &Stored, accepted: AcceptedCodings) -> Option<Coding> {
     accepted.best(CodingSet::from_bits(stored.forms().at_hand()))
 }
 
@@ -49,7 +49,7 @@ impl Shared {
         self: &Arc<Self>,
         key: HashedKey<'_>,
         stored: &Arc<Stored>,
-        accepted: Accepted,
+        accepted: AcceptedCodings,
         chosen: Option<Coding>,
     ) -> bool {
         let forms = stored.forms();
@@ -131,7 +131,7 @@ pub(crate) fn in_passing(question: &Question, personal: bool, response: &mut Res
     if !has_any(&question.headers, &[header::ACCEPT_ENCODING]) {
         return;
     }
-    let Some(coding) = Accepted::of(&question.fields()).best(CodingSet::ALL) else { return };
+    let Some(coding) = AcceptedCodings::of(&question.fields()).best(CodingSet::ALL) else { return };
     let body = std::mem::replace(response.body_mut(), Body::empty());
     match CodedBody::new(coding, body) {
         Ok(body) => {

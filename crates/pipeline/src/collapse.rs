@@ -22,7 +22,7 @@ use store::{Follow, Generation, Joined};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
-    Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::Told, forward, lookup::Asking, proof, question::Question,
+    Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::FetchOutcome, forward, lookup::OriginRequest, proof, question::Question,
     stale::may_stand_in,
 };
 
@@ -116,7 +116,7 @@ pub(crate) enum Followed {
     /// The outcome of a fetch that it followed.
     By(store::Outcome<Record, Failure>),
     /// It asked by itself, and this is what it was told.
-    Aside(Told),
+    Aside(FetchOutcome),
     /// It has waited long enough for somebody who may have a stale copy.
     Late,
     /// It has waited long enough for a proof of what others have whole, and asks alone.
@@ -125,7 +125,7 @@ pub(crate) enum Followed {
 
 /// A fetch for those who say the same, beside one whose leader says something else.
 enum Beside {
-    Leads(oneshot::Receiver<Told>, Aside),
+    Leads(oneshot::Receiver<FetchOutcome>, Aside),
     Follows(Follow<Record, Failure>),
 }
 
@@ -140,9 +140,14 @@ pub(crate) fn likeness(shared: &Shared, question: &Question) -> u64 {
 }
 
 /// Waits for the fetch that this request began at this generation. Returns `None` if it takes too long for somebody who may have a stale copy.
-pub(crate) async fn in_time(shared: &Shared, asking: &Asking, told: oneshot::Receiver<Told>, begun: Generation) -> Option<Told> {
+pub(crate) async fn in_time(
+    shared: &Shared,
+    asking: &OriginRequest,
+    told: oneshot::Receiver<FetchOutcome>,
+    begun: Generation,
+) -> Option<FetchOutcome> {
     let question = &asking.question;
-    let told = async { told.await.unwrap_or_else(|_| Told::Failed(Failure::given_up("the fetch was given up"))) };
+    let told = async { told.await.unwrap_or_else(|_| FetchOutcome::Failed(Failure::given_up("the fetch was given up"))) };
     if !has_stand_in(shared, asking) {
         return Some(told.await);
     }
@@ -160,7 +165,7 @@ pub(crate) async fn in_time(shared: &Shared, asking: &Asking, told: oneshot::Rec
 /// answer of its own. Others then ask too, and take what comes first; if too many do so already, they wait on.
 pub(crate) async fn followed(
     pipeline: &Rc<Pipeline>,
-    asking: &Asking,
+    asking: &OriginRequest,
     fetched: &Rc<Question>,
     follow: Follow<Record, Failure>,
 ) -> Followed {
@@ -227,7 +232,7 @@ pub(crate) async fn followed(
     };
     let (own, _place): (LocalFuture<'_, Followed>, _) = match beside {
         Beside::Leads(told, place) => {
-            let given_up = || Told::Failed(Failure::given_up("the fetch was given up"));
+            let given_up = || FetchOutcome::Failed(Failure::given_up("the fetch was given up"));
             (Box::pin(async move { Followed::Aside(told.await.unwrap_or_else(|_| given_up())) }), Some(place))
         }
         Beside::Follows(follow) => (Box::pin(async move { Followed::By(follow.outcome().await) }), None),
@@ -242,7 +247,7 @@ pub(crate) async fn followed(
 }
 
 /// Joins those who say the same, or asks for them. Returns `None` if too many ask beside others already.
-fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says: u64) -> Option<Beside> {
+fn beside(pipeline: &Rc<Pipeline>, asking: &OriginRequest, fetched: &Rc<Question>, says: u64) -> Option<Beside> {
     let (store, question) = (&pipeline.shared.store, &asking.question);
     let flight = flight_of_those_who_say(&question.key, says);
     let moment = pipeline.shared.fence.moment(pipeline.shared.clock.now());
@@ -258,7 +263,7 @@ fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says
     }
 }
 
-fn has_stand_in(shared: &Shared, asking: &Asking) -> bool {
+fn has_stand_in(shared: &Shared, asking: &OriginRequest) -> bool {
     asking.candidate.as_ref().is_some_and(|stored| may_stand_in(shared, &asking.question, stored, shared.clock.now()))
 }
 

@@ -8,7 +8,7 @@ use origins::FileBody;
 use semantics::{
     RequestFields, Timestamp,
     cache_status::{CacheStatus, Outcome},
-    coding::{Accepted, Coding, evaluate_forms},
+    coding::{AcceptedCodings, Coding, evaluate_forms},
     conditional::{Precondition, evaluate},
     date::parse_http_date,
     decimal,
@@ -34,7 +34,7 @@ pub(crate) async fn stored(
 ) -> Result<Response<Body>, Unreadable> {
     let (record, method, fields) = (&stored.record, &question.method, &question.fields());
     // A range is one of the content itself: its forms come and go.
-    let chosen = if record.codable && !fields.range.is_present() { best(stored, Accepted::of(fields)) } else { None };
+    let chosen = if record.codable && !fields.range.is_present() { best(stored, AcceptedCodings::of(fields)) } else { None };
     let (precondition, coding) = precondition(record, method, fields, chosen);
     let form = Form::of(stored, coding);
     let mut response = match precondition {
@@ -145,7 +145,7 @@ pub(crate) fn precondition(
     if !record.status.is_success() {
         (Precondition::Proceed, chosen)
     } else if record.codable {
-        evaluate_forms(method, fields, validators, chosen, Accepted::of(fields))
+        evaluate_forms(method, fields, validators, chosen, AcceptedCodings::of(fields))
     } else {
         (evaluate(method, fields, validators.0, validators.1), None)
     }

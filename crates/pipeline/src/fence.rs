@@ -128,9 +128,9 @@ pub struct Fence {
 
 /// An order that is being carried out here. It is held until the other machines are told.
 #[derive(Debug)]
-pub(crate) struct Untold<'a>(&'a AtomicUsize);
+pub(crate) struct UntoldOrder<'a>(&'a AtomicUsize);
 
-impl Drop for Untold<'_> {
+impl Drop for UntoldOrder<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, SeqCst);
     }
@@ -204,9 +204,9 @@ impl Fence {
     }
 
     /// Takes note that an order is about to be carried out here. What it returns is held until the other machines were told.
-    pub(crate) fn begin(&self) -> Untold<'_> {
+    pub(crate) fn begin(&self) -> UntoldOrder<'_> {
         self.untold.fetch_add(1, SeqCst);
-        Untold(&self.untold)
+        UntoldOrder(&self.untold)
     }
 
     /// Returns whether the other machines were told of every order that was carried out here. Read the generation of the store before it.

@@ -12,9 +12,9 @@ use std::{
 use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
-use policy::{Kept, NotKept};
+use policy::{KeepTerms, NotKept};
 use semantics::{Timestamp, request::has_any, storable::may_be_brought_on};
-use store::{Lead, Reader, Unread, Writer};
+use store::{Lead, NobodyReads, Reader, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
@@ -38,7 +38,7 @@ const UNCACHEABLE: Duration = Duration::from_secs(60);
 
 /// The outcome of a fetch, for the client that began it.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum FetchOutcome {
     /// The head is here and the content comes; others read it too, but without those of the fields that are this client's own. Where it is being
     /// proven, others wait until it is, and it may come to nothing.
     Growing(Box<Grows>),
@@ -88,7 +88,7 @@ impl Pipeline {
         candidate: Option<Arc<Stored>>,
         reason: Option<&'static str>,
         interim: Option<Interim>,
-    ) -> oneshot::Receiver<Told> {
+    ) -> oneshot::Receiver<FetchOutcome> {
         let (leader, told) = oneshot::channel();
         let request = forward::shared(&question, candidate.as_deref());
         let saying = saying(&self.shared.secret, &request);
@@ -109,7 +109,7 @@ impl Fetch {
                 Sought::Found(stored) => {
                     // Those who follow find it in memory.
                     drop(self.lead);
-                    self.leader.tell(Told::Found(stored), None);
+                    self.leader.tell(FetchOutcome::Found(stored), None);
                     return;
                 }
                 Sought::Ask(turn) => self.turn = turn,
@@ -181,20 +181,21 @@ impl Fetch {
             }
             Ok(kept) => {
                 shared.store.unmark_uncacheable(question.hash);
-                let proof = match proof::Place::of(&self.pipeline, &question, head, proof::Size { length, followers: lead.followers() }) {
-                    proof::Due::No => Ok((lead, None)),
-                    proof::Due::Held(place) => Ok((lead, Some(place))),
-                    proof::Due::NoRoom => {
-                        proof::release(&shared, &question, status, lead.followers());
-                        lead.uncacheable();
-                        Err(proof::RULE)
-                    }
-                    proof::Due::TooLong => {
-                        not_kept::remember(&shared, &question, proof::TOO_LONG, Some(status), times.response);
-                        let_all_ask(&shared, &question, lead, times.response);
-                        Err(proof::TOO_LONG)
-                    }
-                };
+                let proof =
+                    match proof::ProofPermit::of(&self.pipeline, &question, head, proof::Size { length, followers: lead.followers() }) {
+                        proof::ProofDecision::No => Ok((lead, None)),
+                        proof::ProofDecision::Held(place) => Ok((lead, Some(place))),
+                        proof::ProofDecision::NoRoom => {
+                            proof::release(&shared, &question, status, lead.followers());
+                            lead.uncacheable();
+                            Err(proof::RULE)
+                        }
+                        proof::ProofDecision::TooLong => {
+                            not_kept::remember(&shared, &question, proof::TOO_LONG, Some(status), times.response);
+                            let_all_ask(&shared, &question, lead, times.response);
+                            Err(proof::TOO_LONG)
+                        }
+                    };
                 match proof {
                     Ok((lead, proof)) => {
                         // As the whole is one expression, the box is there first, and the future is made in it.
@@ -208,11 +209,11 @@ impl Fetch {
             }
             Err(why) => {
                 keep::end_what_was_stored(&shared, &question, (head, times), lead.begun(), Some(&Err(why)));
-                not_kept(&shared, &question, lead, Refused { status, why, at: times.response, saying: self.saying });
+                not_kept(&shared, &question, lead, UnkeptAnswer { status, why, at: times.response, saying: self.saying });
                 keep::detail(&question, why, response.headers())
             }
         };
-        self.leader.tell(Told::Alone { fetched, why }, Some((why, took)));
+        self.leader.tell(FetchOutcome::Alone { fetched, why }, Some((why, took)));
         None
     }
 
@@ -250,7 +251,7 @@ impl Fetch {
                 show(&mut fields, status, length);
                 let rule = if proving { Some(proof::RULE) } else { self.leader.reason };
                 let grows = Box::write(Box::new_uninit(), Grows { record, fields, body, took, proving });
-                self.leader.tell(Told::Growing(grows), rule.map(|rule| (rule, took)));
+                self.leader.tell(FetchOutcome::Growing(grows), rule.map(|rule| (rule, took)));
             }
             let (mut arrived, arriving) = (0, Instant::now());
             let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
@@ -326,7 +327,7 @@ impl Fetch {
         if let Some(stored) = keep::freshened(&pipeline.shared, &question, candidate, &fetched, self.lead.begun()).await {
             self.lead.stored(Arc::clone(&stored));
             let cost = self.leader.reason.map(|reason| (reason, fetched.took));
-            self.leader.tell(Told::Confirmed { stored, took: fetched.took }, cost);
+            self.leader.tell(FetchOutcome::Confirmed { stored, took: fetched.took }, cost);
             return;
         }
         // It confirms something else than what is stored, or forbids keeping it: ask for the whole.
@@ -350,7 +351,7 @@ impl Fetch {
     /// Ends the fetch: tells its leader, and those who said the same.
     fn fail(self, failure: Failure) {
         self.lead.failed(failure.clone().of_saying(self.saying));
-        self.leader.tell(Told::Failed(failure), None);
+        self.leader.tell(FetchOutcome::Failed(failure), None);
     }
 
     /// Ends the fetch as nobody waits for it any more.
@@ -368,12 +369,12 @@ struct Leader {
     question: Rc<Question>,
     /// The reason why it asks; `None`: there is no client.
     reason: Option<&'static str>,
-    waits: oneshot::Sender<Told>,
+    waits: oneshot::Sender<FetchOutcome>,
 }
 
 impl Leader {
     /// Tells it what the fetch came to. If it has left, the rule that decided and the time of the origin are counted all the same.
-    fn tell(self, told: Told, cost: Option<(&'static str, Duration)>) {
+    fn tell(self, told: FetchOutcome, cost: Option<(&'static str, Duration)>) {
         let is_told = self.waits.send(told).is_ok();
         if let Some((rule, took)) = cost.filter(|_| !is_told && self.reason.is_some()) {
             self.pipeline.fetched_in_vain(&self.question, rule, took);
@@ -384,13 +385,13 @@ impl Leader {
 /// A response that is kept, and comes.
 struct Coming {
     length: Option<u64>,
-    kept: Kept,
+    kept: KeepTerms,
     /// The place of a page that is proven first.
-    proof: Option<proof::Place>,
+    proof: Option<proof::ProofPermit>,
 }
 
 /// An answer that is not kept.
-struct Refused {
+struct UnkeptAnswer {
     status: StatusCode,
     why: NotKept,
     /// When it came.
@@ -400,8 +401,8 @@ struct Refused {
 }
 
 /// Tells those who follow that the answer is not kept.
-fn not_kept(shared: &Shared, question: &Question, lead: Lead<Record, Failure>, refused: Refused) {
-    let Refused { status, why, at, saying } = refused;
+fn not_kept(shared: &Shared, question: &Question, lead: Lead<Record, Failure>, refused: UnkeptAnswer) {
+    let UnkeptAnswer { status, why, at, saying } = refused;
     if status.is_server_error() {
         // Those who said the same are told what the leader was told, instead of asking a failing origin a thousand times.
         lead.failed(Failure::of_status(status).of_saying(saying));
@@ -433,7 +434,7 @@ fn forms(ready: origins::Forms) -> store::Forms {
 }
 
 /// Hands bytes to the crowd. Where all have to wait for the slowest, that has its limit.
-async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max: Duration) -> Result<(), Unread> {
+async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max: Duration) -> Result<(), NobodyReads> {
     // What is kept in memory waits for nothing: no limit has to be set.
     if let Some(pushed) = writer.push(data).now_or_never() {
         return pushed;

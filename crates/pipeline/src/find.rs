@@ -18,7 +18,7 @@ use crate::{Record, Resource, Shared, Stored, collapse::likeness, learnt::tier_p
 const DISK_WAIT: Duration = Duration::from_secs(2);
 
 /// The result of a lookup.
-pub(crate) enum Found {
+pub(crate) enum LookupResult {
     Fresh(Arc<Stored>),
     WhileRevalidating(Arc<Stored>),
     Stale(Arc<Stored>, Stale),
@@ -34,10 +34,10 @@ pub(crate) const COLD: &str = "cold";
 pub(crate) const DAMAGED: &str = "damaged";
 
 /// Finds what is stored for a request, in memory and then on the disk, and returns when that was. A disk that does not answer in time has nothing.
-pub(crate) async fn find(shared: &Shared, question: &Question) -> (Found, Timestamp) {
+pub(crate) async fn find(shared: &Shared, question: &Question) -> (LookupResult, Timestamp) {
     let now = shared.clock.now();
     match find_in_memory(shared, question, now) {
-        Found::Nothing(..) if shared.store.may_be_on_disk(question.hash) => {
+        LookupResult::Nothing(..) if shared.store.may_be_on_disk(question.hash) => {
             let load = shared.store.load(question.hash, &question.key);
             let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
             // Meanwhile a lifetime or a lease may have ended.
@@ -49,25 +49,31 @@ pub(crate) async fn find(shared: &Shared, question: &Question) -> (Found, Timest
 }
 
 /// Finds what is stored for a request in memory.
-pub(crate) fn find_in_memory(shared: &Shared, question: &Question, now: Timestamp) -> Found {
+pub(crate) fn find_in_memory(shared: &Shared, question: &Question, now: Timestamp) -> LookupResult {
     find_in(shared, shared.store.get(question.hash, &question.key).as_deref(), question, now)
 }
 
 /// Finds the variant for a request, or the stored part that it asks for.
-fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp) -> Found {
+fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp) -> LookupResult {
     match found_in(shared, resource, question, now, &mut Silent) {
-        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss, _) => {
-            parts::part(shared, question, now).map_or(found, Found::Fresh)
+        found @ LookupResult::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss, _) => {
+            parts::part(shared, question, now).map_or(found, LookupResult::Fresh)
         }
         found => found,
     }
 }
 
 /// Finds the variant for a request among what is stored under its key, and whether it may be used.
-pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp, trace: &mut impl Trace) -> Found {
+pub(crate) fn found_in(
+    shared: &Shared,
+    resource: Option<&Resource>,
+    question: &Question,
+    now: Timestamp,
+    trace: &mut impl Trace,
+) -> LookupResult {
     let Some(resource) = resource else {
         trace.decides("stored", true, || "nothing under this key".to_owned());
-        return Found::Nothing(Forwarded::UriMiss, COLD);
+        return LookupResult::Nothing(Forwarded::UriMiss, COLD);
     };
     trace.notes("stored", || match resource.variants().len() {
         1 => "one variant under this key".to_owned(),
@@ -75,7 +81,7 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     });
     let Some(stored) = resource.variants().iter().find(|stored| is_for(shared, question, &stored.record)) else {
         trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
-        return Found::Nothing(Forwarded::VaryMiss, "vary");
+        return LookupResult::Nothing(Forwarded::VaryMiss, "vary");
     };
     trace.notes("vary", || "one fits the fields of this request".to_owned());
     let record = &stored.record;
@@ -85,23 +91,23 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
         None => allowed(record, record.for_cookies, question.carries.cookie, "a cookie that may change the page"),
     };
     if trace.decides("for cookies", cookie, for_cookies) {
-        return Found::Nothing(Forwarded::Bypass, "for cookies");
+        return LookupResult::Nothing(Forwarded::Bypass, "for cookies");
     }
     let authorization = question.carries.authorization && !record.for_authorization;
     if trace
         .decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization, "one"))
     {
-        return Found::Nothing(Forwarded::Bypass, "for authorization");
+        return LookupResult::Nothing(Forwarded::Bypass, "for authorization");
     }
     // The fence is asked first: a lease rests on purges that were carried out before.
     let is_shown = shared.fence.shows(now, record.freshness.request_time);
     let purged = shared.store.verdict(stored);
     if trace.decides("purged", purged == Purged::Hard, || purged_in_words(shared, question, purged, now)) {
-        return Found::Nothing(Forwarded::UriMiss, Stale::Purged.name());
+        return LookupResult::Nothing(Forwarded::UriMiss, Stale::Purged.name());
     }
     if stored.body.is_damaged() {
         trace.decides("damaged", true, || "its file cannot be read".to_owned());
-        return Found::Nothing(Forwarded::UriMiss, DAMAGED);
+        return LookupResult::Nothing(Forwarded::UriMiss, DAMAGED);
     }
     let stored = Arc::clone(stored);
     let purge = match purged {
@@ -134,10 +140,10 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
         Reuse::Forbidden(why) => format!("only after validation ({}), which only-if-cached forbids", why.name()),
     });
     match reuse {
-        Reuse::Fresh => Found::Fresh(stored),
-        Reuse::WhileRevalidating => Found::WhileRevalidating(stored),
-        Reuse::AfterValidation(why) => Found::Stale(stored, why),
-        Reuse::Forbidden(_) => Found::Forbidden,
+        Reuse::Fresh => LookupResult::Fresh(stored),
+        Reuse::WhileRevalidating => LookupResult::WhileRevalidating(stored),
+        Reuse::AfterValidation(why) => LookupResult::Stale(stored, why),
+        Reuse::Forbidden(_) => LookupResult::Forbidden,
     }
 }
 

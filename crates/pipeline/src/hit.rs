@@ -13,13 +13,13 @@ use policy::{Silent, Verdict};
 use semantics::{
     RequestFields, RequestHead, Timestamp,
     cache_status::Outcome,
-    coding::{Accepted, Coding},
+    coding::{AcceptedCodings, Coding},
     conditional::Precondition,
     dictionary,
     request::INCIDENTAL_FIELDS,
     target::canonical_authority,
 };
-use store::{Found, Page};
+use store::{HotOrStored, Page};
 
 use crate::{
     Client, Note, Pipeline, Record, Stored, admission,
@@ -39,7 +39,7 @@ pub struct Hit {
     /// The note for the log.
     pub note: Note,
     /// The findings for [`Pipeline::again`], if the head alone decides.
-    pub known: Option<Known>,
+    pub known: Option<HitFacts>,
     /// Whether one of the [`INCIDENTAL_FIELDS`] took part in the choice: then a head that differs in them may be answered otherwise.
     pub rests_on_incidentals: bool,
 }
@@ -47,7 +47,7 @@ pub struct Hit {
 /// The content of a stored response, kept until it is written.
 #[derive(Debug)]
 pub struct Content {
-    found: Found<Record>,
+    found: HotOrStored<Record>,
     variant: usize,
     coding: Option<Coding>,
 }
@@ -79,7 +79,7 @@ impl AsRef<[u8]> for Content {
 /// The site, the key, the variant and the condition depend on the head, on the configuration and on the page; so they hold as long as
 /// the other two do. Time and purges do not belong to it: they are looked at for every request.
 #[derive(Debug)]
-pub struct Known {
+pub struct HitFacts {
     /// The page, which is not kept alive by this: what may be kept is decided by the table of hot pages.
     page: Weak<Page<Record>>,
     site: u16,
@@ -150,7 +150,7 @@ impl Pipeline {
         if record.codable && site.policy.settings().compress.dictionaries && dictionary::is_mentioned(fields) {
             return None;
         }
-        let accepted = if record.codable { Accepted::of(fields) } else { Accepted::IDENTITY };
+        let accepted = if record.codable { AcceptedCodings::of(fields) } else { AcceptedCodings::IDENTITY };
         let chosen = best(stored, accepted);
         let conditional = fields.if_none_match.is_present() || fields.if_modified_since.is_present();
         let (precondition, coding) = if conditional && record.status.is_success() {
@@ -179,8 +179,8 @@ impl Pipeline {
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
-            (Found::Hot(page), None) if settled && !self.traces_hits.get() => {
-                Some(Known { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
+            (HotOrStored::Hot(page), None) if settled && !self.traces_hits.get() => {
+                Some(HitFacts { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
             }
             _ => None,
         };
@@ -203,7 +203,7 @@ impl Pipeline {
     /// differs from it in [`INCIDENTAL_FIELDS`] alone; at once, or not at all: then [`Pipeline::hit`] is to be asked.
     ///
     /// Takes no lock and writes to nothing that another worker reads.
-    pub fn again(&self, peer: Option<IpAddr>, known: &Known, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
+    pub fn again(&self, peer: Option<IpAddr>, known: &HitFacts, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
         if peer.is_none() || known.configured != self.configured.get() {
             return None;
         }
@@ -223,8 +223,11 @@ impl Pipeline {
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
         let status = write_head(stored, known.extent, known.coding, now, out);
         let note = Note { site: Some(known.site), coding: known.coding, class: stored.record.class, ..Note::of(Outcome::Hit) };
-        let content =
-            (known.extent == Extent::Whole).then_some(Content { found: Found::Hot(page), variant: known.variant, coding: known.coding });
+        let content = (known.extent == Extent::Whole).then_some(Content {
+            found: HotOrStored::Hot(page),
+            variant: known.variant,
+            coding: known.coding,
+        });
         Some(Hit { status, content, note, known: None, rests_on_incidentals: true })
     }
 

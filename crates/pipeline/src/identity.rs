@@ -301,7 +301,7 @@ impl Drop for Awaited<'_> {
 }
 
 /// A request to an origin that is under way, and is recorded when it has ended; also if nobody waits for it any more.
-pub(crate) struct Asking<'a> {
+pub(crate) struct TracedRequest<'a> {
     question: &'a Question,
     traced: Option<(Rc<Traced>, SpanId)>,
     /// The method and the target of the request; none if it is not recorded.
@@ -309,7 +309,7 @@ pub(crate) struct Asking<'a> {
     began: Instant,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> TracedRequest<'a> {
     /// Tells the origin who the request is, and begins to measure.
     pub(crate) fn begin(pipeline: &Pipeline, question: &'a Question, request: &mut http::Request<origins::Body>, began: Instant) -> Self {
         let told = question.identity.tell_origin(pipeline, request.headers_mut());
@@ -348,7 +348,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for TracedRequest<'_> {
     fn drop(&mut self) {
         // The clock is read only where somebody wants to know: nearly all have ended, or are not recorded.
         if self.traced.is_some() {

@@ -17,7 +17,7 @@ use crate::{
 const KEY_OVERHEAD: usize = 8;
 
 /// The judgement on a request.
-pub(crate) enum Judged {
+pub(crate) enum Judgement {
     /// The cache is asked.
     Lookup(Rc<Question>),
     /// The origin is asked and nothing is stored; this rule decided.
@@ -39,13 +39,13 @@ pub(crate) fn judge(
     incoming: Box<IncomingRequest>,
     now: impl Fn() -> Timestamp,
     trace: &mut impl Trace,
-) -> Judged {
+) -> Judgement {
     // A source that has only a part of the site says it at the same place.
     let is_webhook = |part: &&Rc<Site>| part.policy.is_webhook(&incoming.parts.method, incoming.path());
     if let Some(teller) = site.with_parts().find(is_webhook).map(Rc::clone) {
         trace.decides("webhook", true, || format!("of the site's {}", teller.policy.settings().kind.name()));
         let IncomingRequest { client, authority, parts, .. } = *incoming;
-        return Judged::Webhook { site: teller, client, parts: Box::new(parts), authority };
+        return Judgement::Webhook { site: teller, client, parts: Box::new(parts), authority };
     }
     let site = Rc::clone(site.part(incoming.path()));
     let IncomingRequest { client, authority, parts, .. } = &*incoming;
@@ -65,9 +65,9 @@ pub(crate) fn judge(
         }
         Verdict::Purge => {
             let IncomingRequest { parts, authority, .. } = *incoming;
-            return Judged::Purge { site, client, parts: Box::new(parts), authority };
+            return Judgement::Purge { site, client, parts: Box::new(parts), authority };
         }
-        Verdict::Malformed => return Judged::Malformed(site),
+        Verdict::Malformed => return Judgement::Malformed(site),
     };
     let wants = Wants::of(&site, parts.uri.path(), &fields);
     let way = client.way(fields.lines, trusted_proxies);
@@ -76,7 +76,7 @@ pub(crate) fn judge(
     let IncomingRequest { identity, authority, parts, interim, .. } = *incoming;
     let Parts { method, version, mut headers, uri, .. } = parts;
     let left_out = carries.and_then(|_| site.policy.left_out(uri.path(), uri.query()));
-    let Some((target, uri)) = origins_target(&site, &verdict, uri) else { return Judged::Malformed(site) };
+    let Some((target, uri)) = origins_target(&site, &verdict, uri) else { return Judgement::Malformed(site) };
     let takes_hints = interim.is_some() && site.policy.settings().early_hints.are_for(&method, version, &headers);
     question::reduce(&mut headers, &site, client.trusted, carries);
     if wants.names_hop_by_hop {
@@ -103,8 +103,8 @@ pub(crate) fn judge(
         takes_hints,
     });
     match verdict {
-        Verdict::Pass(rule) => Judged::Pass(question, rule),
-        Verdict::Lookup(_) | Verdict::Purge | Verdict::Malformed => Judged::Lookup(question),
+        Verdict::Pass(rule) => Judgement::Pass(question, rule),
+        Verdict::Lookup(_) | Verdict::Purge | Verdict::Malformed => Judgement::Lookup(question),
     }
 }
 

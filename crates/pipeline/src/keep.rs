@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::LazyCell, sync::Arc, time::Duration};
 
 use aws_lc_rs::digest;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use policy::{AcceptClass, Kept, Key, NONCE_MADE, NotKept, Seen, TAG_WANTED, capped_by_nonce};
+use policy::{AcceptClass, KeepFacts, KeepTerms, Key, NONCE_MADE, NotKept, TAG_WANTED, capped_by_nonce};
 use semantics::{
     Timestamp,
     coding::{Coding, vary_on_accept_encoding},
@@ -115,7 +115,7 @@ pub(crate) fn detail(question: &Question, why: NotKept, headers: &HeaderMap) -> 
 }
 
 /// Decides whether the answer to a question is kept, and how. Remembers the reason if it is not.
-pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times) -> Result<Kept, NotKept> {
+pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times) -> Result<KeepTerms, NotKept> {
     let (policy, seen) = (&question.site.policy, seen(shared, &question.method, question, head, times));
     let kept = match &question.member {
         None => policy.keep(&seen),
@@ -136,9 +136,9 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
 }
 
 /// Collects what the policy looks at.
-fn seen<'a>(shared: &Shared, method: &'a Method, question: &'a Question, head: ResponseHead<'a>, times: Times) -> Seen<'a> {
+fn seen<'a>(shared: &Shared, method: &'a Method, question: &'a Question, head: ResponseHead<'a>, times: Times) -> KeepFacts<'a> {
     let purged_at = shared.purged_at();
-    Seen {
+    KeepFacts {
         method,
         authority: &question.authority,
         target: &question.target,
@@ -163,7 +163,7 @@ pub(crate) fn end_what_was_stored(
     question: &Question,
     (head, times): (ResponseHead<'_>, Times),
     begun: Generation,
-    judged: Option<&Result<Kept, NotKept>>,
+    judged: Option<&Result<KeepTerms, NotKept>>,
 ) {
     let status = head.status;
     let by_request = may_be_brought_on(status)
@@ -187,7 +187,13 @@ pub(crate) fn end_what_was_stored(
 }
 
 /// Makes the record of an answer that is kept, and its place among the purges.
-pub(crate) fn record(shared: &Shared, question: &Question, head: ResponseHead<'_>, content: ContentSize, kept: Kept) -> (Record, Scope) {
+pub(crate) fn record(
+    shared: &Shared,
+    question: &Question,
+    head: ResponseHead<'_>,
+    content: ContentSize,
+    kept: KeepTerms,
+) -> (Record, Scope) {
     record_in(shared, question, head.status, &mut Cow::Borrowed(head.headers), content, kept)
 }
 
@@ -198,7 +204,7 @@ pub(crate) fn record_in(
     status: StatusCode,
     headers: &mut Cow<'_, HeaderMap>,
     content: ContentSize,
-    mut kept: Kept,
+    mut kept: KeepTerms,
 ) -> (Record, Scope) {
     let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
     let (site, url) = question.url();

@@ -59,7 +59,7 @@ pub use collapse::Collapse;
 pub use direct::{DIRECT_FIELD, DIRECT_MAX, Direct};
 pub use failure::Failure;
 pub use fence::{Acknowledgement, Elsewhere, Fence, Machines};
-pub use hit::{Content, Hit, Known};
+pub use hit::{Content, Hit, HitFacts};
 pub use identity::{OriginAsked, Tracing};
 pub use in_vain::{FetchedInVain, InVain};
 pub use interim::Interim;
@@ -72,12 +72,12 @@ pub use pipeline::{Pipeline, Received};
 pub use proof::PROOF_RESULTS;
 pub use purge::{Covered, OfSite, Publication, Purge, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
 pub use question::Client;
-pub use rate::{Rate, Rates, RequestLimit, Together, Told, ToldRequests};
+pub use rate::{AddressRequests, LimitSharing, Rate, RateReport, Rates, RequestLimit};
 pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Contact, Down, Parts, Route, Router, Site};
-pub use tier::{Held, Later, Looked, Page as TierPage, TIER_HEAD_MAX, Tier};
+pub use tier::{FetchTurn, Later, Looked, Page as TierPage, TIER_HEAD_MAX, Tier};
 pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
 
 /// The store, as this room fills it.

@@ -19,8 +19,8 @@ use crate::{
     coded::in_passing,
     collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
     deliver,
-    fetch::{Grows, Told},
-    find::{self, Found, find, find_in_memory, is_for},
+    fetch::{FetchOutcome, Grows},
+    find::{self, LookupResult, find, find_in_memory, is_for},
     learnt::early_hints,
     next::{Next, next},
     proof,
@@ -35,7 +35,7 @@ const ATTEMPTS: usize = 4;
 const TIER: &str = "tier";
 
 /// A request that the cache cannot answer, on its way to the origin.
-pub(crate) struct Asking {
+pub(crate) struct OriginRequest {
     pub(crate) question: Rc<Question>,
     /// The stored response that may be confirmed, or stand in.
     pub(crate) candidate: Option<Arc<Stored>>,
@@ -47,7 +47,7 @@ pub(crate) struct Asking {
     pub(crate) collapsed: bool,
 }
 
-impl Asking {
+impl OriginRequest {
     pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded, reason: &'static str) -> Self {
         Self { question: Rc::clone(question), candidate, forwarded, reason, collapsed: false }
     }
@@ -92,7 +92,7 @@ impl Pipeline {
             if attempt == 0 {
                 early_hints::tell(self, &question);
             }
-            let asking = Asking { collapsed: followings.any, ..Asking::new(&question, candidate, forwarded, reason) };
+            let asking = OriginRequest { collapsed: followings.any, ..OriginRequest::new(&question, candidate, forwarded, reason) };
             let Some(fetched) = together else { return self.alone(asking).await };
             // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
             let is_last = attempt == ATTEMPTS;
@@ -105,7 +105,7 @@ impl Pipeline {
             let joined = match shared.store.join_for(shared.store.hash(&flight), &flight, question.url(), shared.fence.moment(now)) {
                 Joined::Full => ControlFlow::Break(self.alone(asking).await),
                 // An earlier flight may have landed between looking and joining.
-                Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), Found::Fresh(_)) => ControlFlow::Continue(()),
+                Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), LookupResult::Fresh(_)) => ControlFlow::Continue(()),
                 Joined::Lead(lead) => ControlFlow::Break(self.lead(asking, fetched, lead, anothers).await),
                 Joined::Follow(follow) => Box::pin(self.follow(asking, &fetched, follow, &mut followings)).await,
             };
@@ -113,14 +113,14 @@ impl Pipeline {
                 return answer;
             }
         }
-        self.alone(Asking::new(&question, None, Forwarded::Miss, find::COLD)).await
+        self.alone(OriginRequest::new(&question, None, Forwarded::Miss, find::COLD)).await
     }
 
     /// Begins the fetch that others follow. Where it is for those alone who say the same as this request, as it has met nothing but this
     /// failure of `anothers`, there are only so many places.
     async fn lead(
         self: &Rc<Self>,
-        asking: Asking,
+        asking: OriginRequest,
         fetched: Rc<Question>,
         lead: Lead<Record, Failure>,
         anothers: Option<Failure>,
@@ -142,12 +142,12 @@ impl Pipeline {
 
     /// Asks the origin alone beside a proof, unless the page is proven and stored before the answer comes: an origin that has stopped answering
     /// keeps nobody from it.
-    async fn alone_or_proven(self: &Rc<Self>, asking: Asking) -> Answer {
+    async fn alone_or_proven(self: &Rc<Self>, asking: OriginRequest) -> Answer {
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));
         let proven = async {
             loop {
                 tokio::time::sleep(LOOK).await;
-                if let Found::Fresh(stored) = find_in_memory(shared, &question, shared.clock.now()) {
+                if let LookupResult::Fresh(stored) = find_in_memory(shared, &question, shared.clock.now()) {
                     return stored;
                 }
             }
@@ -161,7 +161,7 @@ impl Pipeline {
     /// Follows another request's fetch. Goes on if its outcome is not for this request: then the next attempt knows more.
     async fn follow(
         self: &Rc<Self>,
-        mut asking: Asking,
+        mut asking: OriginRequest,
         fetched: &Rc<Question>,
         follow: Follow<Record, Failure>,
         followings: &mut Followings,
@@ -215,10 +215,10 @@ impl Pipeline {
     }
 
     /// Answers with what the fetch came to that this request began.
-    async fn told(self: &Rc<Self>, asking: Asking, told: Told) -> Answer {
+    async fn told(self: &Rc<Self>, asking: OriginRequest, told: FetchOutcome) -> Answer {
         let question = &asking.question;
         match told {
-            Told::Growing(grows) => {
+            FetchOutcome::Growing(grows) => {
                 let Grows { record, fields, body, took, proving } = *grows;
                 let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
@@ -230,14 +230,14 @@ impl Pipeline {
                 }
                 answer
             }
-            Told::Found(stored) => {
+            FetchOutcome::Found(stored) => {
                 Box::pin(self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed))).await
             }
-            Told::Confirmed { stored, took } => {
+            FetchOutcome::Confirmed { stored, took } => {
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(took);
                 Box::pin(self.deliver(question, &stored, ending)).await
             }
-            Told::Alone { fetched, why } => {
+            FetchOutcome::Alone { fetched, why } => {
                 let Fetched { response, took, .. } = *fetched;
                 let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
                 // What lies in a file goes as it lies there.
@@ -249,7 +249,7 @@ impl Pipeline {
                 conditional(question, &mut response);
                 ending.with_coded(question, response)
             }
-            Told::Failed(failure) => Box::pin(failed(&self.shared, Asking { collapsed: false, ..asking }, &failure)).await,
+            FetchOutcome::Failed(failure) => Box::pin(failed(&self.shared, OriginRequest { collapsed: false, ..asking }, &failure)).await,
         }
     }
 }

@@ -10,7 +10,7 @@ use semantics::{
 
 use crate::{
     Shared, Stored,
-    find::Found,
+    find::LookupResult,
     learnt::trouble::{Failures, Trouble},
     question::Question,
     stale::may_stand_in,
@@ -36,23 +36,25 @@ pub(crate) enum Next {
 }
 
 /// Decides what is to be done with what was found.
-pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: Found, now: Timestamp) -> Next {
+pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: LookupResult, now: Timestamp) -> Next {
     let ask = |candidate: Option<Arc<Stored>>, forwarded, reason| {
         let fetched = if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() };
         let is_shared = fetched.is_shareable() && !shared.store.uncacheable(question.hash, now.as_millis());
         Next::Ask { candidate, forwarded, reason, together: is_shared.then_some(fetched) }
     };
     match found {
-        Found::Fresh(stored) => Next::Deliver(stored, Outcome::Hit),
-        Found::WhileRevalidating(stored) => Next::Deliver(stored, Outcome::Updating),
-        Found::Forbidden => Next::OnlyIfCached,
-        Found::Stale(stored, why) if is_in_trouble(shared, question, &stored, why, now) && may_stand_in(shared, question, &stored, now) => {
+        LookupResult::Fresh(stored) => Next::Deliver(stored, Outcome::Hit),
+        LookupResult::WhileRevalidating(stored) => Next::Deliver(stored, Outcome::Updating),
+        LookupResult::Forbidden => Next::OnlyIfCached,
+        LookupResult::Stale(stored, why)
+            if is_in_trouble(shared, question, &stored, why, now) && may_stand_in(shared, question, &stored, now) =>
+        {
             Next::Deliver(stored, Outcome::Stale { forwarded: false })
         }
-        Found::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request, why.name()),
-        Found::Stale(stored, why) => ask(Some(stored), Forwarded::Stale, why.name()),
-        Found::Nothing(..) if question.wants.directives.only_if_cached => Next::OnlyIfCached,
-        Found::Nothing(why, reason) => ask(None, why, reason),
+        LookupResult::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request, why.name()),
+        LookupResult::Stale(stored, why) => ask(Some(stored), Forwarded::Stale, why.name()),
+        LookupResult::Nothing(..) if question.wants.directives.only_if_cached => Next::OnlyIfCached,
+        LookupResult::Nothing(why, reason) => ask(None, why, reason),
     }
 }
 

@@ -105,30 +105,30 @@ impl Packing {
 }
 
 /// Room that unpacked content takes until its readers have it.
-struct Place {
+struct Reservation {
     room: Arc<CopyBudget>,
     bytes: u64,
 }
 
-impl Place {
+impl Reservation {
     fn take(room: &Arc<CopyBudget>, bytes: u64) -> Option<Self> {
         room.take(bytes).then(|| Self { room: Arc::clone(room), bytes })
     }
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.room.give_back(self.bytes);
     }
 }
 
 /// Unpacked content that is not in the store.
-struct Held {
+struct UnpackedContent {
     content: Vec<u8>,
-    _place: Place,
+    _reservation: Reservation,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for UnpackedContent {
     fn as_ref(&self) -> &[u8] {
         &self.content
     }
@@ -162,10 +162,10 @@ impl Shared {
 
     /// Packs these, some at a time, so that what else is urgent in the workshop comes in between. What finds no room there waits for the next
     /// look.
-    fn pack_all(self: &Arc<Self>, mut unread: Vec<Unread>) {
+    fn pack_all(self: &Arc<Self>, mut unread: Vec<PackCandidate>) {
         let mut compared = 0;
         while compared < BATCH_BYTES {
-            let Some(Unread { of, variant }) = unread.pop() else { return };
+            let Some(PackCandidate { of, variant }) = unread.pop() else { return };
             let Some(resource) = of.upgrade() else { continue };
             let key = HashedKey { hash: self.store.hash(resource.key()), key: resource.key() };
             // Somebody may have come meanwhile.
@@ -212,12 +212,12 @@ impl Shared {
     /// Makes the content of a packed response, and stores it again unless it is for one reader alone. `None` if it cannot be made.
     async fn unpack(&self, key: HashedKey<'_>, packed: &Arc<Stored>) -> Option<Bytes> {
         let is_for_one = || packed.forms().readers_beside() < 2;
-        let place = if is_for_one() { Place::take(&self.packing.room, packed.body.len()) } else { None };
+        let reservation = if is_for_one() { Reservation::take(&self.packing.room, packed.body.len()) } else { None };
         let content = unpacked(packed).await?;
         self.packing.unpacked.fetch_add(1, Relaxed);
         // Others may have come meanwhile.
-        if let Some(place) = place.filter(|_| is_for_one()) {
-            return Some(Bytes::from_owner(Held { content, _place: place }));
+        if let Some(reservation) = reservation.filter(|_| is_for_one()) {
+            return Some(Bytes::from_owner(UnpackedContent { content, _reservation: reservation }));
         }
         let content = Bytes::from(content.into_boxed_slice());
         if let Some(stored) = self.store.replace_body(key.hash, key.key, packed, content.clone().into()) {
@@ -298,16 +298,16 @@ fn lacks_its_form(stored: &Stored) -> bool {
 }
 
 /// A stored response that nobody has read as it is for long enough. It may have gone meanwhile.
-struct Unread {
+struct PackCandidate {
     of: Weak<Resource>,
     variant: usize,
 }
 
 /// Looks at what is stored under a key: adds what may be packed, or get the form for that, as nobody has read it as it is since the last look.
-fn look_at(resource: &Arc<Resource>, unread: &mut Vec<Unread>) {
+fn look_at(resource: &Arc<Resource>, unread: &mut Vec<PackCandidate>) {
     for (variant, stored) in resource.variants().iter().enumerate() {
         if stored.forms().forget_readers_beside() == 0 && (packable(stored).is_some() || lacks_its_form(stored)) {
-            unread.push(Unread { of: Arc::downgrade(resource), variant });
+            unread.push(PackCandidate { of: Arc::downgrade(resource), variant });
         }
     }
 }
@@ -322,7 +322,7 @@ impl fmt::Debug for Packing {
 mod tests {
     use futures_util::future::join_all;
     use http::{HeaderMap, StatusCode};
-    use policy::Kept;
+    use policy::KeepTerms;
     use semantics::{cache_control::ResponseDirectives, freshness::Freshness, vary::Vary};
     use store::{Scope, StoreOptions};
 
@@ -351,7 +351,7 @@ mod tests {
     fn put(shared: &Shared, name: &str, body: impl Into<Content>, gzip: Bytes) -> Arc<Stored> {
         let (headers, now) = (HeaderMap::new(), Timestamp::default());
         let freshness = Freshness::of(StatusCode::OK, &headers, &ResponseDirectives::of(&headers), now, now);
-        let kept = Kept { freshness, for_cookies: true, for_authorization: false, tags: Vec::new(), omitted: Vec::new() };
+        let kept = KeepTerms { freshness, for_cookies: true, for_authorization: false, tags: Vec::new(), omitted: Vec::new() };
         let mut record = Record::new(StatusCode::OK, &headers, None, kept, Vary::Nominated(Vec::new()));
         record.codable = true;
         let stored = Stored::new(record, body.into(), shared.store.generation(), Scope::default());

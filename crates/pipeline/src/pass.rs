@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use policy::{PassRule, purge::Written};
+use policy::{PassRule, purge::WriteSubject};
 use semantics::{
     cache_status::{Forwarded, Outcome},
     invalidation::is_safe,
@@ -44,7 +44,8 @@ impl Pipeline {
             None => body,
         };
         let written = policy.written(&question.method, question.uri.path());
-        let is_read = matches!(written, Some(Written::Post | Written::Schedule)) || writing.as_ref().is_some_and(Writing::reads_answer);
+        let is_read =
+            matches!(written, Some(WriteSubject::Post | WriteSubject::Schedule)) || writing.as_ref().is_some_and(Writing::reads_answer);
         let request = if is_read { to_be_read(forward::passed(&question, body)) } else { forward::passed(&question, body) };
         let is_unsafe = !is_safe(&question.method);
         let tells = policy.signal_field().is_some() && is_unsafe;
@@ -59,7 +60,7 @@ impl Pipeline {
         };
         expense.answered();
         // A scheduler that tries again after this one status, and after no other.
-        let is_scheduler = written == Some(Written::Schedule);
+        let is_scheduler = written == Some(WriteSubject::Schedule);
         let failed = async |failure: &Failure| {
             caused.known().await;
             failed_plainly(failure, Ending::of(Outcome::Forwarded(why)).by_cookie(cookie))
@@ -88,7 +89,9 @@ impl Pipeline {
                 (stored_as.body(&self.shared, body, fetching), None)
             }
             None if speaks && is_unsafe => (Body::Origin(self.watch(&question, body)), Some(rule.name())),
-            None if matches!(written, Some(Written::Post | Written::Schedule)) && parts.extensions.get::<SaidEverything>().is_some() => {
+            None if matches!(written, Some(WriteSubject::Post | WriteSubject::Schedule))
+                && parts.extensions.get::<SaidEverything>().is_some() =>
+            {
                 (Body::Origin(self.overhear(&question.site, body)), Some(rule.name()))
             }
             None => (Body::Origin(body), Some(rule.name())),

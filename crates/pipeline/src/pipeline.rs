@@ -32,7 +32,7 @@ use crate::{
     failure,
     identity::Awaited,
     in_vain::Spent,
-    judge::{Judged, judge},
+    judge::{Judgement, judge},
     learnt::popularity::Sampler,
     proof::Proving,
     question, redirect,
@@ -230,23 +230,23 @@ impl Pipeline {
         let (mut is_members, mut knows_members) = (false, false);
         // Judge: the site's policy says who answers it, and under which key.
         let mut answer = match judge(&self.shared, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
-            Judged::Lookup(question) => {
+            Judgement::Lookup(question) => {
                 (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
                 let mut answer = self.look_up(Rc::clone(&question)).await;
                 redirect::take_along(&question, answer.0.status(), answer.0.headers_mut());
                 answer
             }
-            Judged::Pass(question, rule) => {
+            Judgement::Pass(question, rule) => {
                 knows_members = question.site.policy.knows_members();
                 self.pass_or_guess(question, body, rule).await
             }
-            Judged::Purge { site, client, parts, authority } => {
+            Judgement::Purge { site, client, parts, authority } => {
                 Box::new((Box::pin(self.purge_request(config, &site, &client, &parts, &authority)).await, Note::ruled("purge")))
             }
-            Judged::Webhook { site, client, parts, authority } => {
+            Judgement::Webhook { site, client, parts, authority } => {
                 Box::new((Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook")))
             }
-            Judged::Malformed(_) => Box::new((failure::page(StatusCode::BAD_REQUEST, MALFORMED), Note::ruled(MALFORMED))),
+            Judgement::Malformed(_) => Box::new((failure::page(StatusCode::BAD_REQUEST, MALFORMED), Note::ruled(MALFORMED))),
         };
         let (response, note) = &mut *answer;
         note.site = Some(site.id);

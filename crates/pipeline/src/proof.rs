@@ -26,7 +26,7 @@ use futures_util::future::{Either, select};
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body as _;
 use origins::Fault;
-use policy::Kept;
+use policy::KeepTerms;
 use store::{FlightGuard, Generation};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -154,26 +154,26 @@ impl Drop for Turn {
 }
 
 /// The decision about a page that is about to be stored.
-pub(crate) enum Due {
+pub(crate) enum ProofDecision {
     /// No proof of it is due, so it is stored.
     No,
     /// It is held back until it is proven.
-    Held(Place),
+    Held(ProofPermit),
     /// It is not proven and there is no room to do so: its own client alone gets it.
     NoRoom,
     /// It is too long to be proven: its own client alone gets it.
     TooLong,
 }
 
-/// A place among the pages of a worker that are held back.
-pub(crate) struct Place(Rc<Pipeline>);
+/// A permit to hold a page back until it is proven: a worker has so many.
+pub(crate) struct ProofPermit(Rc<Pipeline>);
 
-impl Place {
+impl ProofPermit {
     /// Decides whether a page that is about to be stored is proven first. Counts a proof that is due and cannot be made.
-    pub(crate) fn of(pipeline: &Rc<Pipeline>, question: &Question, head: ResponseHead<'_>, of: Size) -> Due {
+    pub(crate) fn of(pipeline: &Rc<Pipeline>, question: &Question, head: ResponseHead<'_>, of: Size) -> ProofDecision {
         let proofs = &pipeline.shared.proofs;
         if !concerns(question, head) || !proofs.is_due(question.hash) {
-            return Due::No;
+            return ProofDecision::No;
         }
         let held = &pipeline.proving.held;
         let is_too_long = of.length.is_some_and(|length| length > page_max(question));
@@ -182,16 +182,16 @@ impl Place {
             pipeline.counters.proven(question.site.id, ProofResult::Skipped);
             return match proofs.is_proven(question.hash) {
                 // The next storing makes up for it.
-                true => Due::No,
-                false if is_too_long => Due::TooLong,
-                false => Due::NoRoom,
+                true => ProofDecision::No,
+                false if is_too_long => ProofDecision::TooLong,
+                false => ProofDecision::NoRoom,
             };
         }
         held.set(held.get() + 1);
-        Due::Held(Self(Rc::clone(pipeline)))
+        ProofDecision::Held(Self(Rc::clone(pipeline)))
     }
 
-    /// Gives the place back: the page turned out to be too long to be proven. Nobody waits for it any more.
+    /// Gives the permit back: the page turned out to be too long to be proven. Nobody waits for it any more.
     pub(crate) fn too_long(self, question: &Question, status: StatusCode) {
         let shared = &self.0.shared;
         self.0.counters.proven(question.site.id, ProofResult::Skipped);
@@ -213,7 +213,7 @@ impl std::fmt::Debug for Proving {
     }
 }
 
-impl Drop for Place {
+impl Drop for ProofPermit {
     fn drop(&mut self) {
         let held = &self.0.proving.held;
         held.set(held.get() - 1);
@@ -276,7 +276,7 @@ pub(crate) struct Unproven {
 struct Visit {
     status: StatusCode,
     headers: HeaderMap,
-    kept: Kept,
+    kept: KeepTerms,
     body: Bytes,
 }
 
@@ -309,8 +309,8 @@ enum Conclusion {
 }
 
 /// Proves a page, stores it if it is the same for two visitors, and tells those who wait.
-pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven) {
-    let pipeline = Rc::clone(&place.0);
+pub(crate) async fn prove(permit: ProofPermit, question: &Question, unproven: Unproven) {
+    let pipeline = Rc::clone(&permit.0);
     let shared = &pipeline.shared;
     let Unproven { first, body, flight } = unproven;
     let count = |result| pipeline.counters.proven(question.site.id, result);
@@ -382,7 +382,7 @@ pub(crate) fn release(shared: &Shared, question: &Question, status: StatusCode, 
 }
 
 /// Makes the stored response of a page in memory.
-fn page(shared: &Shared, question: &Question, head: ResponseHead<'_>, kept: Kept, body: Bytes, begun: Generation) -> Stored {
+fn page(shared: &Shared, question: &Question, head: ResponseHead<'_>, kept: KeepTerms, body: Bytes, begun: Generation) -> Stored {
     let has_nonce = keep::has_nonce(question, head.headers, &body);
     let tag = ContentTag::of(head.headers, Some(&body));
     let content = ContentSize { length: Some(body.len() as u64), has_forms: false, has_nonce, tag };

@@ -10,7 +10,7 @@ mod encoding;
 use std::{ops::Range, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use policy::Kept;
+use policy::KeepTerms;
 use semantics::{
     Timestamp,
     coding::{Coding, has_own_tags, tag_of},
@@ -93,7 +93,7 @@ impl store::Record for Record {
 
 impl Record {
     /// Makes the record of a response with these fields. `length` is that of its content, if it is known by now.
-    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, length: Option<u64>, kept: Kept, vary: Vary) -> Self {
+    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, length: Option<u64>, kept: KeepTerms, vary: Vary) -> Self {
         let mut head = Vec::with_capacity(512);
         head.extend_from_slice(b"HTTP/1.1 ");
         head.extend_from_slice(status.as_str().as_bytes());
@@ -333,7 +333,7 @@ mod tests {
         let now = Timestamp::from_secs(1_780_000_000);
         let freshness = Freshness::of(StatusCode::OK, &headers, &ResponseDirectives::of(&headers), now, now);
         let omitted = omitted.iter().map(|name| HeaderName::from_static(name)).collect();
-        let kept = Kept { freshness, for_cookies: true, for_authorization: false, tags: Vec::new(), omitted };
+        let kept = KeepTerms { freshness, for_cookies: true, for_authorization: false, tags: Vec::new(), omitted };
         Record::new(StatusCode::OK, &headers, length, kept, Vary::Nominated(Vec::new()))
     }
 
@@ -429,7 +429,7 @@ mod tests {
             let now = Timestamp::from_secs(1_780_000_000);
             let freshness = Freshness::of(status, &first, &ResponseDirectives::of(&first), now, now);
             let kept =
-                Kept { freshness, for_cookies: false, for_authorization: false, tags: Vec::new(), omitted: vec![header::SET_COOKIE] };
+                KeepTerms { freshness, for_cookies: false, for_authorization: false, tags: Vec::new(), omitted: vec![header::SET_COOKIE] };
             let record = Record::new(status, &first, length, kept, Vary::Nominated(Vec::new()));
             assert_eq!(lines(&record.headers()), lines(&map(&[&common[..], said].concat())));
             show(&mut first, status, length);

@@ -60,7 +60,7 @@ pub enum Looked {
     /// There is a page.
     Found(Page),
     /// There is none, and it is for this machine to fetch it.
-    Turn(Box<dyn Held>),
+    Turn(Box<dyn FetchTurn>),
     /// Another machine fetches it. When the future is ready, it is worth looking again.
     Wait(Later<()>),
     /// It is not for the tier to answer: it is away, slow, in doubt, or knows that the page is not for everybody.
@@ -93,7 +93,7 @@ pub struct Page {
 }
 
 /// The turn to fetch a page for all machines. It is given back when it is dropped, and the next machine that waits takes it.
-pub trait Held: Send {
+pub trait FetchTurn: Send {
     /// Tells those who wait that what was fetched is not for all of them: they go to the origin at once. It changes nothing if the page was put.
     fn refuse(self: Box<Self>);
 }
@@ -101,7 +101,7 @@ pub trait Held: Send {
 /// The turn of a fetch, if it has one.
 #[derive(Default)]
 pub(crate) struct Turn {
-    held: Option<Box<dyn Held>>,
+    held: Option<Box<dyn FetchTurn>>,
     answered: Cell<bool>,
 }
 
@@ -244,7 +244,7 @@ fn name(question: &Question) -> Vec<u8> {
 /// purged.
 fn adopt(shared: &Shared, question: &Question, name: &[u8], page: Page) -> Option<Stored> {
     let now = shared.clock.now();
-    let Read { record, tags, age, body } = decode(name, page.page)?;
+    let TierPageRead { record, tags, age, body } = decode(name, page.page)?;
     let record = record.aged(now, age + page.rested);
     let fits = record.vary.matches(&question.fields()) && record.only_for.is_none() && body.len() as u64 <= question.site.object_max;
     if !fits || reuse(&question.wants.directives, &record.freshness, SoftPurge::None, now) != Reuse::Fresh {
@@ -255,7 +255,7 @@ fn adopt(shared: &Shared, question: &Question, name: &[u8], page: Page) -> Optio
 }
 
 /// A page, read.
-struct Read {
+struct TierPageRead {
     record: Record,
     tags: Box<[Box<str>]>,
     /// How long before the page was written it had arrived.
@@ -291,7 +291,7 @@ fn put(out: &mut BytesMut, bytes: &[u8]) {
 }
 
 /// Reads a page. `None`: it is that of another name, or another version wrote it.
-fn decode(name: &[u8], mut page: Bytes) -> Option<Read> {
+fn decode(name: &[u8], mut page: Bytes) -> Option<TierPageRead> {
     if page.try_get_u8().ok()? != VERSION {
         return None;
     }
@@ -302,7 +302,7 @@ fn decode(name: &[u8], mut page: Bytes) -> Option<Read> {
     let count = usize::try_from(page.try_get_u32().ok()?).ok().filter(|count| *count <= TAGS_MAX)?;
     let tags = (0..count).map(|_| Some(std::str::from_utf8(&take(&mut page)?).ok()?.into())).collect::<Option<Vec<Box<str>>>>()?;
     let record = Record::decode(&take(&mut page)?)?;
-    Some(Read { record, tags: tags.into(), age, body: Bytes::copy_from_slice(&page) })
+    Some(TierPageRead { record, tags: tags.into(), age, body: Bytes::copy_from_slice(&page) })
 }
 
 fn take(page: &mut Bytes) -> Option<Bytes> {

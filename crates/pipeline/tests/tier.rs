@@ -18,8 +18,8 @@ use http_body_util::BodyExt as _;
 use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use parking_lot::Mutex;
 use pipeline::{
-    Acknowledgement, Clock, Collapse, Down, Held, Https, Later, Looked, Machines, Parts, Pipeline, Refill, ResponseFields, Router, Shared,
-    Site, TIER_HEAD_MAX, Tier, TierPage,
+    Acknowledgement, Clock, Collapse, Down, FetchTurn, Https, Later, Looked, Machines, Parts, Pipeline, Refill, ResponseFields, Router,
+    Shared, Site, TIER_HEAD_MAX, Tier, TierPage,
 };
 use policy::{
     Kind, Policy, Settings,
@@ -89,7 +89,7 @@ struct Lock {
     name: Vec<u8>,
 }
 
-impl Held for Lock {
+impl FetchTurn for Lock {
     fn refuse(self: Box<Self>) {
         let mut common = self.common.lock();
         if common.locks.get(&self.name) == Some(&self.machine) {

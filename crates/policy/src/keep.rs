@@ -28,7 +28,7 @@ const REDIRECT_HOLD_MAX: Duration = Duration::from_hours(24);
 
 /// Everything the decision looks at.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct KeepFacts<'a> {
     /// The request's method.
     pub method: &'a Method,
     /// The `Host` that the origin was asked for.
@@ -53,7 +53,7 @@ pub struct Seen<'a> {
 
 /// The terms on which a response is kept.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct KeepTerms {
     /// The time for which it is fresh, and what may be done with it afterwards.
     pub freshness: Freshness,
     /// Whether it may answer requests that carry cookies. The origin itself has to have given it a lifetime.
@@ -134,7 +134,7 @@ impl Policy {
     ///
     /// # Errors
     /// The rule that forbids it.
-    pub fn keep(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
+    pub fn keep(&self, seen: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
         // A Ghost calls a member's page public, and means the members of one tier. It may be behind any site: before it was recognised, too.
         if !self.is_impersonal() {
             if has_any(seen.headers, &[MEMBER_CACHE_TIER]) {
@@ -148,7 +148,7 @@ impl Policy {
     }
 
     /// Decides as [`keep`](Self::keep) does about an answer of which it is known for which members it is.
-    pub(crate) fn keep_whatever_tier(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
+    pub(crate) fn keep_whatever_tier(&self, seen: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
         let (path, query) = seen.target.split_once('?').map_or((seen.target, None), |(path, query)| (path, Some(query)));
         let keeps = &self.rules_for(path).keeps;
         // A part, or a confirmation, is about the page that is there: it is no page of another status.
@@ -170,7 +170,7 @@ impl Policy {
         let cookie_stays = has_any(seen.headers, &[header::SET_COOKIE]) && !omitted.contains(&header::SET_COOKIE);
         if cookie_stays && !self.settings().store_set_cookie {
             // Where the settings take its cookies off, it is something else that keeps it out.
-            let another = self.reduced(seen).and_then(|headers| self.keep(&Seen { headers: &headers, ..*seen }).err());
+            let another = self.reduced(seen).and_then(|headers| self.keep(&KeepFacts { headers: &headers, ..*seen }).err());
             return Err(another.unwrap_or(NotKept::SetCookie));
         }
         if self.redirects_to_itself(seen) {
@@ -209,7 +209,7 @@ impl Policy {
             tags.push(tag);
         }
         let shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();
-        Ok(Kept {
+        Ok(KeepTerms {
             for_cookies: by_origin || self.is_impersonal(),
             for_authorization: (by_origin && shared) || self.is_impersonal(),
             tags,
@@ -223,15 +223,15 @@ impl Policy {
     ///
     /// `None`: it is somebody's for another reason, or nobody's anyhow, and stays as it is.
     #[must_use]
-    pub fn without_dropped_cookies(&self, seen: &Seen<'_>) -> Option<HeaderMap> {
+    pub fn without_dropped_cookies(&self, seen: &KeepFacts<'_>) -> Option<HeaderMap> {
         let headers = self.reduced(seen)?;
         // An answer to HEAD says what the answer to GET would be.
-        let would_be_kept = self.keep(&Seen { method: &Method::GET, headers: &headers, ..*seen }).is_ok();
+        let would_be_kept = self.keep(&KeepFacts { method: &Method::GET, headers: &headers, ..*seen }).is_ok();
         would_be_kept.then_some(headers)
     }
 
     /// Returns the fields of an answer without its cookies, if the settings take all of them off.
-    fn reduced(&self, seen: &Seen<'_>) -> Option<HeaderMap> {
+    fn reduced(&self, seen: &KeepFacts<'_>) -> Option<HeaderMap> {
         if self.settings().drop_set_cookies.is_empty() || !seen.headers.contains_key(header::SET_COOKIE) {
             return None;
         }
@@ -306,7 +306,7 @@ impl Policy {
 
     /// Returns the lifetime of an answer that is held for so long whatever the source says. It is refreshed behind its readers for as long
     /// again, but for a "not found": what is published there must be seen.
-    fn held(&self, seen: &Seen<'_>, hold: Duration) -> Freshness {
+    fn held(&self, seen: &KeepFacts<'_>, hold: Duration) -> Freshness {
         let hold = self.settings().hold.map_or(hold, |most| hold.min(most));
         let freshness =
             Freshness::of(seen.status, &HeaderMap::new(), &ResponseDirectives::default(), seen.request_time, seen.response_time);
@@ -321,7 +321,7 @@ impl Policy {
     /// none to caches. `briefly` is the longest lifetime of all.
     fn freshness(
         &self,
-        seen: &Seen<'_>,
+        seen: &KeepFacts<'_>,
         directives: &ResponseDirectives,
         hold_max: Option<Duration>,
         briefly: Option<Duration>,
@@ -359,7 +359,7 @@ impl Policy {
     /// to somebody: a hold is our promise, not the origin's.
     fn hold(
         &self,
-        seen: &Seen<'_>,
+        seen: &KeepFacts<'_>,
         directives: &ResponseDirectives,
         (is_personal, hold_max): (bool, Option<Duration>),
     ) -> Option<Duration> {
@@ -377,7 +377,7 @@ impl Policy {
     /// Returns whether the response sends its client back to the key under which it would be stored. What counts is what the reference means, and
     /// not how it is written: whoever follows it asks for that in the form in which the key has it. The scheme does not count
     /// ([`resolve`]): where it does, as on the way from http to https, a redirect that is not stored costs a request, one that goes round costs the page.
-    fn redirects_to_itself(&self, seen: &Seen<'_>) -> bool {
+    fn redirects_to_itself(&self, seen: &KeepFacts<'_>) -> bool {
         if !seen.status.is_redirection() || seen.status == StatusCode::NOT_MODIFIED {
             return false;
         }
@@ -410,12 +410,12 @@ mod tests {
     }
 
     impl Case {
-        fn keep(&self, settings: Settings) -> Result<Kept, NotKept> {
+        fn keep(&self, settings: Settings) -> Result<KeepTerms, NotKept> {
             let mut headers = HeaderMap::new();
             for (name, value) in self.fields {
                 headers.append(*name, value.parse().expect("a field value"));
             }
-            Policy::new(settings).keep(&Seen {
+            Policy::new(settings).keep(&KeepFacts {
                 method: &Method::GET,
                 authority: "blog.example",
                 target: "/post?page=2",

@@ -33,10 +33,10 @@ pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, COMPRESS_TYPES, Compres
 pub use cookies::CookieFilter;
 pub use forward::settle_forms_for_scripts;
 pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hint, hints, link_field};
-pub use keep::{Kept, NotKept, Seen};
+pub use keep::{KeepFacts, KeepTerms, NotKept};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use known_cookies::{KnownCookie, known_cookie};
-pub use login::{Login, PasswordIn, Tried, WrongIf};
+pub use login::{Login, PasswordIn, PasswordVerdict, WrongIf};
 pub use member::{MEMBER_CACHE_TIER, Member, answer_digest};
 pub use names::Names;
 pub use nonces::{NonceSearch, capped_by_nonce};

@@ -50,7 +50,7 @@ pub enum WrongIf {
 
 /// What an answer says of the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tried {
+pub enum PasswordVerdict {
     /// It was not wrong.
     Right,
     /// It was wrong.
@@ -102,23 +102,23 @@ impl Login {
 
     /// Returns what the head of an answer says of the password. `is_enveloped`: as [`Login::is_enveloped`] says of the request.
     #[must_use]
-    pub fn tried(&self, status: u16, fields: &HeaderMap, is_enveloped: bool) -> Tried {
+    pub fn tried(&self, status: u16, fields: &HeaderMap, is_enveloped: bool) -> PasswordVerdict {
         if status >= 500 {
-            return Tried::Right;
+            return PasswordVerdict::Right;
         }
         if let WrongIf::Status([first, ..]) = self.wrong
             && is_enveloped
             && status < 400
         {
-            return Tried::InEnvelope(*first);
+            return PasswordVerdict::InEnvelope(*first);
         }
         let is_wrong = match self.wrong {
             WrongIf::NoCookie(beginnings) => !fields.get_all(header::SET_COOKIE).iter().any(|line| sets(line.as_bytes(), beginnings)),
             WrongIf::Status(statuses) => statuses.contains(&status),
-            WrongIf::Fault(code) if status < 400 => return Tried::InContent(code),
+            WrongIf::Fault(code) if status < 400 => return PasswordVerdict::InContent(code),
             WrongIf::Fault(_) => true,
         };
-        if is_wrong { Tried::Wrong } else { Tried::Right }
+        if is_wrong { PasswordVerdict::Wrong } else { PasswordVerdict::Right }
     }
 }
 
@@ -185,31 +185,31 @@ mod tests {
     #[test]
     fn an_answer_says_what_became_of_a_password() {
         let form = Login { paths: Paths::NONE, password: PasswordIn::Form, wrong: WrongIf::NoCookie(&["session_"]), envelope: None };
-        let cases: [(u16, Option<&'static str>, Tried); 9] = [
-            (302, Some("session_1=abc; path=/"), Tried::Right),
-            (200, Some("session_1=abc; path=/; Max-Age=1209600"), Tried::Right),
-            (302, None, Tried::Wrong),
-            (200, Some("other=1"), Tried::Wrong),
-            (302, Some("session_1=%20; expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0; path=/"), Tried::Wrong),
-            (302, Some("session_1=abc; Max-Age=0"), Tried::Wrong),
-            (302, Some("session_1"), Tried::Wrong),
-            (403, None, Tried::Wrong),
-            (503, None, Tried::Right),
+        let cases: [(u16, Option<&'static str>, PasswordVerdict); 9] = [
+            (302, Some("session_1=abc; path=/"), PasswordVerdict::Right),
+            (200, Some("session_1=abc; path=/; Max-Age=1209600"), PasswordVerdict::Right),
+            (302, None, PasswordVerdict::Wrong),
+            (200, Some("other=1"), PasswordVerdict::Wrong),
+            (302, Some("session_1=%20; expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0; path=/"), PasswordVerdict::Wrong),
+            (302, Some("session_1=abc; Max-Age=0"), PasswordVerdict::Wrong),
+            (302, Some("session_1"), PasswordVerdict::Wrong),
+            (403, None, PasswordVerdict::Wrong),
+            (503, None, PasswordVerdict::Right),
         ];
         for (status, cookie, expected) in cases {
             let fields = cookie.into_iter().map(|cookie| (header::SET_COOKIE, header::HeaderValue::from_static(cookie))).collect();
             assert_eq!(form.tried(status, &fields, false), expected, "{status} {cookie:?}");
         }
         let rpc = Login { wrong: WrongIf::Fault(403), ..form };
-        assert_eq!(rpc.tried(200, &HeaderMap::new(), false), Tried::InContent(403));
-        assert_eq!(rpc.tried(405, &HeaderMap::new(), false), Tried::Wrong);
+        assert_eq!(rpc.tried(200, &HeaderMap::new(), false), PasswordVerdict::InContent(403));
+        assert_eq!(rpc.tried(405, &HeaderMap::new(), false), PasswordVerdict::Wrong);
         let api = Login { wrong: WrongIf::Status(&[401]), ..form };
         assert_eq!(
             [200, 401, 403, 500].map(|status| api.tried(status, &HeaderMap::new(), false)),
-            [Tried::Right, Tried::Wrong, Tried::Right, Tried::Right]
+            [PasswordVerdict::Right, PasswordVerdict::Wrong, PasswordVerdict::Right, PasswordVerdict::Right]
         );
         let tried = [200, 401, 403, 500].map(|status| api.tried(status, &HeaderMap::new(), true));
-        assert_eq!(tried, [Tried::InEnvelope(401), Tried::Wrong, Tried::Right, Tried::Right]);
+        assert_eq!(tried, [PasswordVerdict::InEnvelope(401), PasswordVerdict::Wrong, PasswordVerdict::Right, PasswordVerdict::Right]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use semantics::{
 };
 
 use crate::{
-    Carries, Kept, NotKept, PassRule, Policy, Seen, Settings, Verdict,
+    Carries, KeepFacts, KeepTerms, NotKept, PassRule, Policy, Settings, Verdict,
     key::{is_tier, write_tier},
     trace::{Silent, Trace},
 };
@@ -217,7 +217,7 @@ impl Policy {
     ///
     /// # Errors
     /// The rule that forbids it.
-    pub fn keep_for_tier(&self, member: &Member, seen: &Seen<'_>) -> Result<Kept, NotKept> {
+    pub fn keep_for_tier(&self, member: &Member, seen: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
         if seen.headers.contains_key(header::SET_COOKIE) {
             return Err(NotKept::SetCookie);
         }
@@ -587,7 +587,7 @@ mod tests {
             for (name, value) in fields {
                 headers.append(*name, HeaderValue::from_static(value));
             }
-            let seen = Seen {
+            let seen = KeepFacts {
                 method: &Method::GET,
                 authority: "blog.example",
                 target: "/post/",

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use policy::{Carries, Key, Kind, NotKept, Policy, Seen, Settings, Verdict};
+use policy::{Carries, KeepFacts, Key, Kind, NotKept, Policy, Settings, Verdict};
 use semantics::{
     Scheme, Timestamp,
     cache_control::RequestDirectives,
@@ -240,7 +240,7 @@ fn a_ghost_below_a_path_has_the_same_rules_there() {
 fn kept(target: &str, status: u16, said: &[(&'static str, &str)]) -> Result<u64, &'static str> {
     let headers = fields(said);
     let status = StatusCode::from_u16(status).expect("a status");
-    let seen = Seen {
+    let seen = KeepFacts {
         method: &Method::GET,
         authority: "blog.example",
         target,

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use policy::{Carries, Key, Kind, NotKept, Policy, Seen, Settings, Verdict};
+use policy::{Carries, KeepFacts, Key, Kind, NotKept, Policy, Settings, Verdict};
 use semantics::{
     Scheme, Timestamp,
     cache_control::RequestDirectives,
@@ -298,7 +298,7 @@ fn a_wordpress_below_a_path_has_the_same_rules_there() {
 /// Returns for how many seconds an answer is kept, and for how many more it is shown while it is refreshed; or the rule by which it is not kept.
 fn kept_by(settings: Settings, target: &str, status: u16, said: &[(&'static str, &str)]) -> Result<(u64, u64), &'static str> {
     let headers = fields(said);
-    let seen = Seen {
+    let seen = KeepFacts {
         method: &Method::GET,
         authority: "blog.example",
         target,
@@ -409,7 +409,7 @@ fn what_changes_without_a_word_is_held_for_moments() {
 /// Returns what is left of the fields of an answer where an operator has named the cookie.
 fn without(settings: Settings, target: &str, carries: Carries, status: u16, said: &[(&'static str, &str)]) -> Option<Vec<String>> {
     let headers = fields(said);
-    let seen = Seen {
+    let seen = KeepFacts {
         method: &Method::GET,
         authority: "blog.example",
         target,
@@ -478,7 +478,7 @@ fn browsers_ask_each_time_where_wordpress_tells_them_nothing() {
     {
         let (_, headers) = told("/", said);
         let seen = |headers: &HeaderMap| {
-            let seen = Seen {
+            let seen = KeepFacts {
                 method: &Method::GET,
                 authority: "blog.example",
                 target: "/",

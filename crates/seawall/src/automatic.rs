@@ -34,7 +34,7 @@ impl Automatic {
         clock: Clock,
     ) -> anyhow::Result<Self> {
         let proofs = challenges.clone();
-        let keeper = Keeper::open(acme.options.clone(), transport(acme)?, challenges, Arc::new(Shown(Arc::clone(certificates))))?;
+        let keeper = Keeper::open(acme.options.clone(), transport(acme)?, challenges, Arc::new(CertificateSink(Arc::clone(certificates))))?;
         let is_shared = shelf.is_some();
         let keeper = Arc::new(match shelf {
             Some(shelf) => keeper.together(shelf),
@@ -138,9 +138,9 @@ pub(crate) fn withdraw_others(certificates: &Certificates, acme: Option<&Acme>) 
 /// The prefix of the ids of these certificates: each source of certificates has ids of its own.
 const ID: &str = "acme:";
 
-struct Shown(Arc<Certificates>);
+struct CertificateSink(Arc<Certificates>);
 
-impl Sink for Shown {
+impl Sink for CertificateSink {
     fn show(&self, name: &str, names: Vec<String>, key: Arc<CertifiedKey>) {
         self.0.put(&format!("{ID}{name}"), Bundle { names, key, is_default: false });
     }

@@ -17,7 +17,7 @@ use crate::{
     php_server,
     recognition::{ASKED, Finding, folder, keeper::remedy, leads_past, name_of, sends_to_https, software},
     server::Server,
-    told,
+    stderr,
     try_next::{self, Reach, local},
 };
 
@@ -253,7 +253,7 @@ pub(crate) fn print(banner: &Banner<'_>) {
     for (why, command) in suggestions {
         let _ = writeln!(text, "  {why}:\n    {command}");
     }
-    told::tell(Level::INFO, &format!("{text}\n"));
+    stderr::tell(Level::INFO, &format!("{text}\n"));
 }
 
 /// Returns one line that says where Seawall serves.
@@ -264,7 +264,7 @@ pub(crate) fn status(server: &Server) -> String {
 
 /// Prints one more fact after the banner, before the first line of the log.
 pub(crate) fn add(text: &str) {
-    told::tell(Level::INFO, &format!("{text}\n"));
+    stderr::tell(Level::INFO, &format!("{text}\n"));
 }
 
 fn place(socket: &Socket) -> String {

@@ -20,11 +20,11 @@ const LOOK: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Files {
     certificates: Arc<Certificates>,
-    watched: Mutex<Vec<Watched>>,
+    watched: Mutex<Vec<WatchedCertificate>>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedCertificate {
     files: CertificateFiles,
     /// The stamps of both files at the last reading, whether it succeeded or not.
     seen: [Option<Stamp>; 2],
@@ -47,7 +47,7 @@ impl Files {
             // Before it is read: what changes meanwhile is seen next time.
             let seen = stamps(files);
             bundles.push((id(files), bundle(files)?));
-            new.push(Watched { files: files.clone(), seen });
+            new.push(WatchedCertificate { files: files.clone(), seen });
         }
         for old in watched.iter().filter(|old| !new.iter().any(|new| id(&new.files) == id(&old.files))) {
             self.certificates.remove(&id(&old.files));

@@ -111,7 +111,7 @@ impl Joined {
         let limits = Arc::new(SharedLimits::new(shared));
         limits.replace(budgets);
         cluster.share_limits(Arc::clone(&limits) as _);
-        let others = Others { cluster: Arc::clone(&cluster), counts: Arc::clone(&counts) };
+        let others = OtherMachines { cluster: Arc::clone(&cluster), counts: Arc::clone(&counts) };
         shared.fence.join(Box::new(others), settings.doubt_hold);
         Ok(Self { cluster, counts, limits, positions: Mutex::new(positions), address: settings.address.clone() })
     }
@@ -250,12 +250,12 @@ impl Counts {
 }
 
 /// The other machines, for whoever purges here.
-struct Others {
+struct OtherMachines {
     cluster: Arc<Cluster>,
     counts: Arc<Counts>,
 }
 
-impl Machines for Others {
+impl Machines for OtherMachines {
     fn purged(&self, order: &Order) -> Acknowledgement {
         let (told, counts) = (self.cluster.purged(order), Arc::clone(&self.counts));
         Box::pin(async move {
@@ -322,12 +322,12 @@ impl Local for Here {
 /// The newest position that is to be written.
 #[derive(Debug, Default)]
 struct Slot {
-    next: Mutex<Next>,
+    next: Mutex<NextPosition>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Next {
+struct NextPosition {
     position: Option<Position>,
     /// The numbers of the sites of which purges are carried out.
     sites: BTreeSet<u16>,
@@ -382,7 +382,7 @@ impl fmt::Debug for Positions {
 
 impl Positions {
     fn start(dir: PathBuf, cluster: String, sites: BTreeSet<u16>, shared: Weak<Shared>) -> io::Result<Self> {
-        let slot = Arc::new(Slot { next: Mutex::new(Next { sites, ..Next::default() }), ..Slot::default() });
+        let slot = Arc::new(Slot { next: Mutex::new(NextPosition { sites, ..NextPosition::default() }), ..Slot::default() });
         let newest = Arc::clone(&slot);
         let thread = thread::Builder::new().name("cluster-position".to_owned()).spawn(move || {
             let mut last = None;
@@ -409,7 +409,7 @@ impl Positions {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptPosition {
     version: u32,
     cluster: String,
     position: Position,
@@ -422,12 +422,12 @@ struct Kept {
 fn read(dir: &Path, cluster: &str, sites: &BTreeSet<u16>) -> Option<Position> {
     let mut text = String::new();
     File::open(dir.join(FILE)).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text)).ok()?;
-    let kept: Kept = serde_json::from_str(&text).ok()?;
+    let kept: KeptPosition = serde_json::from_str(&text).ok()?;
     (kept.version == VERSION && kept.cluster == cluster && sites.is_subset(&kept.sites)).then_some(kept.position)
 }
 
 fn write(dir: &Path, cluster: &str, position: &Position, sites: &BTreeSet<u16>) -> io::Result<()> {
-    let kept = Kept { version: VERSION, cluster: cluster.to_owned(), position: position.clone(), sites: sites.clone() };
+    let kept = KeptPosition { version: VERSION, cluster: cluster.to_owned(), position: position.clone(), sites: sites.clone() };
     let text = serde_json::to_string(&kept).map_err(io::Error::other)?;
     let temporary = dir.join(TEMPORARY);
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
@@ -438,12 +438,12 @@ fn write(dir: &Path, cluster: &str, position: &Position, sites: &BTreeSet<u16>) 
 
 #[cfg(test)]
 mod tests {
-    use cluster::stream::{EntryId, Made, Run};
+    use cluster::stream::{EntryId, EntryMaker, Run};
 
     use super::*;
 
     fn position(millis: u64) -> Position {
-        let made = Made { session: "a".to_owned(), number: 7 };
+        let made = EntryMaker { session: "a".to_owned(), number: 7 };
         Position { run: Run("run/repl".to_owned()), id: EntryId { millis, sequence: 1 }, made: Some(made) }
     }
 

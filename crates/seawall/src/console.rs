@@ -31,7 +31,7 @@ use crate::{
     plan::{ServerState, SitePlan},
     recognition::{
         ASKED, how_known,
-        keeper::{Watched, remedy},
+        keeper::{PublishedPastSeawall, remedy},
         leads_past,
         schedule::Noted,
         sends_to_https, software,
@@ -132,7 +132,7 @@ fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
         remarks.push(format!("{why}: {remedy}"));
     }
     remarks.extend(sends_to_https(settings, &state.plan.load().settings));
-    if let Some(Watched { past, past_at: Some(at) }) = state.watched.lock().get(site.name()) {
+    if let Some(PublishedPastSeawall { past, past_at: Some(at) }) = state.watched.lock().get(site.name()) {
         let at = String::from_utf8_lossy(&format_http_date(*at)).into_owned();
         let times = if *past == 1 { "once".to_owned() } else { format!("{past} times") };
         remarks.push(format!("published past Seawall: {times}, seen last at {at}; that is live within a minute, and not at once"));

@@ -23,14 +23,14 @@ use pipeline::{
 };
 use semantics::Timestamp;
 
-pub(crate) use self::shown::Shown;
+pub(crate) use self::shown::ShownNames;
 use self::shown::{ALL, Boards, OTHER};
 use crate::{
     cluster::Joined,
     own_process,
     plan::{Plan, SitePlan},
     server::State,
-    told,
+    stderr,
     writer::Sink,
 };
 
@@ -65,7 +65,7 @@ const CERTIFICATES_SHOWN: usize = 25;
 const ALERTS_SHOWN: usize = 25;
 
 /// The state from which all metrics of one answer are read.
-pub(crate) struct Seen<'a> {
+pub(crate) struct MetricsView<'a> {
     state: &'a State,
     plan: Arc<Plan>,
     counted: Snapshot,
@@ -77,7 +77,7 @@ pub(crate) struct Seen<'a> {
     cluster: Option<ClusterState>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> MetricsView<'a> {
     /// Returns the limits that are shared with other machines, if there are any.
     fn limits(&self) -> Option<&LimitsState> {
         self.cluster.as_ref()?.limits.as_ref()
@@ -140,18 +140,18 @@ fn outcomes() -> impl Iterator<Item = (usize, &'static str)> {
 }
 
 /// Returns what was counted of each site's cookies, where it is more than nothing.
-fn cookies(seen: &Seen<'_>, of: impl Fn(&CookieCount) -> u64) -> Vec<Sample> {
+fn cookies(seen: &MetricsView<'_>, of: impl Fn(&CookieCount) -> u64) -> Vec<Sample> {
     let counted = seen.boards.cookies.iter().map(|((site, cookie), count)| (site, cookie, of(count))).filter(|(_, _, n)| *n > 0);
     counted.map(|(site, cookie, n)| Sample::labelled("site", site, n).and("cookie", cookie)).collect()
 }
 
 /// Returns what was counted of each site's rules.
-fn rules<V: Into<admin::Value>>(seen: &Seen<'_>, of: impl Fn(&RuleCount) -> V) -> Vec<Sample> {
+fn rules<V: Into<admin::Value>>(seen: &MetricsView<'_>, of: impl Fn(&RuleCount) -> V) -> Vec<Sample> {
     seen.boards.rules.iter().map(|((site, rule), count)| Sample::labelled("site", site, of(count)).and("rule", *rule)).collect()
 }
 
 /// Returns 1 for each alert that stands, the oldest ones first, and for each name of which there are more; and 0 for each name of which there is none.
-fn alerts(seen: &Seen<'_>) -> Vec<Sample> {
+fn alerts(seen: &MetricsView<'_>) -> Vec<Sample> {
     let mut standing = seen.state.alerts.standing();
     standing.sort_by_key(|alert| alert.from);
     let sample = |name: &str, about: &str, stands: u64| Sample::labelled("name", name, stands).and("about", about);
@@ -169,7 +169,7 @@ fn alerts(seen: &Seen<'_>) -> Vec<Sample> {
 }
 
 /// Returns the certificates that are shown with a value of each: those that end first. The others are one, with the value that `worst` chooses.
-fn certificates(seen: &Seen<'_>, of: fn(&acme::Status) -> u64, worst: fn(u64, u64) -> u64) -> Vec<Sample> {
+fn certificates(seen: &MetricsView<'_>, of: fn(&acme::Status) -> u64, worst: fn(u64, u64) -> u64) -> Vec<Sample> {
     let mut by_end: Vec<&acme::Status> = seen.certificates.iter().collect();
     by_end.sort_by_key(|of| (of.not_after, &of.name));
     let (shown, others) = by_end.split_at(by_end.len().min(CERTIFICATES_SHOWN));
@@ -197,12 +197,12 @@ pub(crate) struct Definition {
     /// The advice for operators.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page in doc, which a test makes of it"))]
     pub(crate) advice: &'static str,
-    samples: fn(&Seen<'_>) -> Vec<Sample>,
+    samples: fn(&MetricsView<'_>) -> Vec<Sample>,
 }
 
 /// Returns all metrics with their present values.
 pub(crate) fn all(state: &State) -> Vec<Metric> {
-    let seen = Seen::of(state);
+    let seen = MetricsView::of(state);
     let definitions = GROUPS.iter().flat_map(|group| group.metrics);
     definitions.map(|of| Metric::new(of.name, of.help, of.kind, (of.samples)(&seen))).collect()
 }
@@ -1072,7 +1072,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 labels: &[],
                 help: "Messages that were lost, because the reader of standard error took no more.",
                 advice: "Should not rise. Look at what reads standard error. Seawall goes on serving without it.",
-                samples: |_| one(told::lost()),
+                samples: |_| one(stderr::lost()),
             },
         ],
     },
@@ -1087,7 +1087,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 advice: "`sent`: the collector has them. `full` means that more came than the collector took: lower `[traces] sample`, or look at the collector. \
                          `refused`: it does not want them; the log says why. `lost`: it could not be reached in time.",
                 samples: |seen| {
-                    let traces::Counted { sent, full, refused, lost, .. } = seen.state.span_counts.read();
+                    let traces::CountsSnapshot { sent, full, refused, lost, .. } = seen.state.span_counts.read();
                     labelled("result", &["sent", "full", "refused", "lost"], &[sent, full, refused, lost])
                 },
             },
@@ -1104,7 +1104,7 @@ pub(crate) static GROUPS: [Group; 12] = [
 ];
 
 /// Returns a value of the cluster, if there is one.
-fn of_cluster(seen: &Seen<'_>, of: impl Fn(&ClusterState) -> u64) -> Vec<Sample> {
+fn of_cluster(seen: &MetricsView<'_>, of: impl Fn(&ClusterState) -> u64) -> Vec<Sample> {
     seen.cluster.iter().map(|state| Sample::plain(of(state))).collect()
 }
 
@@ -1116,7 +1116,7 @@ fn labelled(label: &'static str, names: &[&'static str], values: &[u64]) -> Vec<
     names.iter().zip(values).map(|(name, value)| Sample::labelled(label, *name, *value)).collect()
 }
 
-fn loads(seen: &Seen<'_>, which: fn((usize, usize)) -> usize) -> Vec<Sample> {
+fn loads(seen: &MetricsView<'_>, which: fn((usize, usize)) -> usize) -> Vec<Sample> {
     let load = |site: &SitePlan| Some(which(site.origin_load()?) as u64);
     let (shown, others): (Vec<&SitePlan>, Vec<&SitePlan>) = seen.plan.sites.iter().partition(|site| seen.boards.shows(site.id));
     let shown = shown.into_iter().filter_map(|site| Some(Sample::labelled("site", site.name(), load(site)?)));

@@ -17,11 +17,11 @@ use crate::{
     banner::{self, Banner},
     cli::{Serve, env},
     config::{
-        self, ConfigErrors, Written,
+        self, ConfigErrors, ConfigFile,
         settings::{Settings, Site},
     },
     passed::{Adopted, PassedSockets},
-    recognition::{Finding, Known, Question, Software, ask, keeper::SharedKnown, memory, software},
+    recognition::{Finding, Findings, Question, Software, ask, keeper::SharedFindings, memory, software},
     server::Server,
     signals::{Signal, Signals},
     systemd::ServiceManager,
@@ -148,7 +148,7 @@ fn take_over(configuration: &Configuration, adopted: &Adopted, server: &mut Serv
 }
 
 /// Purges what is stored of sites whose software was of another version when it was seen last: it may make other pages of the same posts.
-fn purge_upgraded(server: &Server, settings: &Settings, remembered: &Known) {
+fn purge_upgraded(server: &Server, settings: &Settings, remembered: &Findings) {
     for site in &settings.sites {
         let before = Question::of(site).map(|question| remembered.of(&question));
         let before = before.as_ref().and_then(|before| before.of_kind(site.kind)).and_then(Software::version);
@@ -177,15 +177,15 @@ fn ask_servers(settings: &Settings, configuration: &Configuration, signals: &mut
 /// What settings are made of: flags, environment, the file as it was read, and what is known of the servers.
 pub(crate) struct Configuration {
     serve: Serve,
-    written: Written,
-    known: SharedKnown,
+    written: ConfigFile,
+    known: SharedFindings,
 }
 
 impl Configuration {
     /// Reads the file.
     pub(crate) fn read(serve: Serve) -> Self {
         let written = config::read(&serve, env);
-        Self { serve, written, known: SharedKnown::default() }
+        Self { serve, written, known: SharedFindings::default() }
     }
 
     /// Makes settings of it.
@@ -207,12 +207,12 @@ impl Configuration {
         Ok(settings)
     }
 
-    fn known(&self) -> SharedKnown {
-        SharedKnown::clone(&self.known)
+    fn known(&self) -> SharedFindings {
+        SharedFindings::clone(&self.known)
     }
 
     /// Takes what is remembered of the servers, and returns it.
-    fn remember(&self, settings: &Settings) -> Known {
+    fn remember(&self, settings: &Settings) -> Findings {
         let remembered = settings.disk_tier().map(|(dir, _)| memory::read(dir)).unwrap_or_default();
         self.known.lock().clone_from(&remembered);
         remembered

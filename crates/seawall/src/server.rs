@@ -37,11 +37,11 @@ use crate::{
     console::ServerConsole,
     listening::{Bound, OwnPaths},
     log_writer,
-    metrics::Shown,
+    metrics::ShownNames,
     passed::PassedSockets,
     plan::Plan,
     recognition::{
-        keeper::{self, Keeper, SharedKnown},
+        keeper::{self, Keeper, SharedFindings},
         schedule,
     },
     seeing::{self, SecondHand, Seeing},
@@ -127,7 +127,7 @@ pub(crate) struct State {
     /// How many runs of all schedules were done, and how many failed.
     pub(crate) schedule_runs: [AtomicU64; 2],
     /// Who has lines of their own in the metrics.
-    pub(crate) shown: Shown,
+    pub(crate) shown: ShownNames,
     /// What is wrong, and what is told of it.
     pub(crate) alerts: alerts::Board,
     /// What is being fetched at the wish of an operator.
@@ -246,7 +246,7 @@ impl Server {
             schedules: schedule::Notes::default(),
             span_counts,
             schedule_runs: Default::default(),
-            shown: Shown::default(),
+            shown: ShownNames::default(),
             alerts: alerts::Board::default(),
             warmer: Warmer::default(),
             cluster,
@@ -312,7 +312,7 @@ impl Server {
     ///
     /// # Errors
     /// When there is no thread for it.
-    pub fn keep_recognising(&mut self, known: SharedKnown, changed: impl Fn() + Send + 'static) -> anyhow::Result<()> {
+    pub fn keep_recognising(&mut self, known: SharedFindings, changed: impl Fn() + Send + 'static) -> anyhow::Result<()> {
         let keeper = Keeper::start(Arc::clone(&self.state), known, changed).context("servers cannot be asked what they are")?;
         self.recognising = Some(keeper);
         Ok(())

@@ -16,7 +16,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use insight::Insight;
 use origins::{Fault, OriginError};
-use pipeline::{Body, Content, Interim, Known, Note, Pipeline, Sent, Tracing};
+use pipeline::{Body, Content, HitFacts, Interim, Note, Pipeline, Sent, Tracing};
 use semantics::{RequestHead, Scheme};
 
 use crate::{
@@ -98,7 +98,7 @@ impl edge::Service for SiteService {
     type Stored = Content;
     type Body = Body;
     type Note = Note;
-    type Known = Known;
+    type HitFacts = HitFacts;
 
     fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
         let found = self.pipeline.hit(ip(peer), head, started, out)?;
@@ -106,7 +106,7 @@ impl edge::Service for SiteService {
         Some(hit(found))
     }
 
-    fn again(&self, peer: Peer, known: &Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
+    fn again(&self, peer: Peer, known: &HitFacts, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
         let found = self.pipeline.again(ip(peer), known, started, out)?;
         self.finish_head(peer, out);
         Some(hit(found))

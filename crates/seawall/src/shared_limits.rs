@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use cluster::limits::{Origin, Report};
 use origins::server::Budget;
 use parking_lot::Mutex;
-use pipeline::{Shared, Told, ToldRequests};
+use pipeline::{AddressRequests, RateReport, Shared};
 use tokio::sync::Notify;
 
 /// The places of a machine at an origin that it shares, before it has heard of the server.
@@ -38,7 +38,7 @@ impl SharedLimits {
 
 impl cluster::limits::Shared for SharedLimits {
     fn tell(&self, addresses_max: usize) -> Report {
-        let Told { requests, wrong } = self.shared.upgrade().map(|shared| shared.tell_others(addresses_max)).unwrap_or_default();
+        let RateReport { requests, wrong } = self.shared.upgrade().map(|shared| shared.tell_others(addresses_max)).unwrap_or_default();
         let requests = requests.into_iter().map(|told| (told.address, told.admitted, told.asked)).collect();
         Report { requests, wrong }
     }
@@ -46,10 +46,10 @@ impl cluster::limits::Shared for SharedLimits {
     fn hear(&self, reports: Vec<Report>, machines: u32) {
         let Some(shared) = self.shared.upgrade() else { return };
         let told = |report: Report| {
-            let requests = report.requests.into_iter().map(|(address, admitted, asked)| ToldRequests { address, admitted, asked });
-            Told { requests: requests.collect(), wrong: report.wrong }
+            let requests = report.requests.into_iter().map(|(address, admitted, asked)| AddressRequests { address, admitted, asked });
+            RateReport { requests: requests.collect(), wrong: report.wrong }
         };
-        let told: Vec<Told> = reports.into_iter().map(told).collect();
+        let told: Vec<RateReport> = reports.into_iter().map(told).collect();
         shared.hear_others(&told, machines);
     }
 

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Certificates(pub(crate) shelf::Shelf);
 
-struct Held(shelf::Lock);
+struct HeldLock(shelf::Lock);
 
 fn failed(error: shelf::ShelfError) -> ShelfError {
     match error {
@@ -51,12 +51,12 @@ impl acme::Shelf for Certificates {
     fn lock<'a>(&'a self, name: &'a str, keep: Duration) -> Shelving<'a, Option<Box<dyn ShelfLock>>> {
         Box::pin(async move {
             let lock = self.0.lock(name, keep).await.map_err(failed)?;
-            Ok(lock.map(|lock| Box::new(Held(lock)) as _))
+            Ok(lock.map(|lock| Box::new(HeldLock(lock)) as _))
         })
     }
 }
 
-impl ShelfLock for Held {
+impl ShelfLock for HeldLock {
     fn number(&self) -> u64 {
         self.0.number()
     }

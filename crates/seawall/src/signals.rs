@@ -22,7 +22,7 @@ use tokio::{
     sync::watch,
 };
 
-use crate::told;
+use crate::stderr;
 
 /// The exit code of a program that a second SIGINT ended, by the shells' convention.
 const INTERRUPTED: u8 = 130;
@@ -41,7 +41,7 @@ type Askers = Arc<Mutex<Vec<SyncSender<Reloaded>>>>;
 
 /// Counts of the requests to reload and to stop since the start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct SignalCounts {
     reloads: u64,
     /// How often something became known that settings depend on.
     learnt: u64,
@@ -60,11 +60,11 @@ pub(crate) enum Signal {
 /// Receives the signals that arrive after it was made.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    ask: watch::Sender<Asked>,
-    asked: watch::Receiver<Asked>,
+    ask: watch::Sender<SignalCounts>,
+    asked: watch::Receiver<SignalCounts>,
     askers: Askers,
     /// The numbers that were handed out.
-    done: Asked,
+    done: SignalCounts,
 }
 
 impl Signals {
@@ -79,7 +79,7 @@ impl Signals {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         drop(context);
-        let (ask, asked) = watch::channel(Asked::default());
+        let (ask, asked) = watch::channel(SignalCounts::default());
         let asking = ask.clone();
         let listen = async move {
             loop {
@@ -88,7 +88,7 @@ impl Signals {
                     _ = terminate.recv() => ask.send_modify(|asked| asked.stop = true),
                     _ = interrupt.recv() => {
                         if ask.borrow().stop {
-                            told::settle();
+                            stderr::settle();
                             process::exit(i32::from(INTERRUPTED));
                         }
                         ask.send_modify(|asked| asked.stop = true);
@@ -97,13 +97,13 @@ impl Signals {
             }
         };
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listen))?;
-        Ok(Self { ask: asking, asked, askers: Askers::default(), done: Asked::default() })
+        Ok(Self { ask: asking, asked, askers: Askers::default(), done: SignalCounts::default() })
     }
 
     /// Waits for the next signal on this thread. Several reloads that were asked for meanwhile count as one.
     pub(crate) fn next(&mut self, runtime: &Runtime) -> Signal {
         let done = self.done;
-        let is_new = |asked: &Asked| asked.stop || asked.reloads > done.reloads || asked.learnt > done.learnt;
+        let is_new = |asked: &SignalCounts| asked.stop || asked.reloads > done.reloads || asked.learnt > done.learnt;
         let asked = runtime.block_on(async { self.asked.wait_for(is_new).await.map(|asked| *asked) });
         match asked {
             Ok(asked) if !asked.stop => {
@@ -138,7 +138,7 @@ impl Signals {
 /// Lets commands ask for the same as a signal, and wait for the result.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    ask: watch::Sender<Asked>,
+    ask: watch::Sender<SignalCounts>,
     askers: Askers,
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pipeline::{Held, Later, Looked, TIER_HEAD_MAX, Tier, TierPage};
+use pipeline::{FetchTurn, Later, Looked, TIER_HEAD_MAX, Tier, TierPage};
 
 const _: () = assert!(TIER_HEAD_MAX == cluster::tier::HEAD_BYTES_MAX, "the two rooms mean the same by a page");
 
@@ -42,7 +42,7 @@ impl Tier for SharedTier {
 
 struct Turn(cluster::tier::Turn);
 
-impl Held for Turn {
+impl FetchTurn for Turn {
     fn refuse(self: Box<Self>) {
         self.0.refuse();
     }

@@ -81,7 +81,7 @@ pub(crate) fn begin(state: &Arc<State>, command: &WarmCommand) -> Result<(), War
 
 fn fetch(state: &State, client: &AdminClient, host: String) {
     let options = Options { urls: Vec::new(), sitemaps: Vec::new(), stored: false, host: Some(host), concurrency: CONCURRENCY, rate: None };
-    let mut shown = Shown(&state.warmer.now);
+    let mut shown = WarmingProgress(&state.warmer.now);
     let ended = Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string()).and_then(|runtime| {
         runtime.block_on(warm(client, &options, &mut shown, stopped(&state.draining))).map_err(|error| error.to_string())
     });
@@ -104,9 +104,9 @@ async fn stopped(draining: &AtomicBool) {
 }
 
 /// Shows how far it is.
-struct Shown<'a>(&'a Mutex<Warming>);
+struct WarmingProgress<'a>(&'a Mutex<Warming>);
 
-impl Progress for Shown<'_> {
+impl Progress for WarmingProgress<'_> {
     fn begin(&mut self, pages: usize) {
         self.0.lock().pages = pages as u64;
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn results_are_counted_under_few_names() {
         let now = Mutex::new(Warming::default());
-        let mut shown = Shown(&now);
+        let mut shown = WarmingProgress(&now);
         shown.begin(1_000);
         for page in 0..1_000 {
             let outcome = if page % 2 == 0 { Outcome::Stored } else { Outcome::Failed(format!("status {page}")) };

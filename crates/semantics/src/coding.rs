@@ -115,7 +115,7 @@ type Weight = Option<u16>;
 
 /// What a request accepts: its `Accept-Encoding`, read once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedCodings {
     gzip: u16,
     brotli: u16,
     zstd: u16,
@@ -123,7 +123,7 @@ pub struct Accepted {
     identity: Weight,
 }
 
-impl Accepted {
+impl AcceptedCodings {
     /// Accepts the identity and nothing else.
     pub const IDENTITY: Self = Self { gzip: 0, brotli: 0, zstd: 0, identity: None };
     const ALL: Self = Self { gzip: 1000, brotli: 1000, zstd: 1000, identity: None };
@@ -134,7 +134,7 @@ impl Accepted {
     /// without the field may be sent any coding, but those that send none are mostly scripts that decode none.
     #[must_use]
     pub fn of(request: &RequestFields<'_>) -> Self {
-        let mut named = Named::default();
+        let mut named = NamedCodings::default();
         match request.accept_encoding {
             Slot::Absent => return Self::IDENTITY,
             // This is what browsers send; the arm is only a shortcut.
@@ -188,7 +188,7 @@ impl Accepted {
 
 /// The codings named so far. A coding that was refused once stays refused.
 #[derive(Default)]
-struct Named {
+struct NamedCodings {
     gzip: Weight,
     brotli: Weight,
     zstd: Weight,
@@ -196,7 +196,7 @@ struct Named {
     star: Weight,
 }
 
-impl Named {
+impl NamedCodings {
     fn line(&mut self, line: &[u8]) {
         for member in members(line) {
             let end = separator(member, b';');
@@ -300,7 +300,7 @@ pub fn evaluate_forms(
     request: &RequestFields<'_>,
     (etag, last_modified): (Option<&[u8]>, Option<Timestamp>),
     chosen: Option<Coding>,
-    accepted: Accepted,
+    accepted: AcceptedCodings,
 ) -> (Precondition, Option<Coding>) {
     let of = |coding| {
         let tag = etag.map(|etag| tag_of(etag, coding));
@@ -393,9 +393,9 @@ mod tests {
     use super::*;
     use crate::test_fields::map;
 
-    fn accepted(lines: &[&str]) -> Accepted {
+    fn accepted(lines: &[&str]) -> AcceptedCodings {
         let lines: Vec<_> = lines.iter().map(|line| ("accept-encoding", *line)).collect();
-        Accepted::of(&RequestFields::from_map(&map(&lines)))
+        AcceptedCodings::of(&RequestFields::from_map(&map(&lines)))
     }
 
     const fn set(codings: &[Coding]) -> CodingSet {
@@ -510,12 +510,12 @@ mod tests {
         for (name, value, chosen, accepts, expected) in cases {
             let fields = map(&[(name, value), ("accept-encoding", accepts)]);
             let fields = RequestFields::from_map(&fields);
-            let found = evaluate_forms(&Method::GET, &fields, (Some(b"\"a\""), None), *chosen, Accepted::of(&fields));
+            let found = evaluate_forms(&Method::GET, &fields, (Some(b"\"a\""), None), *chosen, AcceptedCodings::of(&fields));
             assert_eq!(found, *expected, "{name}: {value}");
         }
         let fields = map(&[("if-none-match", "\"a\"")]);
         let fields = RequestFields::from_map(&fields);
-        let weak = evaluate_forms(&Method::GET, &fields, (Some(b"W/\"a\""), None), Some(Gzip), Accepted::ALL);
+        let weak = evaluate_forms(&Method::GET, &fields, (Some(b"W/\"a\""), None), Some(Gzip), AcceptedCodings::ALL);
         assert_eq!(weak, (NotModified, Some(Gzip)), "a weak tag stands for all forms");
     }
 

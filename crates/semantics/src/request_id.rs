@@ -55,12 +55,12 @@ impl RequestId {
 
 /// An id as text, without an allocation: every request that is forwarded has one, twice.
 #[derive(Debug, Clone, Copy)]
-pub struct Written {
+pub struct RequestIdText {
     text: [u8; 36],
     length: usize,
 }
 
-impl Written {
+impl RequestIdText {
     /// Returns the text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -77,20 +77,20 @@ impl Written {
 impl RequestId {
     /// Writes the id as text.
     #[must_use]
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> RequestIdText {
         let mut text = [0; 36];
         for (digits, bytes) in text.as_chunks_mut().0.iter_mut().zip(self.bytes.as_chunks().0) {
             *digits = hex_digits(u32::from_be_bytes(*bytes)).to_be_bytes();
         }
         if !self.has_dashes {
-            return Written { text, length: 32 };
+            return RequestIdText { text, length: 32 };
         }
         let digits = text;
         for (to, from) in [(0..8, 0..8), (9..13, 8..12), (14..18, 12..16), (19..23, 16..20), (24..36, 20..32)] {
             text[to].copy_from_slice(&digits[from]);
         }
         DASHES.into_iter().for_each(|at| text[at] = b'-');
-        Written { text, length: 36 }
+        RequestIdText { text, length: 36 }
     }
 }
 

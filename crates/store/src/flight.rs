@@ -22,7 +22,7 @@ use crate::options::StoreOptions;
 use crate::purge::Generation;
 use crate::resource::{Record, Stored};
 use crate::spool::Spool;
-use crate::wakers::{self, Place, Wakers};
+use crate::wakers::{self, WakerSlot, Wakers};
 use crate::writer::Writer;
 
 /// The reason why a fetch failed, in the pipeline's words. Every follower gets a copy.
@@ -180,7 +180,7 @@ impl<R: Record, E: Failure> Drop for Lead<R, E> {
 pub struct Follow<R: Record, E: Failure> {
     flight: Arc<Flight<R, E>>,
     flights: Arc<Flights<R, E>>,
-    place: Place,
+    slot: WakerSlot,
     /// Whether it has become a reader, which leaves by itself.
     left: bool,
 }
@@ -217,7 +217,7 @@ impl<R: Record, E: Failure> Follow<R, E> {
         let mut state = self.flight.state.lock();
         Poll::Ready(match &state.phase {
             Phase::Waiting => {
-                let before = state.followers.wait(&mut self.place, cx.waker());
+                let before = state.followers.wait(&mut self.slot, cx.waker());
                 drop(state);
                 drop(before);
                 return Poll::Pending;
@@ -236,14 +236,14 @@ impl<R: Record, E: Failure> Follow<R, E> {
 
     fn new(flight: Arc<Flight<R, E>>, flights: Arc<Flights<R, E>>) -> Self {
         flights.followers.fetch_add(1, Ordering::Relaxed);
-        Self { flight, flights, place: None, left: false }
+        Self { flight, flights, slot: None, left: false }
     }
 }
 
 impl<R: Record, E: Failure> Drop for Follow<R, E> {
     fn drop(&mut self) {
         self.flights.followers.fetch_sub(1, Ordering::Relaxed);
-        self.flight.leave(&mut self.place, self.left);
+        self.flight.leave(&mut self.slot, self.left);
     }
 }
 
@@ -550,9 +550,9 @@ impl<R: Record, E: Failure> Flight<R, E> {
         }
     }
 
-    fn leave(&self, place: &mut Place, left: bool) {
+    fn leave(&self, slot: &mut WakerSlot, left: bool) {
         let mut state = self.state.lock();
-        let own = state.followers.leave(place);
+        let own = state.followers.leave(slot);
         let growing = match &state.phase {
             Phase::Waiting => {
                 state.waiting -= 1;

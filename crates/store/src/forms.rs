@@ -25,7 +25,7 @@ const READERS_COUNTED: u8 = 2;
 /// The forms of one body, by their numbers, which are less than [`FORMS`].
 pub struct Forms {
     /// The forms. They are in a box of their own: most stored bodies, such as pictures, never have any.
-    made: OnceLock<Box<Places>>,
+    made: OnceLock<Box<FormSlots>>,
     /// The forms that are there, one bit each.
     at_hand: AtomicU8,
     /// The forms that somebody has begun to make, whether or not they are there.
@@ -41,7 +41,7 @@ impl Default for Forms {
     }
 }
 
-type Places = [OnceLock<Bytes>; FORMS];
+type FormSlots = [OnceLock<Bytes>; FORMS];
 
 impl Forms {
     /// Returns the set of the forms that are there, one bit for each number.
@@ -140,7 +140,7 @@ impl Forms {
     }
 }
 
-const PLACES: u64 = (size_of::<Places>() + ALLOCATION) as u64;
+const PLACES: u64 = (size_of::<FormSlots>() + ALLOCATION) as u64;
 
 /// Returns the weight of a form: its bytes, and the memory that manages them.
 fn weight_of(form: &Bytes) -> u64 {

@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::spool::{Reading, Spool, SpoolFile};
-use crate::wakers::{self, Place, Wakers};
+use crate::wakers::{self, WakerSlot, Wakers};
 
 /// How many bytes the slowest reader of a windowed body may lag before its writer waits: see [`Writer::drop_slowest`]. It is also how much
 /// of a spooled body may wait for the disk.
@@ -65,13 +65,13 @@ pub enum Broken<E> {
 /// The body can no longer be stored and nobody reads it: the fetch should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the body is too long to be stored and nobody reads it")]
-pub struct Unread;
+pub struct NobodyReads;
 
 /// One reader of a growing body. Dropping it is how a client leaves.
 pub struct Reader<E> {
     growing: Arc<Growing<E>>,
     offset: u64,
-    place: Place,
+    slot: WakerSlot,
     /// The pending read of the file, at `offset`.
     reading: Option<Reading>,
     ended: bool,
@@ -98,7 +98,7 @@ impl<E: Clone> Reader<E> {
                 self.growing.advance(&mut self.offset, bytes.len() as u64);
                 return Poll::Ready(Some(Ok(bytes)));
             }
-            match ready!(self.growing.poll_chunk(&mut self.offset, &mut self.place, cx)) {
+            match ready!(self.growing.poll_chunk(&mut self.offset, &mut self.slot, cx)) {
                 Next::Chunk(chunk) => return Poll::Ready(Some(Ok(chunk))),
                 Next::InFile(file, range) => {
                     let io = Arc::clone(file.io());
@@ -125,13 +125,13 @@ impl<E> Reader<E> {
 
     /// Creates a reader that [`Growing::enter`] or [`Growing::new`] has counted.
     pub(crate) const fn entered(growing: Arc<Growing<E>>) -> Self {
-        Self { growing, offset: 0, place: None, reading: None, ended: false }
+        Self { growing, offset: 0, slot: None, reading: None, ended: false }
     }
 }
 
 impl<E> Drop for Reader<E> {
     fn drop(&mut self) {
-        self.growing.leave(self.offset, &mut self.place);
+        self.growing.leave(self.offset, &mut self.slot);
     }
 }
 
@@ -230,7 +230,7 @@ enum Next<E> {
 
 /// Where a body is kept after an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Retention {
     /// The body is in memory, whole.
     Whole,
     /// The body is in memory and in its file, whole.
@@ -289,9 +289,9 @@ impl<E> Growing<E> {
     }
 
     /// Removes one reader.
-    pub(crate) fn leave(&self, offset: u64, place: &mut Place) {
+    pub(crate) fn leave(&self, offset: u64, slot: &mut WakerSlot) {
         let mut body = self.body.lock();
-        let own = body.waiting.leave(place);
+        let own = body.waiting.leave(slot);
         body.readers -= 1;
         if offset >= body.dropped_before {
             body.depart(offset);
@@ -303,7 +303,7 @@ impl<E> Growing<E> {
     }
 
     /// Adds bytes and wakes the readers.
-    pub(crate) fn append(&self, chunk: Bytes) -> Kept {
+    pub(crate) fn append(&self, chunk: Bytes) -> Retention {
         let chunk = if chunk.len() < COPY_BELOW { Bytes::copy_from_slice(&chunk) } else { chunk };
         let length = chunk.len() as u64;
         let mut body = self.body.lock();
@@ -424,7 +424,7 @@ impl<E> Growing<E> {
 }
 
 impl<E: Clone> Growing<E> {
-    fn poll_chunk(&self, offset: &mut u64, place: &mut Place, cx: &Context<'_>) -> Poll<Next<E>> {
+    fn poll_chunk(&self, offset: &mut u64, slot: &mut WakerSlot, cx: &Context<'_>) -> Poll<Next<E>> {
         let mut body = self.body.lock();
         if *offset < body.dropped_before {
             return Poll::Ready(Next::Broken(Broken::TooSlow));
@@ -444,7 +444,7 @@ impl<E: Clone> Growing<E> {
             Some(Ok(())) => Poll::Ready(Next::End),
             Some(Err(broken)) => Poll::Ready(Next::Broken(broken.clone())),
             None => {
-                let before = body.waiting.wait(place, cx.waker());
+                let before = body.waiting.wait(slot, cx.waker());
                 drop(body);
                 drop(before);
                 Poll::Pending
@@ -492,11 +492,11 @@ impl<E> Body<E> {
         }
     }
 
-    const fn kept(&self) -> Kept {
+    const fn kept(&self) -> Retention {
         match &self.spooled {
-            _ if self.windowed => Kept::Windowed,
-            Some(_) => Kept::Spooled,
-            None => Kept::Whole,
+            _ if self.windowed => Retention::Windowed,
+            Some(_) => Retention::Spooled,
+            None => Retention::Whole,
         }
     }
 

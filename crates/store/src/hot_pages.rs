@@ -60,14 +60,14 @@ pub struct Page<R> {
 
 /// A resource that was found, among the hot pages or in the store.
 #[derive(Debug)]
-pub enum Found<R> {
+pub enum HotOrStored<R> {
     /// A hot page, by the worker's own reference.
     Hot(Rc<Page<R>>),
     /// A resource in the store, by a shared reference.
     Store(Arc<Resource<R>>),
 }
 
-impl<R> Found<R> {
+impl<R> HotOrStored<R> {
     /// Returns the resource.
     #[inline]
     pub fn resource(&self) -> &Resource<R> {
@@ -121,19 +121,19 @@ impl<R: Record> HotPages<R> {
     }
 
     /// Returns what is stored under a key, like [`Store::get`], from this table if it is here.
-    pub fn get<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8]) -> Option<Found<R>> {
+    pub fn get<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8]) -> Option<HotOrStored<R>> {
         let set = &self.sets[hash.stripe(SETS)];
         let at = set.places.iter().position(|place| place.as_ref().is_some_and(|page| page.hash == hash && page.resource().key() == key));
         if let Some(page) = at.and_then(|at| set.places[at].as_ref())
             && page.is_current(store)
         {
-            return Some(Found::Hot(Rc::clone(page)));
+            return Some(HotOrStored::Hot(Rc::clone(page)));
         }
         self.fetch(store, hash, key, at)
     }
 
     /// Takes a resource from the store, and gives it a place if it is wanted often enough. `held` is the place of an older copy.
-    fn fetch<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8], held: Option<usize>) -> Option<Found<R>> {
+    fn fetch<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8], held: Option<usize>) -> Option<HotOrStored<R>> {
         let stripe = hash.stripe(SETS);
         if let Some(at) = held {
             self.free(stripe, at);
@@ -143,20 +143,20 @@ impl<R: Record> HotPages<R> {
         let weight = value.weight();
         let wanted = held.is_some() || self.sets[stripe].missed_before(hash);
         if !wanted || weight > self.bytes_max / 4 {
-            return Some(Found::Store(value));
+            return Some(HotOrStored::Store(value));
         }
         let Some(at) = held.or_else(|| self.sets[stripe].place()) else {
-            return Some(Found::Store(value));
+            return Some(HotOrStored::Store(value));
         };
         self.free(stripe, at);
         self.make_room(weight);
         if self.bytes + weight > self.bytes_max {
-            return Some(Found::Store(value));
+            return Some(HotOrStored::Store(value));
         }
         self.bytes += weight;
         let page = Rc::new(Page { hash, kept: kept.with(value), hits: Cell::new(0), warmth: Cell::new(WARMTH) });
         self.sets[stripe].places[at] = Some(Rc::clone(&page));
-        Some(Found::Hot(page))
+        Some(HotOrStored::Hot(page))
     }
 
     /// Frees the pages with the fewest recent hits until there is room, but looks at a few sets only: the next search looks further.

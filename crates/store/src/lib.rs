@@ -59,9 +59,9 @@ pub use disk::{DiskOptions, DiskState, NumbersSpent, SiteNumber, SiteNumbers, Ti
 pub use fetches::{Fetching, INVALIDATIONS_MAX};
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Moment, Outcome};
 pub use forms::{FORMS, Forms};
-pub use growing::{Broken, Reader, Unread, WINDOW};
+pub use growing::{Broken, NobodyReads, Reader, WINDOW};
 pub use hash::{AsIs, AsIsHasher, KeyHash};
-pub use hot_pages::{Found, HotPages, Page};
+pub use hot_pages::{HotOrStored, HotPages, Page};
 pub use options::StoreOptions;
 pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, PurgeTarget, Purged};
 pub use resource::{Record, Resource, Scope, Stored};

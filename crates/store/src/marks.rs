@@ -1,16 +1,16 @@
 //! Keys whose answers may not be shared, each until a time.
 //!
-//! The table has a fixed size, and no lock. A key has [`WAYS`] places in one line of the processor's cache, so that a site whose answers all differ
-//! pays for one line of memory with each. A new mark takes an empty place, or that of the mark that ends first.
+//! The table has a fixed size, and no lock. A key has [`WAYS`] slots in one line of the processor's cache, so that a site whose answers all differ
+//! pays for one line of memory with each. A new mark takes an empty slot, or that of the mark that ends first.
 //!
-//! A place is two words, which are written one after the other. The first one is the key's word XORed with the second: two halves of different marks
+//! A slot is two words, which are written one after the other. The first one is the key's word XORed with the second: two halves of different marks
 //! belong to no key (Hyatt and Mann, A lock-less transposition table implementation, 2002).
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::hash::KeyHash;
 
-/// Places of a key.
+/// Slots of a key.
 const WAYS: usize = 4;
 
 /// Marks of keys, by their secret hashes.
@@ -21,16 +21,16 @@ pub(crate) struct Marks {
 
 #[repr(align(64))]
 #[derive(Default)]
-struct Line([Place; WAYS]);
+struct Line([Slot; WAYS]);
 
-/// An empty place is zero.
+/// An empty slot is zero.
 #[derive(Default)]
-struct Place {
+struct Slot {
     checked: AtomicU64,
     until: AtomicU64,
 }
 
-impl Place {
+impl Slot {
     fn until(&self, word: u64) -> Option<u64> {
         let (checked, until) = (self.checked.load(Relaxed), self.until.load(Relaxed));
         (until != 0 && checked ^ until == word).then_some(until)
@@ -48,7 +48,7 @@ impl Marks {
         Self { lines: (0..(max / WAYS).max(1)).map(|_| Line::default()).collect(), used: AtomicUsize::new(0) }
     }
 
-    fn places(&self, hash: KeyHash) -> (&[Place; WAYS], u64) {
+    fn slots(&self, hash: KeyHash) -> (&[Slot; WAYS], u64) {
         let (first, second) = hash.words();
         // The upper half of the product is below the number of lines.
         let line = (u128::from(first) * self.lines.len() as u128) >> 64;
@@ -57,26 +57,26 @@ impl Marks {
 
     /// Returns until when a key is marked, in the milliseconds that [`set`](Self::set) was given.
     pub(crate) fn until(&self, hash: KeyHash) -> Option<u64> {
-        let (places, word) = self.places(hash);
-        places.iter().find_map(|place| place.until(word))
+        let (slots, word) = self.slots(hash);
+        slots.iter().find_map(|slot| slot.until(word))
     }
 
     /// Marks a key until a time in milliseconds. A time of zero has passed, and marks nothing.
     pub(crate) fn set(&self, hash: KeyHash, until: u64) {
-        let (places, word) = self.places(hash);
-        let own = places.iter().find(|place| place.until(word).is_some());
-        let Some(place) = own.or_else(|| places.iter().min_by_key(|place| place.until.load(Relaxed))) else { return };
-        if place.until.load(Relaxed) == 0 && until != 0 {
+        let (slots, word) = self.slots(hash);
+        let own = slots.iter().find(|slot| slot.until(word).is_some());
+        let Some(slot) = own.or_else(|| slots.iter().min_by_key(|slot| slot.until.load(Relaxed))) else { return };
+        if slot.until.load(Relaxed) == 0 && until != 0 {
             self.used.fetch_add(1, Relaxed);
         }
-        place.set(word, until);
+        slot.set(word, until);
     }
 
     /// Removes the mark of a key.
     pub(crate) fn remove(&self, hash: KeyHash) {
-        let (places, word) = self.places(hash);
-        if let Some(place) = places.iter().find(|place| place.until(word).is_some()) {
-            place.set(0, 0);
+        let (slots, word) = self.slots(hash);
+        if let Some(slot) = slots.iter().find(|slot| slot.until(word).is_some()) {
+            slot.set(0, 0);
             self.used.fetch_sub(1, Relaxed);
         }
     }
@@ -122,12 +122,12 @@ mod tests {
     #[test]
     fn two_halves_of_different_marks_belong_to_nobody() {
         let marks = Marks::new(4);
-        let (places, _) = marks.places(key(0, 7));
-        places[0].set(7, 1_000);
+        let (slots, _) = marks.slots(key(0, 7));
+        slots[0].set(7, 1_000);
         // Another thread has written the first word of its mark.
-        places[0].checked.store(8 ^ 2_000, Relaxed);
+        slots[0].checked.store(8 ^ 2_000, Relaxed);
         assert_eq!((marks.until(key(0, 7)), marks.until(key(0, 8))), (None, None));
-        places[0].until.store(2_000, Relaxed);
+        slots[0].until.store(2_000, Relaxed);
         assert_eq!((marks.until(key(0, 7)), marks.until(key(0, 8))), (None, Some(2_000)));
     }
 

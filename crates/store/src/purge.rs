@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 
-use crate::disk::purge_log::{History, Logged, PurgeLog, What};
+use crate::disk::purge_log::{History, Logged, LoggedTarget, PurgeLog};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::resource::{Scope, Stored};
 
@@ -237,23 +237,25 @@ impl PurgeTable {
     /// cannot lose it and a worker can afford it.
     pub(crate) fn purge(&self, target: &PurgeTarget, hardness: Hardness) -> Generation {
         let what = match target {
-            PurgeTarget::All => What::All,
-            PurgeTarget::Site(site) => What::Site(*site),
-            PurgeTarget::Url { site, url } => What::Exact { site: *site, name: self.url(*site, url) },
-            PurgeTarget::Tag { site, tag } => What::Exact { site: *site, name: self.secret.name(TAG, *site, tag.as_bytes()) },
-            PurgeTarget::Prefix { site, url } => What::Prefix { site: *site, prefix: url[..url.len().min(PREFIX_BYTES_MAX)].into() },
+            PurgeTarget::All => LoggedTarget::All,
+            PurgeTarget::Site(site) => LoggedTarget::Site(*site),
+            PurgeTarget::Url { site, url } => LoggedTarget::Exact { site: *site, name: self.url(*site, url) },
+            PurgeTarget::Tag { site, tag } => LoggedTarget::Exact { site: *site, name: self.secret.name(TAG, *site, tag.as_bytes()) },
+            PurgeTarget::Prefix { site, url } => {
+                LoggedTarget::Prefix { site: *site, prefix: url[..url.len().min(PREFIX_BYTES_MAX)].into() }
+            }
         };
         self.note(hardness, what)
     }
 
     /// Raises the generation and notes that purges may have been lost: whatever was fetched before is doubted. It is in the log like a purge.
     pub(crate) fn doubt(&self) -> Generation {
-        self.note(Hardness::Soft, What::Doubt)
+        self.note(Hardness::Soft, LoggedTarget::Doubt)
     }
 
     /// Raises the generation and notes a URL that the answer to an unsafe method invalidated, like [`purge`](Self::purge).
     pub(crate) fn invalidate(&self, site: u16, name: KeyHash) -> Generation {
-        self.note(Hardness::Hard, What::Invalidated { site, name })
+        self.note(Hardness::Hard, LoggedTarget::Invalidated { site, name })
     }
 
     /// Returns whether a fetch of a URL that began at `begun` may bring what was purged or invalidated since.
@@ -265,7 +267,7 @@ impl PurgeTable {
         lines.invalidated.get(&name).is_some_and(|line| begun.0 < line.mark.latest())
     }
 
-    fn note(&self, hardness: Hardness, what: What) -> Generation {
+    fn note(&self, hardness: Hardness, what: LoggedTarget) -> Generation {
         let mut log = self.log.lock();
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         let logged = Logged { generation, hardness, what };
@@ -274,7 +276,7 @@ impl PurgeTable {
         }
         let mut lines = self.lines.write();
         lines.apply(&logged, self.targets_max);
-        if !matches!(logged.what, What::Invalidated { .. }) {
+        if !matches!(logged.what, LoggedTarget::Invalidated { .. }) {
             self.purged.store(generation, Ordering::Release);
         }
         self.generation.store(generation, Ordering::Release);
@@ -383,28 +385,28 @@ impl Lines {
     fn apply(&mut self, logged: &Logged, targets_max: usize) {
         let mark = Mark::of(logged.generation, logged.hardness);
         match &logged.what {
-            What::All => self.purge_all(mark),
-            What::Doubt => self.doubted = self.doubted.max(logged.generation),
-            What::Site(site) => self.sites.entry(*site).or_default().raise(mark),
-            What::Exact { site, name } => self.purge_exact(*name, Line { mark, site: *site }, targets_max),
-            What::Invalidated { site, name } => self.invalidate(*name, Line { mark, site: *site }, targets_max),
-            What::Prefix { site, prefix } => self.purge_prefix(prefix, Line { mark, site: *site }),
+            LoggedTarget::All => self.purge_all(mark),
+            LoggedTarget::Doubt => self.doubted = self.doubted.max(logged.generation),
+            LoggedTarget::Site(site) => self.sites.entry(*site).or_default().raise(mark),
+            LoggedTarget::Exact { site, name } => self.purge_exact(*name, Line { mark, site: *site }, targets_max),
+            LoggedTarget::Invalidated { site, name } => self.invalidate(*name, Line { mark, site: *site }, targets_max),
+            LoggedTarget::Prefix { site, prefix } => self.purge_prefix(prefix, Line { mark, site: *site }),
         }
     }
 
     /// Returns the table as purges that rebuild it. They are in any order, except that those of everything come first, so that no line is
     /// added only to be dropped.
     fn logged(&self) -> Vec<Logged> {
-        let all = self.all.logged(&What::All);
-        let doubt = (self.doubted > 0).then_some(Logged { generation: self.doubted, hardness: Hardness::Soft, what: What::Doubt });
-        let sites = self.sites.iter().flat_map(|(site, mark)| mark.logged(&What::Site(*site)));
-        let exact = self.exact.iter().flat_map(|(name, line)| line.mark.logged(&What::Exact { site: line.site, name: *name }));
+        let all = self.all.logged(&LoggedTarget::All);
+        let doubt = (self.doubted > 0).then_some(Logged { generation: self.doubted, hardness: Hardness::Soft, what: LoggedTarget::Doubt });
+        let sites = self.sites.iter().flat_map(|(site, mark)| mark.logged(&LoggedTarget::Site(*site)));
+        let exact = self.exact.iter().flat_map(|(name, line)| line.mark.logged(&LoggedTarget::Exact { site: line.site, name: *name }));
         let invalidated =
-            self.invalidated.iter().flat_map(|(name, line)| line.mark.logged(&What::Invalidated { site: line.site, name: *name }));
+            self.invalidated.iter().flat_map(|(name, line)| line.mark.logged(&LoggedTarget::Invalidated { site: line.site, name: *name }));
         let prefixes = self
             .prefixes
             .iter()
-            .flat_map(|held| held.line.mark.logged(&What::Prefix { site: held.line.site, prefix: held.prefix.clone() }));
+            .flat_map(|held| held.line.mark.logged(&LoggedTarget::Prefix { site: held.line.site, prefix: held.prefix.clone() }));
         all.chain(doubt).chain(sites).chain(exact).chain(invalidated).chain(prefixes).collect()
     }
 
@@ -488,7 +490,7 @@ impl Mark {
     }
 
     /// Returns the purges that make this mark: one, two or none.
-    fn logged(self, what: &What) -> impl Iterator<Item = Logged> + use<> {
+    fn logged(self, what: &LoggedTarget) -> impl Iterator<Item = Logged> + use<> {
         [(self.soft, Hardness::Soft), (self.hard, Hardness::Hard)].into_iter().filter(|(generation, _)| *generation > 0).map({
             let what = what.clone();
             move |(generation, hardness)| Logged { generation, hardness, what: what.clone() }

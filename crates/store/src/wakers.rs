@@ -4,31 +4,31 @@
 
 use std::task::Waker;
 
-/// The place of a waiter, kept by the waiter between polls. It is `None` until the waiter first waits.
-pub(crate) type Place = Option<usize>;
+/// The slot of a waiter among the wakers, kept by the waiter between polls. It is `None` until the waiter first waits.
+pub(crate) type WakerSlot = Option<usize>;
 
-/// The wakers of waiters, by place. There are as many places as there are waiters at once (24 bytes each); the owner bounds those.
+/// The wakers of waiters, by slot. There are as many slots as there are waiters at once (24 bytes each); the owner bounds those.
 #[derive(Default)]
 pub(crate) struct Wakers {
-    places: Vec<Option<Waker>>,
+    slots: Vec<Option<Waker>>,
     free: Vec<usize>,
     waiting: usize,
 }
 
 impl Wakers {
-    /// Begins to wait, or goes on waiting: a waiter polled many times holds one place, with its latest waker. Returns the one before, to be
+    /// Begins to wait, or goes on waiting: a waiter polled many times holds one slot, with its latest waker. Returns the one before, to be
     /// dropped outside the lock.
     #[must_use]
-    pub(crate) fn wait(&mut self, place: &mut Place, waker: &Waker) -> Option<Waker> {
-        let index = match *place {
+    pub(crate) fn wait(&mut self, slot: &mut WakerSlot, waker: &Waker) -> Option<Waker> {
+        let index = match *slot {
             Some(index) => index,
             None => self.free.pop().unwrap_or_else(|| {
-                self.places.push(None);
-                self.places.len() - 1
+                self.slots.push(None);
+                self.slots.len() - 1
             }),
         };
-        *place = Some(index);
-        let held = &mut self.places[index];
+        *slot = Some(index);
+        let held = &mut self.slots[index];
         if held.as_ref().is_some_and(|held| held.will_wake(waker)) {
             return None;
         }
@@ -37,12 +37,12 @@ impl Wakers {
         before
     }
 
-    /// Gives a place back. Returns its waker, to be dropped outside the lock.
+    /// Gives a slot back. Returns its waker, to be dropped outside the lock.
     #[must_use]
-    pub(crate) fn leave(&mut self, place: &mut Place) -> Option<Waker> {
-        let index = place.take()?;
+    pub(crate) fn leave(&mut self, slot: &mut WakerSlot) -> Option<Waker> {
+        let index = slot.take()?;
         self.free.push(index);
-        let waker = self.places[index].take();
+        let waker = self.slots[index].take();
         self.waiting -= usize::from(waker.is_some());
         waker
     }
@@ -54,7 +54,7 @@ impl Wakers {
             return Vec::new();
         }
         let mut woken = Vec::with_capacity(self.waiting);
-        woken.extend(self.places.iter_mut().filter_map(Option::take));
+        woken.extend(self.slots.iter_mut().filter_map(Option::take));
         self.waiting = 0;
         woken
     }
@@ -88,6 +88,6 @@ mod tests {
             drop(wakers.wait(&mut passing, Waker::noop()));
             drop(wakers.leave(&mut passing));
         }
-        assert_eq!(wakers.places.len(), 2);
+        assert_eq!(wakers.slots.len(), 2);
     }
 }

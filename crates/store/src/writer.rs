@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::content::Content;
 use crate::flight::{Failure, FlightGuard, Seat};
-use crate::growing::{Broken, Growing, Kept, Reader, Unread};
+use crate::growing::{Broken, Growing, NobodyReads, Reader, Retention};
 use crate::purge::Generation;
 use crate::resource::Record;
 
@@ -65,11 +65,11 @@ impl<R: Record, E: Failure> Writer<R, E> {
     ///
     /// The bytes are taken before the wait, so cancelling it loses none; but pushing again without having [waited](Self::room) gives up the
     /// bound on memory.
-    pub async fn push(&mut self, chunk: Bytes) -> Result<(), Unread> {
+    pub async fn push(&mut self, chunk: Bytes) -> Result<(), NobodyReads> {
         match self.growing.append(chunk) {
-            Kept::Whole => Ok(()),
-            Kept::Spooled => self.room().await,
-            Kept::Windowed => {
+            Retention::Whole => Ok(()),
+            Retention::Spooled => self.room().await,
+            Retention::Windowed => {
                 // Followers who are still held back would wait for a body that cannot be stored: they join again.
                 if self.seat.as_ref().is_some_and(|seat| seat.waiting() > 0) {
                     self.seat = None;
@@ -83,7 +83,7 @@ impl<R: Record, E: Failure> Writer<R, E> {
     }
 
     /// Waits as [`push`](Self::push) does; for use after that was cancelled.
-    pub async fn room(&self) -> Result<(), Unread> {
+    pub async fn room(&self) -> Result<(), NobodyReads> {
         std::future::poll_fn(|cx| self.growing.poll_room(cx)).await
     }
 

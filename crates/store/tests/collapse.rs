@@ -7,7 +7,9 @@ use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use store::{Broken, Follow, Joined, Lead, Outcome, Purged, Reader, Record, Scope, Store, StoreOptions, Stored, Unread, WINDOW, Writer};
+use store::{
+    Broken, Follow, Joined, Lead, NobodyReads, Outcome, Purged, Reader, Record, Scope, Store, StoreOptions, Stored, WINDOW, Writer,
+};
 
 #[derive(Debug, PartialEq)]
 struct Head(u16);
@@ -368,7 +370,7 @@ fn a_follower_may_leave_at_any_time() {
     assert!(poll_once(writer.push(piece.clone())).is_pending(), "a follower that has not looked yet may still read from the first byte");
     drop(unseen);
     assert_eq!(store.usage().growing_bytes, 0);
-    assert_eq!(now(writer.push(piece)), Err(Unread));
+    assert_eq!(now(writer.push(piece)), Err(NobodyReads));
     assert_eq!(store.usage().followers, 0);
 }
 

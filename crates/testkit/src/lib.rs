@@ -48,7 +48,8 @@ pub use fastcgi::{FastCgiPeer, FastCgiRequest, FastCgiServer};
 pub use fields::Fields;
 pub use gate::Gate;
 pub use origin::{
-    Expecting, Matcher, Origin, Reply, Seen, any, delete, get, head, method, not_modified, ok, options, post, purge, put, raw, status,
+    Expecting, Matcher, Origin, Reply, SeenRequest, any, delete, get, head, method, not_modified, ok, options, post, purge, put, raw,
+    status,
 };
 pub use pebble::{Pebble, PebbleOptions};
 pub use port::free_port;

@@ -9,7 +9,7 @@ mod record;
 mod reply;
 
 pub use expectation::{Expecting, Matcher, any, delete, get, head, method, options, post, purge, put};
-pub use record::Seen;
+pub use record::SeenRequest;
 pub use reply::{Reply, not_modified, ok, raw, status};
 
 use tokio::net::{TcpListener, TcpSocket};
@@ -91,7 +91,7 @@ impl Origin {
 
     /// Returns every request read completely so far, expected or not, in the order in which they ended.
     #[must_use]
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<SeenRequest> {
         self.record.seen(|_| true)
     }
 
@@ -107,7 +107,7 @@ impl Origin {
     /// Panics if there was none.
     #[must_use]
     #[track_caller]
-    pub fn last(&self, target: &str) -> Seen {
+    pub fn last(&self, target: &str) -> SeenRequest {
         let last = self.record.seen(|seen| seen.target == target).pop();
         last.unwrap_or_else(|| panic!("the origin saw no request for {target}, only:\n{}", self.record.listing()))
     }

@@ -9,8 +9,8 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::{
     queue::Fate,
-    retry::{self, Answered},
-    transport::{Told, Transport},
+    retry::{self, CollectorAnswer},
+    transport::{DescribedAnswer, Transport},
 };
 
 /// The time by which everything has to be over, as soon as somebody wants that.
@@ -31,19 +31,19 @@ pub(crate) async fn deliver(transport: &Transport, content: bytes::Bytes, spans:
     loop {
         let is_last = stop.borrow().is_some();
         attempts += 1;
-        let told = tokio::select! {
-            told = transport.send(content.clone()) => told,
-            () = stopped(stop) => Told { answered: Answered::Nothing, words: "it did not answer before Seawall had to stop".to_owned() },
+        let answer = tokio::select! {
+            answer = transport.send(content.clone()) => answer,
+            () = stopped(stop) => DescribedAnswer { answered: CollectorAnswer::Nothing, words: "it did not answer before Seawall had to stop".to_owned() },
         };
-        let Told { answered, words } = told;
+        let DescribedAnswer { answered, words } = answer;
         match answered {
-            Answered::Taken { refused } => {
+            CollectorAnswer::Taken { refused } => {
                 let refused = refused.min(spans);
                 let trouble = (refused > 0).then(|| format!("it refused {refused} of {spans} spans: {words}"));
                 return Delivered { fate: Fate { taken: spans - refused, refused, lost: 0 }, trouble };
             }
-            Answered::Refused => return Delivered { fate: Fate { refused: spans, ..Fate::default() }, trouble: Some(words) },
-            Answered::NotNow(_) | Answered::Nothing => {}
+            CollectorAnswer::Refused => return Delivered { fate: Fate { refused: spans, ..Fate::default() }, trouble: Some(words) },
+            CollectorAnswer::NotNow(_) | CollectorAnswer::Nothing => {}
         }
         let lost = Fate { lost: spans, ..Fate::default() };
         let chance = RandomState::new().hash_one(attempts);

@@ -22,7 +22,7 @@ mod span;
 mod transport;
 
 pub use exporter::{Exporter, Options};
-pub use queue::{BATCH, Counted, Counts, INTERVAL, SPANS_MAX, Spans};
+pub use queue::{BATCH, Counts, CountsSnapshot, INTERVAL, SPANS_MAX, Spans};
 pub use retry::{ATTEMPTS_MAX, RETRY_FOR};
 pub use span::{Kind, Span, Value, shortened};
 pub use transport::{ANSWER_BYTES_MAX, ATTEMPT};

@@ -33,7 +33,7 @@ pub struct Counts {
 
 /// The values of [`Counts`] at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountsSnapshot {
     /// Spans that the collector has taken.
     pub sent: u64,
     /// Spans that were dropped because the queue was full.
@@ -49,9 +49,9 @@ pub struct Counted {
 impl Counts {
     /// Returns their values.
     #[must_use]
-    pub fn read(&self) -> Counted {
+    pub fn read(&self) -> CountsSnapshot {
         let value = |count: &AtomicU64| count.load(Relaxed);
-        Counted {
+        CountsSnapshot {
             sent: value(&self.sent),
             full: value(&self.full),
             refused: value(&self.refused),
@@ -191,14 +191,14 @@ pub(crate) mod tests {
         for number in 0..SPANS_MAX as u64 + 3 {
             spans.offer(span(number));
         }
-        assert_eq!(counts.read(), Counted { full: 3, waiting: SPANS_MAX as u64, ..Counted::default() });
+        assert_eq!(counts.read(), CountsSnapshot { full: 3, waiting: SPANS_MAX as u64, ..CountsSnapshot::default() });
         // Those on their way still take their place.
         let batch = spans.next_batch();
         assert_eq!((batch.len(), batch[0].began), (BATCH, 0));
         spans.offer(span(0));
         assert_eq!(counts.read().full, 4);
         spans.gone(Fate { taken: 500, refused: 10, lost: 2 });
-        assert_eq!(counts.read(), Counted { sent: 500, full: 4, refused: 10, lost: 2, waiting: SPANS_MAX as u64 - 512 });
+        assert_eq!(counts.read(), CountsSnapshot { sent: 500, full: 4, refused: 10, lost: 2, waiting: SPANS_MAX as u64 - 512 });
         spans.offer(span(0));
         assert_eq!(counts.read().waiting, SPANS_MAX as u64 - 511);
     }
@@ -213,6 +213,6 @@ pub(crate) mod tests {
         spans.gone(Fate { taken: spans.next_batch().len(), ..Fate::default() });
         assert!(spans.close_if_empty());
         spans.offer(span(1));
-        assert_eq!(counts.read(), Counted { sent: 1, lost: 1, ..Counted::default() });
+        assert_eq!(counts.read(), CountsSnapshot { sent: 1, lost: 1, ..CountsSnapshot::default() });
     }
 }

@@ -11,7 +11,7 @@ const BACKOFF: Duration = Duration::from_secs(1);
 
 /// What came back from the collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum CollectorAnswer {
     /// It has taken the batch, but for so many of its spans.
     Taken {
         /// The spans that it has refused.
@@ -25,7 +25,7 @@ pub(crate) enum Answered {
     Nothing,
 }
 
-impl Answered {
+impl CollectorAnswer {
     /// Reads a status (OTLP 1.x, "OTLP/HTTP response"): four of them mean that the same request may succeed later.
     pub(crate) const fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
@@ -40,11 +40,11 @@ impl Answered {
 ///
 /// `attempts` were made in `took`. `chance` is any number: it spreads the waits of many servers that lost the same collector between half and the
 /// whole of the time, as OTLP wants. A wait that the collector names is not shortened.
-pub(crate) fn wait(answered: Answered, attempts: u32, took: Duration, chance: u64) -> Option<Duration> {
+pub(crate) fn wait(answered: CollectorAnswer, attempts: u32, took: Duration, chance: u64) -> Option<Duration> {
     let named = match answered {
-        Answered::Taken { .. } | Answered::Refused => return None,
-        Answered::NotNow(named) => named,
-        Answered::Nothing => None,
+        CollectorAnswer::Taken { .. } | CollectorAnswer::Refused => return None,
+        CollectorAnswer::NotNow(named) => named,
+        CollectorAnswer::Nothing => None,
     };
     if attempts >= ATTEMPTS_MAX {
         return None;
@@ -70,19 +70,19 @@ mod tests {
     #[test]
     fn only_four_statuses_are_worth_another_attempt() {
         for status in [429, 502, 503, 504] {
-            assert_eq!(Answered::of_status(status, Some(secs(7))), Answered::NotNow(Some(secs(7))), "{status}");
+            assert_eq!(CollectorAnswer::of_status(status, Some(secs(7))), CollectorAnswer::NotNow(Some(secs(7))), "{status}");
         }
         for status in [200, 202, 204] {
-            assert_eq!(Answered::of_status(status, None), Answered::Taken { refused: 0 }, "{status}");
+            assert_eq!(CollectorAnswer::of_status(status, None), CollectorAnswer::Taken { refused: 0 }, "{status}");
         }
         for status in [301, 308, 400, 401, 403, 404, 408, 413, 415, 500, 501, 505] {
-            assert_eq!(Answered::of_status(status, None), Answered::Refused, "{status}");
+            assert_eq!(CollectorAnswer::of_status(status, None), CollectorAnswer::Refused, "{status}");
         }
     }
 
     #[test]
     fn the_collector_says_when_to_come_again_and_the_batch_has_its_time() {
-        let not_now = |after: u64| Answered::NotNow(Some(secs(after)));
+        let not_now = |after: u64| CollectorAnswer::NotNow(Some(secs(after)));
         for (answered, attempts, took, expected) in [
             (not_now(7), 1, 0, Some(7)),
             (not_now(0), 1, 0, Some(0)),
@@ -92,10 +92,10 @@ mod tests {
             (not_now(30), 1, 0, None),
             (not_now(7), 2, 23, None),
             (not_now(3_600), 1, 0, None),
-            (Answered::Refused, 1, 0, None),
-            (Answered::Taken { refused: 3 }, 1, 0, None),
-            (Answered::Nothing, 5, 0, None),
-            (Answered::Nothing, 2, 30, None),
+            (CollectorAnswer::Refused, 1, 0, None),
+            (CollectorAnswer::Taken { refused: 3 }, 1, 0, None),
+            (CollectorAnswer::Nothing, 5, 0, None),
+            (CollectorAnswer::Nothing, 2, 30, None),
         ] {
             assert_eq!(wait(answered, attempts, secs(took), 12_345), expected.map(secs), "{answered:?} {attempts} {took}");
         }
@@ -105,7 +105,7 @@ mod tests {
     fn waits_double_and_are_spread() {
         for (attempts, longest) in [(1, 1_000), (2, 2_000), (3, 4_000), (4, 8_000)] {
             for chance in [0, 1, 499, 500, 12_345, u64::MAX] {
-                let wait = wait(Answered::Nothing, attempts, Duration::ZERO, chance).expect("another attempt").as_millis();
+                let wait = wait(CollectorAnswer::Nothing, attempts, Duration::ZERO, chance).expect("another attempt").as_millis();
                 assert!((longest / 2..=longest).contains(&wait), "{attempts} {chance}: {wait}");
             }
         }

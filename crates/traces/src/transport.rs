@@ -17,7 +17,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 
-use crate::{otlp, retry::Answered};
+use crate::{otlp, retry::CollectorAnswer};
 
 /// The time limit of one attempt, from the connection to the last byte of the answer.
 pub const ATTEMPT: Duration = Duration::from_secs(10);
@@ -38,10 +38,10 @@ pub(crate) struct Transport {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// An answer, and words for the log if it is not the one that was hoped for.
+/// An answer, and words that describe it in the log if it is not the one that was hoped for.
 #[derive(Debug)]
-pub(crate) struct Told {
-    pub(crate) answered: Answered,
+pub(crate) struct DescribedAnswer {
+    pub(crate) answered: CollectorAnswer,
     pub(crate) words: String,
 }
 
@@ -76,13 +76,16 @@ impl Transport {
     }
 
     /// Makes one attempt.
-    pub(crate) async fn send(&self, content: Bytes) -> Told {
-        let told = tokio::time::timeout(ATTEMPT, self.attempt(content)).await;
-        told.unwrap_or_else(|_| Told { answered: Answered::Nothing, words: format!("it did not answer within {ATTEMPT:?}") })
+    pub(crate) async fn send(&self, content: Bytes) -> DescribedAnswer {
+        let answer = tokio::time::timeout(ATTEMPT, self.attempt(content)).await;
+        answer.unwrap_or_else(|_| DescribedAnswer {
+            answered: CollectorAnswer::Nothing,
+            words: format!("it did not answer within {ATTEMPT:?}"),
+        })
     }
 
-    async fn attempt(&self, content: Bytes) -> Told {
-        let nothing = |error: &dyn Error| Told { answered: Answered::Nothing, words: chain(error) };
+    async fn attempt(&self, content: Bytes) -> DescribedAnswer {
+        let nothing = |error: &dyn Error| DescribedAnswer { answered: CollectorAnswer::Nothing, words: chain(error) };
         let mut request = Request::new(Full::new(content));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.endpoint.clone();
@@ -101,7 +104,7 @@ impl Transport {
             Err(error) => return nothing(&error),
         };
         let (head, body) = response.into_parts();
-        let answered = Answered::of_status(head.status.as_u16(), retry_after(&head.headers));
+        let answered = CollectorAnswer::of_status(head.status.as_u16(), retry_after(&head.headers));
         // Also of a refusal, so that the connection can be used again.
         let body = match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
             Ok(body) => body.to_bytes(),
@@ -109,11 +112,11 @@ impl Transport {
             Err(_) => Bytes::new(),
         };
         match answered {
-            Answered::Taken { .. } => {
+            CollectorAnswer::Taken { .. } => {
                 let (refused, words) = otlp::refused(&body);
-                Told { answered: Answered::Taken { refused }, words }
+                DescribedAnswer { answered: CollectorAnswer::Taken { refused }, words }
             }
-            answered => Told { answered, words: format!("it answered {}", head.status) },
+            answered => DescribedAnswer { answered, words: format!("it answered {}", head.status) },
         }
     }
 }

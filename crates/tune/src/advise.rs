@@ -5,7 +5,7 @@
 //! A value in place that is larger than needed and fits stays: somebody may have had a reason.
 
 use crate::{
-    facts::{Database, DatabaseSize, Facts, Flavour, Given, Php, Place, Pool, Redis, Setting},
+    facts::{Database, DatabaseSize, Facts, Flavour, FoundValue, Php, Pool, Redis, Setting, SettingLocation},
     size::{GIB, KIB, MIB, in_mebibytes, in_words, read},
 };
 
@@ -122,8 +122,8 @@ impl Plan<'_> {
 
     fn set(
         &mut self,
-        place: &Place,
-        found: Option<&Given>,
+        place: &SettingLocation,
+        found: Option<&FoundValue>,
         (key, value): (&str, String),
         default: Option<&'static str>,
         (service, why): (&str, String),
@@ -435,7 +435,7 @@ fn child_bytes(php: &Php) -> u64 {
 }
 
 /// Returns what is set last for a key: that counts.
-fn last<'a>(given: &'a [Given], key: &str) -> Option<&'a Given> {
+fn last<'a>(given: &'a [FoundValue], key: &str) -> Option<&'a FoundValue> {
     given.iter().rev().find(|given| given.key == key)
 }
 
@@ -447,13 +447,13 @@ mod tests {
         facts::{Children, Machine, Seawall, Site, Stack},
     };
 
-    fn place(file: &str, style: Style, section: Option<&str>) -> Place {
-        Place { file: file.into(), style, section: section.map(str::to_owned) }
+    fn place(file: &str, style: Style, section: Option<&str>) -> SettingLocation {
+        SettingLocation { file: file.into(), style, section: section.map(str::to_owned) }
     }
 
     fn machine(memory: u64, cores: usize) -> Facts {
         let pool_place = place("/etc/php/8.2/fpm/pool.d/www.conf", Style::Php, Some("www"));
-        let given = |key: &str, value: &str| Given { key: key.to_owned(), value: value.to_owned(), place: pool_place.clone() };
+        let given = |key: &str, value: &str| FoundValue { key: key.to_owned(), value: value.to_owned(), place: pool_place.clone() };
         let debian = [
             ("pm", "dynamic"),
             ("pm.max_children", "5"),
@@ -604,7 +604,7 @@ mod tests {
     fn what_is_right_already_is_left() {
         let mut facts = machine(8 * GIB, 2);
         let my = place("/etc/mysql/mariadb.conf.d/60-own.cnf", Style::MyCnf, Some("mysqld"));
-        let own = |key: &str, value: &str| Given { key: key.to_owned(), value: value.to_owned(), place: my.clone() };
+        let own = |key: &str, value: &str| FoundValue { key: key.to_owned(), value: value.to_owned(), place: my.clone() };
         facts.stack.database.as_mut().expect("one").now = vec![
             own("innodb_buffer_pool_size", "1G"),
             own("max_connections", "300"),

@@ -52,9 +52,9 @@ pub struct Stack {
     pub notes: Vec<String>,
 }
 
-/// A place for a setting: a file, and how it is written.
+/// Where a setting is written: a file, and in what style.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SettingLocation {
     /// The file. It may not be there yet.
     pub file: PathBuf,
     /// How it is written.
@@ -65,20 +65,20 @@ pub struct Place {
 
 /// A value that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct FoundValue {
     /// The key.
     pub key: String,
     /// The value.
     pub value: String,
     /// The place of the line that counts.
-    pub place: Place,
+    pub place: SettingLocation,
 }
 
 /// A setting with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// Where it belongs.
-    pub place: Place,
+    pub place: SettingLocation,
     /// The key.
     pub key: String,
     /// The value that it should have.
@@ -127,9 +127,9 @@ pub struct Php {
     /// Its pools; at least one.
     pub pools: Vec<Pool>,
     /// What its `php.ini` and the files beside it set, in the order in which they are read.
-    pub ini: Vec<Given>,
+    pub ini: Vec<FoundValue>,
     /// Where further settings of PHP go.
-    pub ini_place: Place,
+    pub ini_place: SettingLocation,
     /// Bytes that one request may take: `memory_limit`.
     pub memory_limit: u64,
     /// The children that run now. `None`: there are none that have done anything.
@@ -142,9 +142,9 @@ pub struct Pool {
     /// Its name.
     pub name: String,
     /// Its section.
-    pub place: Place,
+    pub place: SettingLocation,
     /// What is set there.
-    pub now: Vec<Given>,
+    pub now: Vec<FoundValue>,
 }
 
 impl Pool {
@@ -172,9 +172,9 @@ pub struct Database {
     /// Which of the two.
     pub flavour: Flavour,
     /// What its files set for the server, in the order in which they are read.
-    pub now: Vec<Given>,
+    pub now: Vec<FoundValue>,
     /// Where further settings go.
-    pub place: Place,
+    pub place: SettingLocation,
     /// The program, to try a configuration with.
     pub program: Option<PathBuf>,
     /// The name of its service.
@@ -216,9 +216,9 @@ pub enum DatabaseSize {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redis {
     /// What its file sets.
-    pub now: Vec<Given>,
+    pub now: Vec<FoundValue>,
     /// The file.
-    pub place: Place,
+    pub place: SettingLocation,
     /// The name of its service.
     pub service: String,
 }

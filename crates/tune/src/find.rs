@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     conf::Style,
-    facts::{Children, Database, DatabaseSize, Facts, Flavour, Given, Php, Place, Pool, Redis, Seawall, Site, Stack},
+    facts::{Children, Database, DatabaseSize, Facts, Flavour, FoundValue, Php, Pool, Redis, Seawall, SettingLocation, Site, Stack},
     machine, size,
 };
 
@@ -111,10 +111,11 @@ fn processes(root: &Root) -> Vec<Process> {
 }
 
 /// Returns all that a file sets in a section.
-fn given(root: &Root, file: &Path, style: Style, section: Option<&str>, keys: &[&str]) -> Vec<Given> {
+fn given(root: &Root, file: &Path, style: Style, section: Option<&str>, keys: &[&str]) -> Vec<FoundValue> {
     let Ok(text) = root.text(file) else { return Vec::new() };
-    let place = Place { file: file.to_owned(), style, section: section.map(str::to_owned) };
-    let value = |key: &&str| style.value(&text, section, key).map(|value| Given { key: (*key).to_owned(), value, place: place.clone() });
+    let place = SettingLocation { file: file.to_owned(), style, section: section.map(str::to_owned) };
+    let value =
+        |key: &&str| style.value(&text, section, key).map(|value| FoundValue { key: (*key).to_owned(), value, place: place.clone() });
     keys.iter().filter_map(value).collect()
 }
 
@@ -264,7 +265,7 @@ fn php(root: &Root, processes: &[Process], notes: &mut Vec<String>) -> Option<Ph
         config: chosen.config,
         program: chosen.program,
         service: chosen.service,
-        ini_place: Place { file: ini_file, style: Style::Php, section: None },
+        ini_place: SettingLocation { file: ini_file, style: Style::Php, section: None },
         memory_limit: limit_of_pool.or(limit).unwrap_or(128 << 20),
         children,
         pools,
@@ -301,7 +302,7 @@ fn pools(root: &Root, config: &Path, text: &str, notes: &mut Vec<String>) -> Vec
             let now = given(root, &file, Style::Php, Some(name), &POOL_KEYS);
             // A section may go on in a second file: the first one has the name.
             if !pools.iter().any(|pool: &Pool| pool.name == name) {
-                let place = Place { file: file.clone(), style: Style::Php, section: Some(name.to_owned()) };
+                let place = SettingLocation { file: file.clone(), style: Style::Php, section: Some(name.to_owned()) };
                 pools.push(Pool { name: name.to_owned(), place, now });
             } else if let Some(pool) = pools.iter_mut().find(|pool| pool.name == name) {
                 pool.now.extend(now);
@@ -400,7 +401,7 @@ fn database(root: &Root, processes: &[Process], sites: &[Site], notes: &mut Vec<
     let mut files = Vec::new();
     let mut folders = Vec::new();
     my_cnf(root, &config, &mut files, &mut folders, notes);
-    let now: Vec<Given> = files.iter().flat_map(|file| given(root, file, Style::MyCnf, Some("mysqld"), &MY_CNF_KEYS)).collect();
+    let now: Vec<FoundValue> = files.iter().flat_map(|file| given(root, file, Style::MyCnf, Some("mysqld"), &MY_CNF_KEYS)).collect();
     // The last folder is read last.
     let file = folders.last().map_or_else(|| config.clone(), |folder: &PathBuf| folder.join("99-seawall.cnf"));
     let datadir = now.iter().rev().find(|given| given.key == "datadir").map_or("/var/lib/mysql", |given| given.value.as_str());
@@ -412,7 +413,14 @@ fn database(root: &Root, processes: &[Process], sites: &[Site], notes: &mut Vec<
         notes.push(format!("{} cannot be read, so the size of the database is not known: run as root to see it", datadir.display()));
     }
     let service = if is_maria { "mariadb" } else { "mysql" }.to_owned();
-    Some(Database { flavour, now, place: Place { file, style: Style::MyCnf, section: Some("mysqld".to_owned()) }, program, service, size })
+    Some(Database {
+        flavour,
+        now,
+        place: SettingLocation { file, style: Style::MyCnf, section: Some("mysqld".to_owned()) },
+        program,
+        service,
+        size,
+    })
 }
 
 /// Follows the `!include` and `!includedir` of a file.
@@ -467,7 +475,7 @@ fn redis(root: &Root, notes: &mut Vec<String>) -> Option<Redis> {
         notes.push(format!("{file} cannot be read ({error}): no advice for Redis; run as root to see it"));
         return None;
     }
-    let place = Place { file: file.into(), style: Style::Redis, section: None };
+    let place = SettingLocation { file: file.into(), style: Style::Redis, section: None };
     Some(Redis {
         now: given(root, &place.file, Style::Redis, None, &["maxmemory", "maxmemory-policy"]),
         place,

@@ -3,7 +3,7 @@
 use http::{HeaderValue, Method};
 use semantics::{
     RequestFields,
-    coding::{Accepted, Coding, CodingSet, evaluate_forms, tag_of},
+    coding::{AcceptedCodings, Coding, CodingSet, evaluate_forms, tag_of},
     conditional::Precondition,
 };
 
@@ -57,8 +57,8 @@ pub fn accept_encoding(data: &[u8]) {
     assert_eq!(outcome, (Precondition::NotModified, chosen));
 }
 
-fn of(lines: &[HeaderValue]) -> Accepted {
-    Accepted::of(&RequestFields::from_map(&field("accept-encoding", lines)))
+fn of(lines: &[HeaderValue]) -> AcceptedCodings {
+    AcceptedCodings::of(&RequestFields::from_map(&field("accept-encoding", lines)))
 }
 
 fn sets() -> impl Iterator<Item = CodingSet> {

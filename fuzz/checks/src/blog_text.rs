@@ -1,6 +1,6 @@
 //! A post: front matter and Markdown.
 
-use blog::{BlogOptions, Found, PageKind, build_texts};
+use blog::{BlogOptions, PageKind, SiteResource, build_texts};
 use semantics::Timestamp;
 
 use crate::input::text;
@@ -28,7 +28,7 @@ pub fn blog_text(data: &[u8]) {
         assert!(again.changed_paths(&site).is_empty(), "two builds of the same texts differ");
     }
     for (path, _) in site.addresses() {
-        let Some(Found::Page(page)) = site.find(path, "https://blog.example") else { continue };
+        let Some(SiteResource::Page(page)) = site.find(path, "https://blog.example") else { continue };
         assert!(path.starts_with('/') && !path.starts_with("//") && !path.chars().any(char::is_control), "{path:?}");
         let body = String::from_utf8_lossy(&page.body);
         match page.kind {

@@ -220,7 +220,7 @@ impl Model {
                     self.woken(id);
                 }
             }
-            Poll::Ready(Err(store::Unread)) => {
+            Poll::Ready(Err(store::NobodyReads)) => {
                 let read =
                     self.followers.iter().any(|follower| follower.flight == id) || self.readers.iter().any(|reader| reader.flight == id);
                 assert!(!read, "somebody reads it");

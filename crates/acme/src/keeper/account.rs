@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use instant_acme::{AccountCredentials, ExternalAccountKey, NewAccount};
 
-use super::{Keeper, together::Together};
+use super::{Keeper, together::SharedShelf};
 use crate::{
     failure::{Failure, Fault, chain},
     shelf::ShelfError,
-    transport::{AcmeClient, Heard},
+    transport::{AcmeClient, RetryFieldsHeard},
 };
 
 /// The time between two looks at whether another machine has made the account.
@@ -18,7 +18,7 @@ const LOOKS: usize = 120;
 
 impl Keeper {
     /// Returns the account at the authority, which is registered at the first order.
-    pub(super) async fn account(&self, heard: &Heard) -> Result<instant_acme::Account, Failure> {
+    pub(super) async fn account(&self, heard: &RetryFieldsHeard) -> Result<instant_acme::Account, Failure> {
         let _one = self.registering.lock().await;
         let kept = self.folder.account().map_err(|error| Failure::ours(chain(&error)))?;
         let kept = kept.filter(|kept| serde_json::from_str::<AccountCredentials>(kept).is_ok());
@@ -76,7 +76,7 @@ impl Keeper {
     }
 
     /// Returns the account that the machines share, and keeps it on this disk too. `own` becomes theirs if they have none.
-    async fn shared_account(&self, together: &Together, own: Option<&str>) -> Result<Option<String>, ShelfError> {
+    async fn shared_account(&self, together: &SharedShelf, own: Option<&str>) -> Result<Option<String>, ShelfError> {
         let Some(shared) = together.account(own).await? else { return Ok(None) };
         if serde_json::from_str::<AccountCredentials>(&shared).is_err() {
             return Err(ShelfError::Foreign("the account cannot be read".to_owned()));
@@ -93,7 +93,7 @@ impl Keeper {
         Ok(Some(shared))
     }
 
-    async fn account_of(&self, credentials: &str, heard: &Heard) -> Result<instant_acme::Account, Failure> {
+    async fn account_of(&self, credentials: &str, heard: &RetryFieldsHeard) -> Result<instant_acme::Account, Failure> {
         let credentials: AccountCredentials = serde_json::from_str(credentials).map_err(|error| Failure::ours(error.to_string()))?;
         let builder = instant_acme::Account::builder_with_http(self.client(heard));
         let account = builder.from_credentials(credentials).await;
@@ -101,7 +101,7 @@ impl Keeper {
     }
 
     /// Makes an account, and keeps it on the disk. Returns its credentials too.
-    async fn make_account(&self, heard: &Heard) -> Result<(instant_acme::Account, String), Failure> {
+    async fn make_account(&self, heard: &RetryFieldsHeard) -> Result<(instant_acme::Account, String), Failure> {
         let contact = self.options.account.email.as_ref().map(|email| format!("mailto:{email}"));
         let new = NewAccount {
             contact: &contact.as_slice().iter().map(String::as_str).collect::<Vec<_>>(),
@@ -118,7 +118,7 @@ impl Keeper {
         Ok((account, json))
     }
 
-    fn client(&self, heard: &Heard) -> Box<AcmeClient> {
+    fn client(&self, heard: &RetryFieldsHeard) -> Box<AcmeClient> {
         Box::new(AcmeClient { transport: Arc::clone(&self.transport), heard: heard.clone() })
     }
 }

@@ -7,7 +7,7 @@ use semantics::Timestamp;
 use super::{
     Keeper,
     entries::Entry,
-    together::{Turn, Why},
+    together::{OrderReason, Turn},
 };
 use crate::{
     certificate::Certificate,
@@ -15,7 +15,7 @@ use crate::{
     name::{Issuer, issuer},
     options::Method,
     order::Ordering,
-    transport::{Heard, system_time},
+    transport::{RetryFieldsHeard, system_time},
 };
 
 /// How long a rate limit is taken to last when the authority does not say.
@@ -33,7 +33,7 @@ const AGAIN_SOON: Duration = Duration::from_secs(5);
 impl Keeper {
     /// Orders, stores and shows a certificate for `name`, and records the outcome. Where several machines share certificates, it may come from
     /// another one.
-    pub(super) async fn obtain(&self, name: &str, why: Why, now: Timestamp) -> Result<(), Failure> {
+    pub(super) async fn obtain(&self, name: &str, why: OrderReason, now: Timestamp) -> Result<(), Failure> {
         let (mut schedule, old, twin_of) = {
             let mut entries = self.entries.lock();
             let Some(entry) = entries.get_mut(name).filter(|entry| !entry.busy) else { return Err(Failure::ours("it is being ordered")) };
@@ -68,7 +68,7 @@ impl Keeper {
                     }
                     return Ok(());
                 }
-                Turn::Wait(_, until) if why != Why::Due && until <= now + AGAIN_SOON && looks < LOOKS => {
+                Turn::Wait(_, until) if why != OrderReason::Due && until <= now + AGAIN_SOON && looks < LOOKS => {
                     looks += 1;
                     tokio::time::sleep(IMPATIENCE).await;
                 }
@@ -162,7 +162,7 @@ impl Keeper {
         let mut tries_left = 3;
         let pem = loop {
             tries_left -= 1;
-            let heard = Heard::default();
+            let heard = RetryFieldsHeard::default();
             let account = match self.account(&heard).await {
                 Err(failure) if failure.is_nonce() && tries_left > 0 => continue,
                 account => account?,

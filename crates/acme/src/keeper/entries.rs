@@ -52,7 +52,7 @@ impl Entry {
 
 /// A name to have a certificate for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Wanted<'a> {
+struct WantedName<'a> {
     name: &'a str,
     twin_of: Option<String>,
 }
@@ -64,10 +64,10 @@ impl Keeper {
     /// `twins` are the other forms of names (`www.`). They are ordered if they lead to the same place, and skipped without an error if they
     /// do not.
     pub fn want(&self, names: &[String], twins: &[(String, String)]) {
-        let configured = names.iter().map(|name| Wanted { name, twin_of: None });
+        let configured = names.iter().map(|name| WantedName { name, twin_of: None });
         let twins =
-            twins.iter().filter(|(twin, _)| !names.contains(twin)).map(|(twin, of)| Wanted { name: twin, twin_of: Some(of.clone()) });
-        let wanted: Vec<Wanted<'_>> = configured.chain(twins).collect();
+            twins.iter().filter(|(twin, _)| !names.contains(twin)).map(|(twin, of)| WantedName { name: twin, twin_of: Some(of.clone()) });
+        let wanted: Vec<WantedName<'_>> = configured.chain(twins).collect();
         let mut entries = self.entries.lock();
         entries.retain(|name, entry| {
             let stays = entry.on_demand || wanted.iter().any(|wanted| wanted.name == name);
@@ -76,7 +76,7 @@ impl Keeper {
             }
             stays
         });
-        for Wanted { name, twin_of } in wanted {
+        for WantedName { name, twin_of } in wanted {
             let entry = entries.entry(name.to_owned()).or_insert_with(|| self.load(name));
             entry.twin_of = twin_of;
             entry.on_demand = false;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use semantics::Timestamp;
 
-use super::{Keeper, together::Why};
+use super::{Keeper, together::OrderReason};
 use crate::{
     demand::{Demand, Refused},
     name::{Issuer, is_host_name, issuer},
@@ -46,7 +46,11 @@ impl Keeper {
             demand.begin(known, now)?;
         }
         self.entries.lock().insert(name.to_owned(), entry);
-        if is_there { Ok(()) } else { self.obtain(name, Why::Demand, now).await.map_err(|failure| Refused::Failed(failure.to_string())) }
+        if is_there {
+            Ok(())
+        } else {
+            self.obtain(name, OrderReason::Demand, now).await.map_err(|failure| Refused::Failed(failure.to_string()))
+        }
     }
 
     async fn ask(&self, demand: &Demand, name: &str) -> Result<bool, Refused> {

@@ -4,11 +4,11 @@ use instant_acme::{RevocationReason, RevocationRequest};
 use rustls_pki_types::CertificateDer;
 use semantics::Timestamp;
 
-use super::{Keeper, together::Why};
+use super::{Keeper, together::OrderReason};
 use crate::{
     failure::Failure,
     name::{Issuer, issuer},
-    transport::Heard,
+    transport::RetryFieldsHeard,
 };
 
 impl Keeper {
@@ -27,18 +27,18 @@ impl Keeper {
         }
         if issuer(name) == Issuer::Local {
             // A local root has no list of revoked certificates.
-            return self.obtain(name, Why::Replace, now).await;
+            return self.obtain(name, OrderReason::Replace, now).await;
         }
-        let Some(present) = old.key.cert.first() else { return self.obtain(name, Why::Replace, now).await };
+        let Some(present) = old.key.cert.first() else { return self.obtain(name, OrderReason::Replace, now).await };
         let compromised = self.folder.compromised(name).map_or_else(|| present.clone(), CertificateDer::from);
         if compromised == *present {
             self.folder.write_compromised(name, present).map_err(|error| Failure::ours(crate::failure::chain(&error)))?;
-            if let Err(failure) = self.obtain(name, Why::Replace, now).await {
+            if let Err(failure) = self.obtain(name, OrderReason::Replace, now).await {
                 self.folder.forget_compromised(name);
                 return Err(failure);
             }
         }
-        let heard = Heard::default();
+        let heard = RetryFieldsHeard::default();
         let account = self.account(&heard).await?;
         let request = RevocationRequest { certificate: &compromised, reason: Some(RevocationReason::KeyCompromise) };
         let revoked = account.revoke(&request).await;

@@ -53,7 +53,7 @@ const KEEP_ACCOUNT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 const KEEP_RECORD: Duration = Duration::from_secs(9 * 24 * 60 * 60);
 
 /// The machines' common shelf, as a keeper uses it.
-pub(super) struct Together {
+pub(super) struct SharedShelf {
     pub(super) shelf: Arc<dyn Shelf>,
     /// The first part of all names on the shelf: each authority has its own.
     prefix: String,
@@ -102,7 +102,7 @@ pub(super) struct Claim {
 
 /// The reason why a certificate is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum OrderReason {
     /// Its time has come.
     Due,
     /// Somebody connects to the name, and waits.
@@ -123,7 +123,7 @@ pub(super) enum Turn {
     Wait(Failure, Timestamp),
 }
 
-impl Together {
+impl SharedShelf {
     pub(super) fn new(shelf: Arc<dyn Shelf>, directory: &str) -> Self {
         let prefix = format!("acme/{}", slug(directory));
         let board = Board { shelf: Arc::clone(&shelf), name: format!("{prefix}/challenges") };
@@ -269,11 +269,11 @@ impl Together {
     }
 
     /// Decides what to do when the shelf cannot be reached.
-    fn unreached(&self, error: &ShelfError, old: Option<&Certificate>, why: Why, now: Timestamp) -> Turn {
+    fn unreached(&self, error: &ShelfError, old: Option<&Certificate>, why: OrderReason, now: Timestamp) -> Turn {
         self.note(false, now);
         let since = self.state.lock().unreachable_since.unwrap_or(now);
         let is_needed = old.is_none_or(|old| old.left(now) < old.validity.not_after.since(old.validity.not_before) / 6);
-        if why == Why::Replace || (is_needed && now.since(since) >= ALONE_AFTER) {
+        if why == OrderReason::Replace || (is_needed && now.since(since) >= ALONE_AFTER) {
             return Turn::OrderAlone;
         }
         Turn::Wait(Failure::new(Fault::Elsewhere, format!("nothing is ordered for now: {error}")), now + REACH_AGAIN)
@@ -334,7 +334,7 @@ impl Keeper {
     /// Shares certificates, account and challenges with the machines that have the same shelf.
     #[must_use]
     pub fn together(mut self, shelf: Arc<dyn Shelf>) -> Self {
-        self.together = Some(Together::new(shelf, &self.options.directory));
+        self.together = Some(SharedShelf::new(shelf, &self.options.directory));
         // A machine that has just begun to listen may be asked before its keeper runs.
         self.challenges.lookups().announce();
         self
@@ -343,10 +343,10 @@ impl Keeper {
     /// Decides who orders the certificate for a name. If that is this machine, the attempt is in the schedule, and written down for all.
     pub(super) async fn turn(
         &self,
-        together: &Together,
+        together: &SharedShelf,
         name: &str,
         old: Option<&Certificate>,
-        why: Why,
+        why: OrderReason,
         schedule: &mut Schedule,
         now: Timestamp,
     ) -> Turn {
@@ -362,10 +362,10 @@ impl Keeper {
 
     async fn try_turn(
         &self,
-        together: &Together,
+        together: &SharedShelf,
         name: &str,
         old: Option<&Certificate>,
-        why: Why,
+        why: OrderReason,
         schedule: &mut Schedule,
         now: Timestamp,
     ) -> Result<Turn, ShelfError> {
@@ -391,7 +391,7 @@ impl Keeper {
             let began = *together.state.lock().began.get_or_insert(now);
             schedule.learn(&record.history, record.failures, Timestamp::from_secs(record.failed_at), began, now);
             let free_from = schedule.free_from(now);
-            if why != Why::Replace && free_from > now {
+            if why != OrderReason::Replace && free_from > now {
                 let failure = Failure::new(Fault::Elsewhere, "other machines have tried, and failed, as often as it is good");
                 return Ok(Err(Turn::Wait(failure, free_from)));
             }
@@ -415,7 +415,7 @@ impl Keeper {
     /// Puts the certificate on the shelf. Fails if it comes too late: another machine has claimed the name.
     pub(super) async fn settle(
         &self,
-        together: &Together,
+        together: &SharedShelf,
         claim: &Claim,
         certificate: &Certificate,
         now: Timestamp,
@@ -437,7 +437,7 @@ impl Keeper {
     }
 
     /// Tells the other machines that the attempt failed, so that they do not repeat it at once.
-    pub(super) async fn settle_failure(&self, together: &Together, claim: &Claim, schedule: &Schedule) {
+    pub(super) async fn settle_failure(&self, together: &SharedShelf, claim: &Claim, schedule: &Schedule) {
         if let Err(error) = together.settle(claim, Outcome::Failure(schedule)).await {
             tracing::debug!("the other machines could not be told of a failed order: {error}");
         }
@@ -487,7 +487,7 @@ impl Keeper {
     }
 
     /// Takes the shelf's certificate for a name, or puts the own one there. Returns whether the latter was done.
-    async fn look_at(&self, together: &Together, name: &str, now: Timestamp) -> Result<bool, ShelfError> {
+    async fn look_at(&self, together: &SharedShelf, name: &str, now: Timestamp) -> Result<bool, ShelfError> {
         let ours = {
             let entries = self.entries.lock();
             let Some(entry) = entries.get(name) else { return Ok(false) };
@@ -540,7 +540,7 @@ impl Keeper {
     pub(super) async fn look_up_challenges(&self) {
         let Some(together) = &self.together else { return std::future::pending().await };
         let looking = self.challenges.lookups().open();
-        let mut shown = Shown { keeper: self, digests: Vec::new() };
+        let mut shown = ChallengesShown { keeper: self, digests: Vec::new() };
         loop {
             let number = looking.asked().await;
             match together.board.read().await {
@@ -557,12 +557,12 @@ impl Keeper {
 }
 
 /// The certificates that answer other machines' challenges in handshakes.
-struct Shown<'a> {
+struct ChallengesShown<'a> {
     keeper: &'a Keeper,
     digests: Vec<(String, Vec<u8>)>,
 }
 
-impl Shown<'_> {
+impl ChallengesShown<'_> {
     fn show<'p>(&mut self, posted: impl Iterator<Item = (&'p str, Vec<u8>)>) {
         let posted: Vec<(String, Vec<u8>)> =
             posted.filter(|(name, _)| !self.keeper.challenges.is_own_name(name)).map(|(name, digest)| (name.to_owned(), digest)).collect();
@@ -581,7 +581,7 @@ impl Shown<'_> {
     }
 }
 
-impl Drop for Shown<'_> {
+impl Drop for ChallengesShown<'_> {
     fn drop(&mut self) {
         self.show(std::iter::empty());
     }

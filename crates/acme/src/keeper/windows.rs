@@ -9,7 +9,7 @@ use crate::{
     certificate::Certificate,
     name::{Issuer, issuer},
     schedule::{Window, ask_again},
-    transport::Heard,
+    transport::RetryFieldsHeard,
 };
 
 /// The time after which renewal information that could not be read is asked for again (RFC 9773 §4.3.3).
@@ -26,7 +26,7 @@ impl Keeper {
         if asked.is_empty() {
             return;
         }
-        let account = match self.account(&Heard::default()).await {
+        let account = match self.account(&RetryFieldsHeard::default()).await {
             Ok(account) => Some(account),
             Err(failure) => {
                 tracing::debug!("no renewal information: {failure}");

@@ -268,7 +268,7 @@ pub(crate) struct Between {
 
 #[derive(Default)]
 struct State {
-    asked: Vec<Asked>,
+    asked: Vec<RecordedRequest>,
     refusals: Vec<Refusal>,
     window: Option<Value>,
     program: Option<Box<Program>>,
@@ -278,7 +278,7 @@ type Program = dyn Fn(&Request<Bytes>) -> Option<Response<Bytes>> + Send;
 
 /// A request that the authority got, or would have got.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) path: String,
     pub(crate) payload: Value,
 }
@@ -322,7 +322,7 @@ impl Between {
     }
 
     /// Returns the requests to paths with this end.
-    pub(crate) fn asked(&self, path: &str) -> Vec<Asked> {
+    pub(crate) fn asked(&self, path: &str) -> Vec<RecordedRequest> {
         let state = self.state.lock().expect("no panic");
         state.asked.iter().filter(|asked| asked.path.ends_with(path)).cloned().collect()
     }
@@ -330,7 +330,7 @@ impl Between {
     fn in_its_place(&self, request: &Request<Bytes>) -> Option<Response<Bytes>> {
         let path = request.uri().path();
         let mut state = self.state.lock().expect("no panic");
-        state.asked.push(Asked { path: path.to_owned(), payload: payload(request) });
+        state.asked.push(RecordedRequest { path: path.to_owned(), payload: payload(request) });
         if let Some(answer) = state.program.as_ref().and_then(|program| program(request)) {
             return Some(answer);
         }

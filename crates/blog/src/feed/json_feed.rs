@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Author, BASE, Entry, Feed};
-use crate::json::{self, Place, clean};
+use crate::json::{self, Container, clean};
 
 pub(super) fn write(feed: &Feed<'_>) -> String {
     let Feed { title, description, path, home, language, author, icon, updated: _, entries } = feed;
@@ -24,7 +24,7 @@ pub(super) fn write(feed: &Feed<'_>) -> String {
     }
     set("language", (*language).into());
     set("items", entries.iter().map(|entry| item(entry, language)).collect());
-    json::write(&top, Place::File)
+    json::write(&top, Container::File)
 }
 
 fn item(entry: &Entry<'_>, of_feed: &str) -> Value {

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, path::PathBuf, process::Command, sync::Arc};
 
 use super::{lines::Lines, survey::Survey, writer::Writer, *};
-use crate::targets::{Known, Targets};
+use crate::targets::{LinkTargets, Targets};
 
 const AUTOLINK: &str = "an address without marks is a link (GitHub Flavored Markdown 6.9)";
 
@@ -53,7 +53,7 @@ fn render_example(body: &str) -> String {
         has_toc: false,
         has_cover: false,
     };
-    let targets = Targets::new(Arc::new(Known::default()));
+    let targets = Targets::new(Arc::new(LinkTargets::default()));
     let survey = Survey::new(&text);
     Writer::new(&text, &survey, &targets, Lines::new(body, 1)).write().0
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     error::Severity,
     feed::BASE,
-    targets::{Known, Target},
+    targets::{LinkTargets, Target},
     words::Words,
 };
 
@@ -46,7 +46,7 @@ fn targets() -> Targets {
         target("posts/Dog.JPG", "/posts/Dog.JPG"),
         target("posts/Fu\u{308}r.png", "/posts/Fu\u{308}r.png"),
     ];
-    Targets::new(Arc::new(Known { texts: texts.into(), files: files.into() }))
+    Targets::new(Arc::new(LinkTargets { texts: texts.into(), files: files.into() }))
 }
 
 fn rendered(body: &str) -> Rendered {

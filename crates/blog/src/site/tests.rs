@@ -6,8 +6,8 @@ use crate::{feed, slug, starter};
 /// What a site answers everywhere, asked as `http://blog.test`.
 fn pages(site: &Site) -> BTreeMap<String, Page> {
     let page = |path: &str| match site.find(path, "http://blog.test")? {
-        Found::Page(page) => Some((path.to_owned(), page)),
-        Found::File(_) | Found::Moved(_) | Found::Card(_) | Found::Picture(_) => None,
+        SiteResource::Page(page) => Some((path.to_owned(), page)),
+        SiteResource::File(_) | SiteResource::Moved(_) | SiteResource::Card(_) | SiteResource::Picture(_) => None,
     };
     site.addresses().filter_map(|(path, _)| page(path)).collect()
 }
@@ -38,7 +38,7 @@ fn built(files: &[(&str, &[u8])]) -> Site {
 }
 
 fn text(site: &Site, path: &str) -> String {
-    let Some(Found::Page(page)) = site.find(path, "http://blog.test") else { panic!("no {path}") };
+    let Some(SiteResource::Page(page)) = site.find(path, "http://blog.test") else { panic!("no {path}") };
     String::from_utf8(page.body.to_vec()).expect("text")
 }
 
@@ -65,7 +65,7 @@ fn assert_links_resolve(site: &Site) {
             let (target, fragment) = link.split_once('#').map_or((link, None), |(target, fragment)| (target, Some(fragment)));
             let target = if target.is_empty() { path.clone() } else { slug::decode_path(target).expect("an address") };
             // Pictures are made when they are asked for.
-            if matches!(site.find(&target, "http://blog.test"), Some(Found::Picture(_))) {
+            if matches!(site.find(&target, "http://blog.test"), Some(SiteResource::Picture(_))) {
                 continue;
             }
             let found = all.get(&target).unwrap_or_else(|| panic!("{path} links to {link}, which is not there"));

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use blog::{Blog, BlogOptions, Found, Problem, Rebuilt, Site};
+use blog::{Blog, BlogOptions, Problem, Rebuilt, Site, SiteResource};
 use semantics::Timestamp;
 
 /// 1 October 2026.
@@ -84,13 +84,13 @@ pub(crate) fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<Stri
     paths.into_iter().filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
 }
 
-fn text_of(found: Found<'_>) -> String {
+fn text_of(found: SiteResource<'_>) -> String {
     match found {
-        Found::Page(page) => String::from_utf8_lossy(&page.body).into_owned(),
-        Found::File(file) => format!("a file with {}", file.etag),
-        Found::Picture(wanted) => format!("a picture: {wanted:?}"),
-        Found::Moved(path) => format!("moved to {path}"),
-        Found::Card(card) => format!("a card at {}", card.path()),
+        SiteResource::Page(page) => String::from_utf8_lossy(&page.body).into_owned(),
+        SiteResource::File(file) => format!("a file with {}", file.etag),
+        SiteResource::Picture(wanted) => format!("a picture: {wanted:?}"),
+        SiteResource::Moved(path) => format!("moved to {path}"),
+        SiteResource::Card(card) => format!("a card at {}", card.path()),
     }
 }
 

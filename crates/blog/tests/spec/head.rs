@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use blog::{BlogOptions, Found};
+use blog::{BlogOptions, SiteResource};
 use serde_json::Value;
 
 use crate::folder::{Folder, page};
@@ -91,7 +91,7 @@ fn a_post_without_a_picture_is_given_one() {
     let card = image("/a/");
     let path = card.strip_prefix("https://blog.test").expect("absolute").to_owned();
     let site = blog.site();
-    let Some(Found::Card(drawn)) = site.find(&path, "") else { panic!("no card at {path}") };
+    let Some(SiteResource::Card(drawn)) = site.find(&path, "") else { panic!("no card at {path}") };
     assert!(drawn.draw().starts_with(b"\x89PNG\r\n\x1a\n"));
     assert_eq!(metas(&page(&blog, "/a/"), "og:image:alt"), ["One"]);
     assert!(image("/").contains("/cards/") && image("/") != card);
@@ -207,7 +207,7 @@ fn a_draft_names_no_address() {
     let folder = Folder::of(&[("a.md", "---\ndraft: true\n---\n# Secret")]);
     let blog = folder.blog_with(options());
     let site = blog.site();
-    let Some(Found::Page(draft)) = site.draft("/a/", "") else { panic!("no draft") };
+    let Some(SiteResource::Page(draft)) = site.draft("/a/", "") else { panic!("no draft") };
     let html = String::from_utf8(draft.body.to_vec()).expect("text");
     assert!(metas(&html, "robots").concat().contains("noindex"));
     assert!(metas(&html, "og:url").is_empty() && links(&html, "canonical").is_empty() && json_ld(&html).is_empty(), "{html}");

@@ -1,6 +1,6 @@
 //! What an author changes about the look: templates, styles and settings. A mistake in them never costs a reader a page.
 
-use blog::{Blog, Found};
+use blog::{Blog, SiteResource};
 
 use crate::folder::{Folder, lines, page, rebuilt};
 
@@ -15,7 +15,7 @@ fn style(blog: &Blog) -> String {
 
 fn asset(blog: &Blog, address: &str) -> String {
     let site = blog.site();
-    let Some(Found::Page(page)) = site.find(address, "http://blog.test") else { panic!("nothing at {address}") };
+    let Some(SiteResource::Page(page)) = site.find(address, "http://blog.test") else { panic!("nothing at {address}") };
     String::from_utf8(page.body.to_vec()).expect("text")
 }
 
@@ -288,7 +288,7 @@ fn every_look_draws_every_page() {
         let site = blog.site();
         assert_eq!(lines(site.problems()), Vec::<String>::new());
         for (path, _) in site.addresses() {
-            let Some(Found::Page(page)) = site.find(path, "http://blog.test") else { continue };
+            let Some(SiteResource::Page(page)) = site.find(path, "http://blog.test") else { continue };
             if page.content_type.starts_with("text/html") {
                 let html = String::from_utf8(page.body.to_vec()).expect("text");
                 assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "{look}, {path}: {}", &html[..200]);

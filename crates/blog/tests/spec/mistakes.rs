@@ -111,7 +111,7 @@ fn a_text_without_formulas_has_none_when_its_front_matter_is_wrong() {
 }
 
 /// A line, and the beginning of what is told of it.
-type Told<'a> = (usize, &'a str);
+type ExpectedMistake<'a> = (usize, &'a str);
 
 /// Whoever mends the first mistake should not find the second one behind it.
 #[test]
@@ -129,7 +129,7 @@ fn all_that_is_wrong_with_a_text_is_told_at_once() {
         ]
     };
     // Front matter, what is wrong with it, and the line of the links below it.
-    let cases: [(&str, &[Told<'_>], usize); 6] = [
+    let cases: [(&str, &[ExpectedMistake<'_>], usize); 6] = [
         ("---\ndate: soon\nfoo: 1\n---\n", &[(2, "`date` is \"soon\""), (3, "`foo` is not known here")], 6),
         ("---\ndate: [\n---\n", &[(2, "not YAML")], 5),
         ("+++\nslug = \"tags\"\nfoo = 1\ntitle = \"Bad\"\n+++\n", &[(1, "the address /tags/ is taken"), (3, "`foo` is not known here")], 7),

@@ -82,7 +82,7 @@ fn the_index_is_bounded_and_says_what_it_leaves_out() {
         .collect();
     let files: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let site = blog::build_texts(&files, &blog::BlogOptions::default(), crate::folder::NOW).expect("builds");
-    let Some(blog::Found::Page(found)) = site.find("/search.json", "") else { panic!("no index") };
+    let Some(blog::SiteResource::Page(found)) = site.find("/search.json", "") else { panic!("no index") };
     assert!(found.body.len() < 4 * 1024 * 1024, "{} bytes", found.body.len());
     let index: Value = serde_json::from_slice(&found.body).expect("JSON");
     let posts = index["posts"].as_array().expect("posts").len();

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Origin, Places, scripts::GRANT_LASTS};
+use super::{Origin, PlaceDemand, scripts::GRANT_LASTS};
 
 /// How much later than its own grant the grants of others may end: an interval, and a deadline.
 const LATER: Duration = Duration::from_millis(500);
@@ -48,7 +48,7 @@ impl Grants {
     }
 
     /// Takes the needs of these origins, and returns what is to be asked for. Others are forgotten.
-    pub(super) fn ask(&mut self, origins: &[Origin]) -> Vec<Places> {
+    pub(super) fn ask(&mut self, origins: &[Origin]) -> Vec<PlaceDemand> {
         self.by_name.retain(|name, _| origins.iter().any(|origin| origin.name == *name));
         let started = self.started;
         let places = |origin: &Origin| {
@@ -58,7 +58,7 @@ impl Grants {
             grant.needs.rotate_right(1);
             grant.needs[0] = origin.in_flight + origin.waiting;
             let need = grant.needs.iter().copied().max().unwrap_or(0);
-            Places { limit: origin.limit, need, held: origin.in_flight.max(origin.concurrency) }
+            PlaceDemand { limit: origin.limit, need, held: origin.in_flight.max(origin.concurrency) }
         };
         origins.iter().map(places).collect()
     }
@@ -124,10 +124,10 @@ mod tests {
     fn what_is_asked_for_is_the_need_of_the_last_moments_and_what_is_held_is_never_less_than_at_the_origin() {
         let mut grants = Grants::new(Instant::now());
         let mut ask = |concurrency, in_flight, waiting| grants.ask(&[origin(concurrency, in_flight, waiting)])[0];
-        assert_eq!(ask(1, 1, 4), Places { limit: 6, need: 5, held: 1 });
-        assert_eq!(ask(2, 5, 0), Places { limit: 6, need: 5, held: 5 });
-        assert_eq!(ask(6, 0, 0), Places { limit: 6, need: 5, held: 6 });
-        assert_eq!(ask(6, 0, 0), Places { limit: 6, need: 5, held: 6 });
-        assert_eq!(ask(0, 0, 0), Places { limit: 6, need: 0, held: 0 });
+        assert_eq!(ask(1, 1, 4), PlaceDemand { limit: 6, need: 5, held: 1 });
+        assert_eq!(ask(2, 5, 0), PlaceDemand { limit: 6, need: 5, held: 5 });
+        assert_eq!(ask(6, 0, 0), PlaceDemand { limit: 6, need: 5, held: 6 });
+        assert_eq!(ask(6, 0, 0), PlaceDemand { limit: 6, need: 5, held: 6 });
+        assert_eq!(ask(0, 0, 0), PlaceDemand { limit: 6, need: 0, held: 0 });
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Places, report::REPORT_BYTES_MAX};
+use super::{PlaceDemand, report::REPORT_BYTES_MAX};
 use crate::link::{LinkError, Reply, Values};
 
 /// The key of the reports.
@@ -157,7 +157,7 @@ return out
 
 /// What was found among the reports.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ReportsRead {
     /// What was refused there.
     pub(super) refused: u64,
     /// The last report that was read, or the last that there is if none was to be read.
@@ -173,7 +173,7 @@ pub(super) async fn exchange(
     after: Option<&Bytes>,
     report: Option<&Bytes>,
     deadline: Duration,
-) -> Result<Found, LinkError> {
+) -> Result<ReportsRead, LinkError> {
     let arguments = [
         after.cloned().unwrap_or_default(),
         Bytes::copy_from_slice(session.as_bytes()),
@@ -183,7 +183,7 @@ pub(super) async fn exchange(
         number(REPORTS_MAX),
         number(READ_MAX),
     ];
-    let mut found = Found::default();
+    let mut found = ReportsRead::default();
     for (at, reply) in values.script(EXCHANGE, &[REPORTS.to_owned()], &arguments, deadline).await?.into_iter().enumerate() {
         match (at, reply) {
             (0, Reply::Number(refused)) => found.refused = u64::try_from(refused).unwrap_or(0),
@@ -200,7 +200,7 @@ pub(super) async fn exchange(
 pub(super) async fn grant(
     values: &Values,
     session: &str,
-    asked: &[(String, Places)],
+    asked: &[(String, PlaceDemand)],
     deadline: Duration,
 ) -> Result<(u64, Vec<usize>), LinkError> {
     let names: Vec<String> = asked.iter().map(|(hash, _)| format!("origin:{hash}")).collect();

@@ -15,7 +15,7 @@ use policy::purge::Order;
 use serde::{Deserialize, Serialize};
 
 use super::{Append, Confirmation, ENTRY_BYTES_MAX, LEASE_MAX, Member};
-use crate::stream::{Made, Said, VERSION};
+use crate::stream::{EntryContent, EntryMaker, VERSION};
 
 /// The secret of a cluster. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -112,18 +112,18 @@ impl Seals {
 
     /// Seals an order as an entry. Returns `None` if it is longer than [`ENTRY_BYTES_MAX`]: then it is to be split.
     #[must_use]
-    pub fn purge(&self, made: Made, order: &Order) -> Option<Append> {
+    pub fn purge(&self, made: EntryMaker, order: &Order) -> Option<Append> {
         let sealed = self.entry(&made, &Content::Purge(order.clone()));
         (sealed.len() <= ENTRY_BYTES_MAX).then_some(Append { made, sealed })
     }
 
     /// Seals the entry that begins a stream.
-    pub(super) fn begun(&self, made: Made) -> Append {
+    pub(super) fn begun(&self, made: EntryMaker) -> Append {
         let sealed = self.entry(&made, &Content::Begun);
         Append { made, sealed }
     }
 
-    fn entry(&self, made: &Made, content: &Content) -> Bytes {
+    fn entry(&self, made: &EntryMaker, content: &Content) -> Bytes {
         debug_assert!(is_word(&made.session), "a session is one word");
         let content = serde_json::to_string(content).expect("orders have texts as keys alone");
         let said = format!("{} {} {content}", made.session, made.number);
@@ -133,8 +133,8 @@ impl Seals {
 
     /// Reads an entry: who made it, and what it says.
     #[must_use]
-    pub fn read_entry(&self, sealed: &[u8]) -> (Option<Made>, Said) {
-        let unreadable = |sealed: bool, why: &str| Said::Unreadable { sealed, why: why.to_owned() };
+    pub fn read_entry(&self, sealed: &[u8]) -> (Option<EntryMaker>, EntryContent) {
+        let unreadable = |sealed: bool, why: &str| EntryContent::Unreadable { sealed, why: why.to_owned() };
         let Some((version, mac, said)) = std::str::from_utf8(sealed).ok().and_then(words) else {
             return (None, unreadable(false, "it is no entry of Seawall"));
         };
@@ -145,14 +145,17 @@ impl Seals {
         let Some((session, number, content)) = made else {
             return (None, unreadable(true, "it does not say who made it"));
         };
-        let made = Some(Made { session: session.to_owned(), number });
+        let made = Some(EntryMaker { session: session.to_owned(), number });
         if version != VERSION.to_string() {
-            return (made, Said::Unreadable { sealed: true, why: format!("it is of version {version}, and this Seawall reads {VERSION}") });
+            return (
+                made,
+                EntryContent::Unreadable { sealed: true, why: format!("it is of version {version}, and this Seawall reads {VERSION}") },
+            );
         }
         match serde_json::from_str(content) {
-            Ok(Content::Begun) => (made, Said::Begun),
-            Ok(Content::Purge(order)) => (made, Said::Purge(order)),
-            Err(error) => (made, Said::Unreadable { sealed: true, why: format!("its order cannot be read: {error}") }),
+            Ok(Content::Begun) => (made, EntryContent::Begun),
+            Ok(Content::Purge(order)) => (made, EntryContent::Purge(order)),
+            Err(error) => (made, EntryContent::Unreadable { sealed: true, why: format!("its order cannot be read: {error}") }),
         }
     }
 
@@ -312,8 +315,8 @@ mod tests {
         seals("seawall", "0123456789abcdef")
     }
 
-    fn made() -> Made {
-        Made { session: "5e55".to_owned(), number: 7 }
+    fn made() -> EntryMaker {
+        EntryMaker { session: "5e55".to_owned(), number: 7 }
     }
 
     fn order(tag: &str) -> Order {
@@ -332,8 +335,8 @@ mod tests {
     #[test]
     fn an_order_is_read_as_it_was_sealed() {
         let append = own().purge(made(), &order("a \"tag\" — with 1 space")).expect("short");
-        assert_eq!(own().read_entry(&append.sealed), (Some(made()), Said::Purge(order("a \"tag\" — with 1 space"))));
-        assert_eq!(own().read_entry(&own().begun(made()).sealed), (Some(made()), Said::Begun));
+        assert_eq!(own().read_entry(&append.sealed), (Some(made()), EntryContent::Purge(order("a \"tag\" — with 1 space"))));
+        assert_eq!(own().read_entry(&own().begun(made()).sealed), (Some(made()), EntryContent::Begun));
     }
 
     #[test]
@@ -342,10 +345,10 @@ mod tests {
         for other in [seals("seawall", "another secret of 16"), seals("other", "0123456789abcdef")] {
             let (made, said) = other.read_entry(&append.sealed);
             assert_eq!(made, None);
-            assert!(matches!(said, Said::Unreadable { sealed: false, .. }), "{said:?}");
+            assert!(matches!(said, EntryContent::Unreadable { sealed: false, .. }), "{said:?}");
         }
         for garbage in [&b""[..], b"1", b"1 2", b"1 2 3", b"\xff\xfe", &[0; 100]] {
-            assert!(matches!(own().read_entry(garbage), (None, Said::Unreadable { sealed: false, .. })), "{garbage:?}");
+            assert!(matches!(own().read_entry(garbage), (None, EntryContent::Unreadable { sealed: false, .. })), "{garbage:?}");
         }
     }
 
@@ -355,7 +358,7 @@ mod tests {
         for at in 0..append.sealed.len() {
             let mut changed = append.sealed.to_vec();
             changed[at] ^= 1;
-            assert!(matches!(own().read_entry(&changed), (None, Said::Unreadable { sealed: false, .. })), "at {at}");
+            assert!(matches!(own().read_entry(&changed), (None, EntryContent::Unreadable { sealed: false, .. })), "at {at}");
         }
     }
 
@@ -366,7 +369,7 @@ mod tests {
             let mac = hex(own().mac("entry", &[version.as_bytes(), said.as_bytes()]).as_ref());
             let (read, said) = own().read_entry(format!("{version} {mac} {said}").as_bytes());
             assert_eq!(read, Some(made()));
-            assert!(matches!(said, Said::Unreadable { sealed: true, .. }), "{said:?}");
+            assert!(matches!(said, EntryContent::Unreadable { sealed: true, .. }), "{said:?}");
         }
     }
 
@@ -399,7 +402,7 @@ mod tests {
         let confirmation = Confirmation { field: "a machine/5e55".to_owned(), confirmed: confirmed() };
         let sealed = own().confirmation(&confirmation);
         assert_eq!(own().read_confirmation(&sealed), Some(confirmation));
-        assert!(matches!(own().read_entry(&sealed), (None, Said::Unreadable { sealed: false, .. })));
+        assert!(matches!(own().read_entry(&sealed), (None, EntryContent::Unreadable { sealed: false, .. })));
         assert_eq!(own().read_confirmation(&own().begun(made()).sealed), None);
         assert_eq!(seals("seawall", "another secret of 16").read_confirmation(&sealed), None);
     }
@@ -423,7 +426,7 @@ mod tests {
         #[test]
         fn whatever_was_written_is_read_without_harm(bytes: Vec<u8>, words in "[0-9a-f ]{0,120}") {
             for bytes in [&bytes[..], words.as_bytes()] {
-                assert!(matches!(own().read_entry(bytes), (None, Said::Unreadable { sealed: false, .. })));
+                assert!(matches!(own().read_entry(bytes), (None, EntryContent::Unreadable { sealed: false, .. })));
                 assert_eq!(own().read_member("a", bytes), None);
                 assert_eq!(own().read_confirmation(bytes), None);
                 assert!(own().open("a", bytes).is_err());

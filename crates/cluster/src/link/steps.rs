@@ -17,7 +17,7 @@ use super::{
     reply,
     seal::random_word,
 };
-use crate::stream::{ENTRIES_MAX, Entry, EntryId, Made, Run};
+use crate::stream::{ENTRIES_MAX, Entry, EntryId, EntryMaker, Run};
 
 /// How long the hash of machines lives without a round.
 const MACHINES_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
@@ -71,7 +71,7 @@ impl Link {
     /// Begins the stream, and the list of machines with it: what was confirmed of another stream says nothing of this one. Two machines may begin it
     /// at the same time: a second beginning is an entry without effect, and machines that it forgets are written again within a round.
     async fn begin(&self) -> Result<(), LinkError> {
-        let begun = self.engine.seals().begun(Made { session: random_word(), number: 0 });
+        let begun = self.engine.seals().begun(EntryMaker { session: random_word(), number: 0 });
         let mut commands = Pipeline::new();
         commands.cmd("MULTI");
         commands.cmd("DEL").arg(&self.engine.keys().machines);

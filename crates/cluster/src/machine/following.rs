@@ -10,7 +10,7 @@ use policy::purge::{Order, What};
 use super::{Act, Machine, Settings};
 use crate::{
     link::{Appended, Round},
-    stream::{Entry, EntryId, Made, Position, Run, Said},
+    stream::{Entry, EntryContent, EntryId, EntryMaker, Position, Run},
 };
 
 const LEASE: Duration = Duration::from_secs(2);
@@ -30,12 +30,12 @@ fn id(number: u64) -> EntryId {
 }
 
 fn entry(session: &str, number: u64) -> Entry {
-    let made = Some(Made { session: session.to_owned(), number });
-    Entry { id: id(number), made, said: Said::Purge(order(number)) }
+    let made = Some(EntryMaker { session: session.to_owned(), number });
+    Entry { id: id(number), made, said: EntryContent::Purge(order(number)) }
 }
 
 fn position(session: &str, number: u64) -> Position {
-    Position { run: Run("run".to_owned()), id: id(number), made: Some(Made { session: session.to_owned(), number }) }
+    Position { run: Run("run".to_owned()), id: id(number), made: Some(EntryMaker { session: session.to_owned(), number }) }
 }
 
 fn round(continuous: bool, entries: Vec<Entry>, end: Entry, now: Instant) -> Round {

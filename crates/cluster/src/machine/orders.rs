@@ -13,12 +13,12 @@ use policy::purge::{Maker, Order, Sites, What};
 
 use super::{
     Act, PATIENCE, Ticket, Unsent, name_of,
-    others::{Other, Others},
+    others::{Other, OtherMachines},
     passed,
 };
 use crate::{
     link::{Appended, Confirmed},
-    stream::{EntryId, Made, Run},
+    stream::{EntryId, EntryMaker, Run},
 };
 
 /// The most orders that wait to be appended. More become one purge of everything of the sites concerned.
@@ -40,7 +40,7 @@ pub(super) struct Orders {
     session: String,
     lease: Duration,
     hold: Duration,
-    unsent: VecDeque<Waiting>,
+    unsent: VecDeque<WaitingOrder>,
     unsent_bytes: usize,
     /// How many of the first of them are on their way to the server.
     in_flight: usize,
@@ -57,7 +57,7 @@ pub(super) struct Orders {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingOrder {
     number: u64,
     order: Order,
     bytes: usize,
@@ -100,7 +100,7 @@ struct Wait {
 }
 
 /// How a batch is doing.
-struct Judged {
+struct BatchProgress {
     /// How many machines may still have a lease, and have not confirmed it.
     waiting: usize,
     expired: usize,
@@ -111,7 +111,7 @@ struct Judged {
 }
 
 /// How a machine stands to a batch.
-enum Standing {
+enum BatchState {
     Confirmed,
     /// It has no lease any more from before the purge.
     Expired,
@@ -174,7 +174,7 @@ impl Orders {
     }
 
     fn push(&mut self, order: Order, bytes: usize) {
-        self.unsent.push_back(Waiting { number: self.next_number, order, bytes });
+        self.unsent.push_back(WaitingOrder { number: self.next_number, order, bytes });
         self.unsent_bytes += bytes;
         self.next_number += 1;
     }
@@ -211,7 +211,7 @@ impl Orders {
             return None;
         }
         self.in_flight = self.unsent.len().min(BATCH_MAX);
-        let made = |number| Made { session: self.session.clone(), number };
+        let made = |number| EntryMaker { session: self.session.clone(), number };
         let unsent = self.unsent.iter().take(self.in_flight);
         Some(unsent.map(|waiting| Unsent { made: made(waiting.number), order: waiting.order.clone() }).collect())
     }
@@ -239,7 +239,7 @@ impl Orders {
         self.failed(retry_at);
     }
 
-    pub(super) fn appended(&mut self, own: &str, appended: &Appended, others: &Others) {
+    pub(super) fn appended(&mut self, own: &str, appended: &Appended, others: &OtherMachines) {
         self.is_unreplicated = false;
         self.retry_at = None;
         let Some(last) = appended.ids.last().copied() else { return self.in_flight = 0 };
@@ -279,7 +279,7 @@ impl Orders {
 
     /// Tells those what became of their purge for whom it is known, or who have waited long enough. `lost` is why the server cannot be reached, and
     /// says that this machine has no lease either.
-    pub(super) fn tell(&mut self, name: &str, others: &Others, lost: Option<&str>, now: Instant) -> Vec<Act> {
+    pub(super) fn tell(&mut self, name: &str, others: &OtherMachines, lost: Option<&str>, now: Instant) -> Vec<Act> {
         let mut acts = Vec::new();
         self.tell_unsent(lost, now, &mut acts);
         for batch in &mut self.batches {
@@ -339,44 +339,44 @@ impl Orders {
 
 impl Batch {
     /// Returns how far the batch has been confirmed. It is asked again whenever something happens, so it makes no lists.
-    fn judge(&self, others: &Others, now: Instant) -> Judged {
-        let mut judged = Judged { waiting: 0, expired: 0, is_complete: now >= self.complete_at, hold: Duration::ZERO };
+    fn judge(&self, others: &OtherMachines, now: Instant) -> BatchProgress {
+        let mut judged = BatchProgress { waiting: 0, expired: 0, is_complete: now >= self.complete_at, hold: Duration::ZERO };
         for wait in &self.waits {
             match self.standing(wait, others, now) {
-                Standing::Confirmed => {}
-                Standing::Expired => {
+                BatchState::Confirmed => {}
+                BatchState::Expired => {
                     judged.expired += 1;
                     judged.hold = judged.hold.max(wait.hold);
                 }
-                Standing::Waiting => judged.waiting += 1,
+                BatchState::Waiting => judged.waiting += 1,
             }
         }
         judged
     }
 
-    fn standing(&self, wait: &Wait, others: &Others, now: Instant) -> Standing {
+    fn standing(&self, wait: &Wait, others: &OtherMachines, now: Instant) -> BatchState {
         let other = others.get(&wait.field);
         let is_far_enough = |confirmed: &Confirmed| confirmed.run == self.run && confirmed.born == self.born && confirmed.id >= self.last;
         // It has made a whole round since, which showed it the entry if that was still there, and it says that it has a lease. So somebody may have removed
         // the entry before it came. Once it says no more, its lease ends like any other.
         let goes_on = |other: &Other| other.member.leased && other.member.beat > wait.beat + 1 && now < other.since + passed(other.lease());
         match other {
-            Some(other) if other.confirmed().is_some_and(is_far_enough) => Standing::Confirmed,
-            Some(other) if goes_on(other) => Standing::Waiting,
+            Some(other) if other.confirmed().is_some_and(is_far_enough) => BatchState::Confirmed,
+            Some(other) if goes_on(other) => BatchState::Waiting,
             // Also of one that is not known any more: it may have been forgotten, and still have its lease.
-            _ if now >= wait.lease_by => Standing::Expired,
-            _ => Standing::Waiting,
+            _ if now >= wait.lease_by => BatchState::Expired,
+            _ => BatchState::Waiting,
         }
     }
 
-    fn spread(&self, judged: &Judged, own: &str, others: &Others, asker: &Asker, everywhere: bool, now: Instant) -> Spread {
+    fn spread(&self, judged: &BatchProgress, own: &str, others: &OtherMachines, asker: &Asker, everywhere: bool, now: Instant) -> Spread {
         let mut missing: BTreeSet<&str> = self.strangers.iter().map(String::as_str).collect();
         let (mut expired, mut confirmed) = (BTreeSet::new(), BTreeSet::new());
         for wait in &self.waits {
             let list = match self.standing(wait, others, now) {
-                Standing::Confirmed => &mut confirmed,
-                Standing::Expired => &mut expired,
-                Standing::Waiting => &mut missing,
+                BatchState::Confirmed => &mut confirmed,
+                BatchState::Expired => &mut expired,
+                BatchState::Waiting => &mut missing,
             };
             list.insert(name_of(&wait.field));
         }
@@ -419,7 +419,7 @@ impl Batch {
     }
 }
 
-impl Judged {
+impl BatchProgress {
     /// Returns whether it holds everywhere, if that is to be told now.
     fn verdict(&self, batch: &Batch, asker: &Asker, now: Instant) -> Option<bool> {
         let is_settled = self.is_complete && self.waiting == 0;

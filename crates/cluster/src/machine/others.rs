@@ -26,7 +26,7 @@ pub(super) const LEASE_MAX: Duration = Duration::from_secs(30);
 
 /// All other machines that this one knows of.
 #[derive(Debug)]
-pub(super) struct Others {
+pub(super) struct OtherMachines {
     by_field: BTreeMap<String, Other>,
     /// What does not bear this cluster's seal, and since when exactly that has been there.
     strangers: Vec<(Stranger, Instant)>,
@@ -74,7 +74,7 @@ impl Other {
     }
 }
 
-impl Others {
+impl OtherMachines {
     pub(super) fn new(lease: Duration) -> Self {
         Self { by_field: BTreeMap::new(), strangers: Vec::new(), era: None, lease_max: lease, read: None }
     }

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use crate::stream::Made;
+use crate::stream::EntryMaker;
 
 /// The most sessions that are remembered. Whoever made an entry last stays longest.
 const SESSIONS_MAX: usize = 1024;
 
 /// The highest number of each session.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenNumbers {
     sessions: HashMap<String, Numbers>,
     clock: u64,
 }
@@ -23,9 +23,9 @@ struct Numbers {
     used: u64,
 }
 
-impl Seen {
+impl SeenNumbers {
     /// Returns whether an entry has not been met, and remembers it. One without a maker is always new: twice does no harm.
-    pub(super) fn is_new(&mut self, made: Option<&Made>) -> bool {
+    pub(super) fn is_new(&mut self, made: Option<&EntryMaker>) -> bool {
         let Some(made) = made else { return true };
         self.clock += 1;
         if !self.sessions.contains_key(&made.session) {

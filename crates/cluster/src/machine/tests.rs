@@ -59,14 +59,14 @@ impl Table {
         table
     }
 
-    fn entry(&mut self, session: &str, number: u64, said: Said) -> Entry {
+    fn entry(&mut self, session: &str, number: u64, said: EntryContent) -> Entry {
         self.entries += 1;
-        Entry { id: id(self.entries), made: Some(Made { session: session.to_owned(), number }), said }
+        Entry { id: id(self.entries), made: Some(EntryMaker { session: session.to_owned(), number }), said }
     }
 
     fn round(&mut self, entries: Vec<Entry>) -> Vec<Act> {
         let own = self.machine.ask(self.now);
-        let end = entries.last().cloned().unwrap_or_else(|| Entry { id: id(self.entries), made: None, said: Said::Begun });
+        let end = entries.last().cloned().unwrap_or_else(|| Entry { id: id(self.entries), made: None, said: EntryContent::Begun });
         let mut members: std::collections::BTreeMap<_, _> = self.members.iter().cloned().collect();
         members.insert("a/s".to_owned(), own);
         let round = Round {
@@ -118,7 +118,7 @@ fn applied(acts: &[Act]) -> Vec<Order> {
 #[test]
 fn an_order_that_was_appended_twice_is_carried_out_once_and_an_own_one_not_at_all() {
     let mut table = Table::settled();
-    let purge = |tag| Said::Purge(order(tag));
+    let purge = |tag| EntryContent::Purge(order(tag));
     let entries = vec![
         table.entry("other", 1, purge("one")),
         table.entry("other", 2, purge("two")),
@@ -136,7 +136,7 @@ fn an_order_that_was_appended_twice_is_carried_out_once_and_an_own_one_not_at_al
 #[test]
 fn an_old_entry_that_somebody_repeats_is_not_carried_out() {
     let mut table = Table::settled();
-    let purge = |number: u64| Said::Purge(order(&number.to_string()));
+    let purge = |number: u64| EntryContent::Purge(order(&number.to_string()));
     for number in 1..=10_000 {
         let entries = vec![table.entry("other", number, purge(number))];
         assert_eq!(applied(&table.round(entries)).len(), 1);
@@ -149,7 +149,7 @@ fn an_old_entry_that_somebody_repeats_is_not_carried_out() {
 #[test]
 fn an_entry_of_another_version_puts_everything_in_doubt_and_one_without_the_seal_is_left_out() {
     let mut table = Table::settled();
-    let unreadable = |sealed| Said::Unreadable { sealed, why: "version 2".to_owned() };
+    let unreadable = |sealed| EntryContent::Unreadable { sealed, why: "version 2".to_owned() };
     let sealed = vec![table.entry("other", 1, unreadable(true))];
     let acts = table.round(sealed);
     assert!(matches!(acts[0], Act::Doubt(_)), "{acts:?}");

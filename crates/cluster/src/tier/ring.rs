@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-use super::seal::{Mark, Place};
-use crate::stream::{ENTRIES_MAX, EntryId, Made, Run};
+use super::seal::{Mark, SealedPosition};
+use crate::stream::{ENTRIES_MAX, EntryId, EntryMaker, Run};
 
 /// The positions of the last entries that were carried out here: [`ENTRIES_MAX`] of 48 bytes, 3 MiB. A page from an older one is not used.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub(crate) enum Since {
 impl Ring {
     /// Notes that this machine has carried out the stream up to an entry. `generation` is that of its store after it. `is_quiet` says that all purges
     /// that were made here have come back by the stream, up to this entry; read the generation first.
-    pub fn applied(&self, run: &Run, id: EntryId, made: Option<&Made>, generation: u64, is_quiet: bool) {
+    pub fn applied(&self, run: &Run, id: EntryId, made: Option<&EntryMaker>, generation: u64, is_quiet: bool) {
         let mut ring = self.0.lock();
         if ring.run.as_ref() != Some(run) {
             *ring = Lines { run: Some(run.clone()), quiet: ring.quiet, ..Lines::default() };
@@ -75,22 +75,22 @@ impl Ring {
     }
 
     /// Returns the position of a fetch that began at this generation; `None` if that is forgotten.
-    pub(crate) fn place(&self, begun: u64) -> Option<Place> {
+    pub(crate) fn position(&self, begun: u64) -> Option<SealedPosition> {
         let ring = self.0.lock();
         let behind = ring.lines.partition_point(|line| line.at <= begun);
         let line = ring.lines.get(behind.checked_sub(1)?)?;
-        Some(Place { run: ring.run.clone()?, id: line.id, made: line.made })
+        Some(SealedPosition { run: ring.run.clone()?, id: line.id, made: line.made })
     }
 
     /// Returns what a position is to this machine.
-    pub(crate) fn since(&self, place: &Place) -> Since {
+    pub(crate) fn since(&self, position: &SealedPosition) -> Since {
         let ring = self.0.lock();
-        let Some(last) = ring.lines.back().filter(|_| ring.run.as_ref() == Some(&place.run)) else { return Since::Unknown };
-        if last.id < place.id {
+        let Some(last) = ring.lines.back().filter(|_| ring.run.as_ref() == Some(&position.run)) else { return Since::Unknown };
+        if last.id < position.id {
             return Since::Ahead;
         }
-        match ring.lines.binary_search_by_key(&place.id, |line| line.id) {
-            Ok(at) if ring.lines[at].made == place.made => Since::Generation(ring.lines[at].since),
+        match ring.lines.binary_search_by_key(&position.id, |line| line.id) {
+            Ok(at) if ring.lines[at].made == position.made => Since::Generation(ring.lines[at].since),
             Ok(_) | Err(_) => Since::Unknown,
         }
     }
@@ -108,30 +108,30 @@ mod tests {
         EntryId { millis, sequence: 0 }
     }
 
-    fn made(number: u64) -> Made {
-        Made { session: "a".to_owned(), number }
+    fn made(number: u64) -> EntryMaker {
+        EntryMaker { session: "a".to_owned(), number }
     }
 
     fn applied(ring: &Ring, number: u64, generation: u64, is_quiet: bool) {
         ring.applied(&run("r"), id(number), Some(&made(number)), generation, is_quiet);
     }
 
-    fn place(number: u64) -> Place {
-        Place { run: run("r"), id: id(number), made: Mark::of(Some(&made(number))) }
+    fn position(number: u64) -> SealedPosition {
+        SealedPosition { run: run("r"), id: id(number), made: Mark::of(Some(&made(number))) }
     }
 
     /// A fetch is said to have begun after no entry that it may have begun before.
     #[test]
     fn a_fetch_has_the_position_of_the_last_entry_before_it() {
         let ring = Ring::default();
-        assert_eq!(ring.place(9), None);
+        assert_eq!(ring.position(9), None);
         applied(&ring, 1, 10, true);
         applied(&ring, 2, 11, true);
         applied(&ring, 3, 11, true);
-        assert_eq!(ring.place(9), None);
-        assert_eq!(ring.place(10), Some(place(1)));
-        assert_eq!(ring.place(11), Some(place(3)), "an entry that purged nothing here");
-        assert_eq!(ring.place(99), Some(place(3)));
+        assert_eq!(ring.position(9), None);
+        assert_eq!(ring.position(10), Some(position(1)));
+        assert_eq!(ring.position(11), Some(position(3)), "an entry that purged nothing here");
+        assert_eq!(ring.position(99), Some(position(3)));
     }
 
     /// A purge is carried out here before it is in the stream. A page from another machine that came into the stream between the two knows
@@ -142,27 +142,31 @@ mod tests {
         applied(&ring, 5, 9, true);
         // Generation 10 is our own purge, generation 11 an entry of another machine.
         applied(&ring, 6, 11, false);
-        assert_eq!(ring.since(&place(6)), Since::Generation(9), "10 is purged for a page from there");
-        assert_eq!(ring.place(11), Some(place(6)), "and yet a fetch of ours began after that entry");
+        assert_eq!(ring.since(&position(6)), Since::Generation(9), "10 is purged for a page from there");
+        assert_eq!(ring.position(11), Some(position(6)), "and yet a fetch of ours began after that entry");
         // Our own purge comes back.
         applied(&ring, 7, 11, true);
-        assert_eq!(ring.since(&place(7)), Since::Generation(11));
-        assert_eq!(ring.since(&place(6)), Since::Generation(9));
+        assert_eq!(ring.since(&position(7)), Since::Generation(11));
+        assert_eq!(ring.since(&position(6)), Since::Generation(9));
     }
 
     #[test]
     fn only_a_position_of_this_very_stream_is_known() {
         let ring = Ring::default();
         applied(&ring, 5, 9, true);
-        assert_eq!(ring.since(&place(5)), Since::Generation(9));
-        assert_eq!(ring.since(&place(6)), Since::Ahead);
-        assert_eq!(ring.since(&place(4)), Since::Unknown);
-        assert_eq!(ring.since(&Place { run: run("another"), ..place(5) }), Since::Unknown, "the server was started again");
-        assert_eq!(ring.since(&Place { made: Mark::of(Some(&made(4))), ..place(5) }), Since::Unknown, "the stream was begun anew");
+        assert_eq!(ring.since(&position(5)), Since::Generation(9));
+        assert_eq!(ring.since(&position(6)), Since::Ahead);
+        assert_eq!(ring.since(&position(4)), Since::Unknown);
+        assert_eq!(ring.since(&SealedPosition { run: run("another"), ..position(5) }), Since::Unknown, "the server was started again");
+        assert_eq!(
+            ring.since(&SealedPosition { made: Mark::of(Some(&made(4))), ..position(5) }),
+            Since::Unknown,
+            "the stream was begun anew"
+        );
         ring.applied(&run("r"), id(3), None, 12, true);
-        assert_eq!((ring.since(&place(5)), ring.place(11)), (Since::Ahead, None), "an earlier entry is one of another stream");
+        assert_eq!((ring.since(&position(5)), ring.position(11)), (Since::Ahead, None), "an earlier entry is one of another stream");
         ring.clear();
-        assert_eq!((ring.since(&place(5)), ring.place(99)), (Since::Unknown, None));
+        assert_eq!((ring.since(&position(5)), ring.position(99)), (Since::Unknown, None));
     }
 
     #[test]
@@ -172,7 +176,7 @@ mod tests {
             applied(&ring, number, number, true);
         }
         assert_eq!(ring.0.lock().lines.len(), ENTRIES_MAX);
-        assert_eq!(ring.since(&place(10)), Since::Unknown);
-        assert_eq!(ring.since(&place(11)), Since::Generation(11));
+        assert_eq!(ring.since(&position(10)), Since::Unknown);
+        assert_eq!(ring.since(&position(11)), Since::Generation(11));
     }
 }

@@ -15,7 +15,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::{
     link::Seals,
-    stream::{EntryId, Made, Run},
+    stream::{EntryId, EntryMaker, Run},
 };
 
 const MAGIC: [u8; 4] = *b"SWT\x01";
@@ -33,7 +33,7 @@ pub(super) const FRAME: usize = HEAD + u8::MAX as usize + SEAL;
 pub(crate) struct Mark([u8; 8]);
 
 impl Mark {
-    pub(crate) fn of(made: Option<&Made>) -> Self {
+    pub(crate) fn of(made: Option<&EntryMaker>) -> Self {
         let Some(made) = made else { return Self([0; 8]) };
         let mut context = digest::Context::new(&digest::SHA256);
         context.update(&made.number.to_be_bytes());
@@ -42,9 +42,9 @@ impl Mark {
     }
 }
 
-/// A place in the stream.
+/// A position in the stream, as a sealed page has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SealedPosition {
     pub(crate) run: Run,
     pub(crate) id: EntryId,
     pub(crate) made: Mark,
@@ -59,9 +59,9 @@ pub(super) struct Keys {
 
 /// A page that was read.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct UnsealedPage {
     pub(super) page: Bytes,
-    pub(super) place: Place,
+    pub(super) position: SealedPosition,
     pub(super) lasts: Duration,
     pub(super) mark: u128,
 }
@@ -102,15 +102,15 @@ impl Keys {
     }
 
     /// Seals a page. Returns `None` if the run has a name that no server gives it.
-    pub(super) fn seal(&self, id: &str, page: &[u8], place: &Place, lasts: Duration, random: [u8; MARK - 4]) -> Option<Bytes> {
-        let run = place.run.0.as_bytes();
+    pub(super) fn seal(&self, id: &str, page: &[u8], position: &SealedPosition, lasts: Duration, random: [u8; MARK - 4]) -> Option<Bytes> {
+        let run = position.run.0.as_bytes();
         let mut out = BytesMut::with_capacity(HEAD + run.len() + page.len() + SEAL);
         out.put_slice(&MAGIC);
         out.put_slice(&random);
         out.put_u64(u64::try_from(lasts.as_millis()).ok()?);
-        out.put_u64(place.id.millis);
-        out.put_u64(place.id.sequence);
-        out.put_slice(&place.made.0);
+        out.put_u64(position.id.millis);
+        out.put_u64(position.id.sequence);
+        out.put_slice(&position.made.0);
         out.put_u8(u8::try_from(run.len()).ok()?);
         out.put_slice(run);
         out.put_slice(page);
@@ -120,7 +120,7 @@ impl Keys {
     }
 
     /// Reads a page that was found under an id.
-    pub(super) fn open(&self, id: &str, mut found: Bytes) -> Result<Opened, Refused> {
+    pub(super) fn open(&self, id: &str, mut found: Bytes) -> Result<UnsealedPage, Refused> {
         let length = found.len().checked_sub(SEAL).filter(|length| *length >= HEAD).ok_or(Refused::NoPage)?;
         if !found.starts_with(&MAGIC) {
             return Err(Refused::NoPage);
@@ -141,7 +141,7 @@ impl Keys {
             return Err(Refused::NoPage);
         }
         let run = Run(String::from_utf8(found.split_to(run).to_vec()).map_err(|_| Refused::NoPage)?);
-        Ok(Opened { page: found, place: Place { run, id: EntryId { millis, sequence }, made }, lasts, mark })
+        Ok(UnsealedPage { page: found, position: SealedPosition { run, id: EntryId { millis, sequence }, made }, lasts, mark })
     }
 
     fn tag(&self, id: &str, bytes: &[u8]) -> hmac::Tag {
@@ -166,19 +166,19 @@ mod tests {
         Keys::new(&Seals::new("seawall", &Secret::new(secret).expect("a secret")))
     }
 
-    fn place() -> Place {
-        let made = Made { session: "s".to_owned(), number: 7 };
-        Place { run: Run("f00".to_owned()), id: EntryId { millis: 5, sequence: 1 }, made: Mark::of(Some(&made)) }
+    fn position() -> SealedPosition {
+        let made = EntryMaker { session: "s".to_owned(), number: 7 };
+        SealedPosition { run: Run("f00".to_owned()), id: EntryId { millis: 5, sequence: 1 }, made: Mark::of(Some(&made)) }
     }
 
     #[test]
     fn what_was_sealed_is_opened() {
         let keys = keys_of("a secret of sixteen bytes");
         let id = keys.id(b"name");
-        let sealed = keys.seal(&id, b"page", &place(), Duration::from_secs(60), [7; 12]).expect("sealed");
+        let sealed = keys.seal(&id, b"page", &position(), Duration::from_secs(60), [7; 12]).expect("sealed");
         assert!(sealed.len() <= 4 + FRAME);
         let opened = keys.open(&id, sealed.clone()).expect("opened");
-        assert_eq!((&opened.page[..], opened.place, opened.lasts), (&b"page"[..], place(), Duration::from_secs(60)));
+        assert_eq!((&opened.page[..], opened.position, opened.lasts), (&b"page"[..], position(), Duration::from_secs(60)));
         assert_eq!(sealed[..MARK], beginning(opened.mark));
     }
 
@@ -186,7 +186,7 @@ mod tests {
     fn nothing_else_is_a_page() {
         let keys = keys_of("a secret of sixteen bytes");
         let id = keys.id(b"name");
-        let sealed = keys.seal(&id, b"page", &place(), Duration::from_secs(60), [7; 12]).expect("sealed");
+        let sealed = keys.seal(&id, b"page", &position(), Duration::from_secs(60), [7; 12]).expect("sealed");
         for at in 4..sealed.len() {
             let mut damaged = sealed.to_vec();
             damaged[at] ^= 1;

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cluster::{
     link::{Appended, Member, Round},
-    stream::{Entry, EntryId, Made, Position, Run, Said},
+    stream::{Entry, EntryContent, EntryId, EntryMaker, Position, Run},
 };
 use fastrand::Rng;
 use std::time::Instant;
 
 /// What a server keeps. A dump and a replica are copies of it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ServerDump {
     stream: Option<VecDeque<Entry>>,
     last: EntryId,
     pub(crate) members: BTreeMap<String, Member>,
@@ -21,10 +21,10 @@ pub(crate) struct Kept {
 /// A server.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
-    pub(crate) kept: Kept,
+    pub(crate) kept: ServerDump,
     pub(crate) run: Run,
     /// The replica's data.
-    pub(crate) replica: Kept,
+    pub(crate) replica: ServerDump,
     /// Whether the replica can be reached.
     pub(crate) has_replica: bool,
     /// Its wall clock is so many milliseconds off. It is in the ids of entries.
@@ -33,11 +33,11 @@ pub(crate) struct Server {
 }
 
 /// An order as the model server takes it: unsealed.
-pub(crate) type Plain = (Made, policy::purge::Order);
+pub(crate) type Plain = (EntryMaker, policy::purge::Order);
 
 impl Server {
     pub(crate) fn new(rng: &mut Rng) -> Self {
-        Self { kept: Kept::default(), run: run(rng), replica: Kept::default(), has_replica: true, wall: 0, is_up: true }
+        Self { kept: ServerDump::default(), run: run(rng), replica: ServerDump::default(), has_replica: true, wall: 0, is_up: true }
     }
 
     fn id(&mut self, now_ms: u64) -> EntryId {
@@ -60,14 +60,14 @@ impl Server {
         replicas == 0 || self.has_replica && replicas == 1
     }
 
-    pub(crate) fn round(&mut self, ask: &Asked, now_ms: u64, replicas: u32, rng: &mut Rng) -> Round {
+    pub(crate) fn round(&mut self, ask: &RoundQuestion, now_ms: u64, replicas: u32, rng: &mut Rng) -> Round {
         if self.kept.stream.is_none() {
             self.kept.last = EntryId::default();
             let id = self.id(now_ms);
             self.kept.stream = Some(VecDeque::from([Entry {
                 id,
-                made: Some(Made { session: format!("begun-{}", rng.u64(..)), number: 0 }),
-                said: Said::Begun,
+                made: Some(EntryMaker { session: format!("begun-{}", rng.u64(..)), number: 0 }),
+                said: EntryContent::Begun,
             }]));
             self.kept.members.clear();
             self.kept.born = None;
@@ -103,7 +103,7 @@ impl Server {
         for (made, order) in orders {
             let id = self.id(now_ms);
             let stream = self.kept.stream.as_mut().expect("looked at before");
-            stream.push_back(Entry { id, made: Some(made.clone()), said: Said::Purge(order.clone()) });
+            stream.push_back(Entry { id, made: Some(made.clone()), said: EntryContent::Purge(order.clone()) });
             while stream.len() > keep {
                 stream.pop_front();
             }
@@ -117,11 +117,11 @@ impl Server {
     }
 
     pub(crate) fn flush(&mut self) {
-        self.kept = Kept::default();
+        self.kept = ServerDump::default();
     }
 
     /// Starts anew with something that was kept before.
-    pub(crate) fn restart(&mut self, kept: Kept, rng: &mut Rng) {
+    pub(crate) fn restart(&mut self, kept: ServerDump, rng: &mut Rng) {
         self.kept = kept;
         self.run = run(rng);
         self.is_up = true;
@@ -130,7 +130,7 @@ impl Server {
 
 /// A question for a round, as it travels.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RoundQuestion {
     pub(crate) field: String,
     pub(crate) member: Member,
     pub(crate) position: Option<Position>,

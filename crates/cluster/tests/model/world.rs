@@ -21,7 +21,7 @@ use fastrand::Rng;
 use policy::purge::{Order, What};
 
 use crate::{
-    server::{Asked, Kept, Plain, Server},
+    server::{Plain, RoundQuestion, Server, ServerDump},
     site::{Extra, Link, Page, Site},
 };
 
@@ -63,7 +63,7 @@ pub(crate) struct Outcome {
 
 #[derive(Debug, Clone)]
 enum Op {
-    Round(Asked),
+    Round(RoundQuestion),
     Append(Vec<Plain>),
     Confirm(String, Confirmed),
     Remove(String, Option<Member>),
@@ -160,7 +160,7 @@ pub(crate) struct World {
     queue: BinaryHeap<Reverse<Due>>,
     sites: Vec<Site>,
     servers: Vec<Server>,
-    dumps: Vec<Kept>,
+    dumps: Vec<ServerDump>,
     /// The version of each page at the origin.
     origin: Vec<u64>,
     /// What must at least be shown by whoever has a lease, as it was said to hold everywhere.
@@ -218,7 +218,7 @@ impl World {
             sequence: 0,
             queue: BinaryHeap::new(),
             servers: vec![server],
-            dumps: vec![Kept::default()],
+            dumps: vec![ServerDump::default()],
             origin: vec![1; pages],
             everywhere: vec![0; pages],
             everywhere_known: vec![vec![0; pages]; sites.len()],
@@ -427,7 +427,7 @@ impl World {
         } else if machine.round_at() <= now {
             let member = machine.ask(now);
             let position = machine.position().cloned();
-            Some(Op::Round(Asked { field, member, position, entries_max, sent: now }))
+            Some(Op::Round(RoundQuestion { field, member, position, entries_max, sent: now }))
         } else {
             machine.batch(now).map(|batch| Op::Append(batch.into_iter().map(|unsent| (unsent.made, unsent.order)).collect()))
         };
@@ -595,7 +595,7 @@ impl World {
     }
 
     /// What pub/sub would bring: only what came while one was listening, and nobody notices what is missing.
-    fn lossy(&mut self, ask: &Asked, round: &mut Round) {
+    fn lossy(&mut self, ask: &RoundQuestion, round: &mut Round) {
         if !round.continuous && ask.position.is_some() {
             round.continuous = true;
             round.entries.clear();
@@ -608,7 +608,7 @@ impl World {
         }
         // Whoever misses something is at the end all the same.
         if kept.last().is_none_or(|last| last.id != round.end.id) {
-            kept.push(cluster::stream::Entry { said: cluster::stream::Said::Begun, ..round.end.clone() });
+            kept.push(cluster::stream::Entry { said: cluster::stream::EntryContent::Begun, ..round.end.clone() });
         }
         round.entries = kept;
     }

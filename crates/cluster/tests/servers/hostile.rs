@@ -7,7 +7,7 @@ use std::{
 
 use cluster::{
     link::{Ask, Engine, EngineOptions, LinkError},
-    stream::Said,
+    stream::EntryContent,
 };
 use testkit::{Software, Valkey};
 use tokio::{
@@ -36,9 +36,9 @@ async fn entries_of_another_secret_and_garbage_are_told_as_unreadable() {
         let found = round(&link, Some(&at_end_of(&begun))).await;
         assert_eq!(found.entries.len(), 5);
         for entry in &found.entries[..4] {
-            assert!(entry.made.is_none() && matches!(entry.said, Said::Unreadable { sealed: false, .. }), "{entry:?}");
+            assert!(entry.made.is_none() && matches!(entry.said, EntryContent::Unreadable { sealed: false, .. }), "{entry:?}");
         }
-        assert_eq!(found.entries[4].said, Said::Purge(order(2)), "what comes after them is read");
+        assert_eq!(found.entries[4].said, EntryContent::Purge(order(2)), "what comes after them is read");
         // An entry that nobody could read is a position like any other.
         let refused = &found.entries[3];
         let position = cluster::stream::Position { run: found.run.clone(), id: refused.id, made: None };
@@ -91,7 +91,10 @@ async fn what_is_far_too_long_is_not_read_and_is_gone_for_the_next_link() {
         let link = engine.connect().await.expect("a link");
         let found = link.round(ask()).await.expect("a round");
         assert!(found.continuous);
-        assert_eq!(found.entries.iter().map(|entry| &entry.said).collect::<Vec<_>>(), [&Said::Purge(order(1)), &Said::Purge(order(2))]);
+        assert_eq!(
+            found.entries.iter().map(|entry| &entry.said).collect::<Vec<_>>(),
+            [&EntryContent::Purge(order(1)), &EntryContent::Purge(order(2))]
+        );
 
         // Machines that are forgotten by that are known to be.
         server.ask(&[b"HSET", MACHINES.as_bytes(), b"m:b", &long]);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use cluster::{
     link::{Address, Append, Ask, Confirmation, Confirmed, Engine, EngineOptions, Link, Member, Round, Secret},
-    stream::{EntryId, Made, Position, Run},
+    stream::{EntryId, EntryMaker, Position, Run},
 };
 use policy::purge::{Order, What};
 use testkit::Valkey;
@@ -55,7 +55,7 @@ fn confirmation(field: &str, id: EntryId) -> Confirmation {
 
 /// An order, sealed as the entry of a session.
 fn entry(engine: &Engine, session: &str, number: u64) -> Append {
-    engine.seals().purge(Made { session: session.to_owned(), number }, &order(number)).expect("short")
+    engine.seals().purge(EntryMaker { session: session.to_owned(), number }, &order(number)).expect("short")
 }
 
 fn order(number: u64) -> Order {

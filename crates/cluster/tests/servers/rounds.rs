@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cluster::{
     link::{Append, Ask, ENTRIES_AT_ONCE_MAX, ENTRY_BYTES_MAX, Engine, EngineOptions, LinkError},
-    stream::{ENTRIES_MAX, EntryId, Made, Said},
+    stream::{ENTRIES_MAX, EntryContent, EntryId, EntryMaker},
 };
 use testkit::{Software, Valkey};
 
@@ -16,7 +16,7 @@ async fn the_first_round_begins_the_stream_and_registers_the_machine() {
         let server = Valkey::start(software);
         let link = engine(&server).connect().await.expect("a link");
         let first = round(&link, None).await;
-        assert_eq!(first.end.said, Said::Begun);
+        assert_eq!(first.end.said, EntryContent::Begun);
         assert!(!first.continuous);
         assert_eq!(first.entries, std::slice::from_ref(&first.end), "without a position it shows the beginning");
         assert_eq!(first.members.into_iter().collect::<Vec<_>>(), [("a".to_owned(), member("5e55", 1))]);
@@ -54,8 +54,8 @@ async fn appended_entries_are_found_in_order_after_a_position() {
         let found = round(&reader, Some(&at_end_of(&begun))).await;
         assert!(found.continuous);
         assert_eq!(found.entries.iter().map(|entry| entry.id).collect::<Vec<_>>(), appended.ids);
-        assert_eq!(found.entries[1].said, Said::Purge(order(2)));
-        assert_eq!(found.entries[1].made, Some(Made { session: "b0b".to_owned(), number: 2 }));
+        assert_eq!(found.entries[1].said, EntryContent::Purge(order(2)));
+        assert_eq!(found.entries[1].made, Some(EntryMaker { session: "b0b".to_owned(), number: 2 }));
         assert_eq!(found.end, found.entries[1]);
 
         let nothing = round(&reader, Some(&at_end_of(&found))).await;
@@ -73,7 +73,7 @@ async fn a_round_brings_no_more_entries_than_were_asked_for() {
         // Entries as long as they may be: so many of them fit into one reply.
         let long = |number| {
             let tag = "t".repeat(ENTRY_BYTES_MAX - 300);
-            let made = Made { session: "b0b".to_owned(), number };
+            let made = EntryMaker { session: "b0b".to_owned(), number };
             let what = vec![policy::purge::What::Tag(tag)];
             let by = policy::purge::Maker::Operator;
             let order = policy::purge::Order { sites: policy::purge::Sites::All, what, hard: true, by };
@@ -101,7 +101,7 @@ async fn what_is_too_long_or_too_much_is_not_appended() {
     let engine = engine(&server);
     let link = engine.connect().await.expect("a link");
     let many: Vec<_> = (0..=ENTRIES_AT_ONCE_MAX as u64).map(|number| entry(&engine, "b0b", number)).collect();
-    let long = Append { made: Made { session: "b0b".to_owned(), number: 1 }, sealed: vec![b'x'; ENTRY_BYTES_MAX + 1].into() };
+    let long = Append { made: EntryMaker { session: "b0b".to_owned(), number: 1 }, sealed: vec![b'x'; ENTRY_BYTES_MAX + 1].into() };
     for entries in [many, vec![long]] {
         assert!(matches!(link.append(&entries).await, Err(LinkError::TooLong { .. })));
     }
@@ -158,7 +158,7 @@ async fn a_flushed_server_breaks_the_continuity_and_forgets_who_made_the_hash() 
         server.ask(&["FLUSHALL"]);
         let after = round(&link, Some(&at_end_of(&before))).await;
         assert!(!after.continuous);
-        assert_eq!(after.end.said, Said::Begun, "it is begun again");
+        assert_eq!(after.end.said, EntryContent::Begun, "it is begun again");
         assert_ne!(after.born, before.born);
         assert_eq!(after.run, before.run);
     }

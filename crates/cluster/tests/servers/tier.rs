@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use cluster::{
     link::Engine,
-    stream::{EntryId, Made, Run},
+    stream::{EntryId, EntryMaker, Run},
     tier::{Looked, Page, Tier, TierOptions, Turn, bucket::BucketOptions, ring::Ring},
 };
 use testkit::{Software, Valkey};
@@ -54,7 +54,7 @@ impl Machine {
 
     pub(crate) fn applied(&self, number: u64, generation: u64) {
         let id = EntryId { millis: number, ..EntryId::default() };
-        let made = Made { session: "5e55".to_owned(), number };
+        let made = EntryMaker { session: "5e55".to_owned(), number };
         self.ring.applied(&Run("a run".to_owned()), id, Some(&made), generation, true);
     }
 

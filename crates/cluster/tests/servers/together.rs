@@ -32,16 +32,16 @@ enum Done {
 /// The tag of the order that cannot be carried out without a panic.
 const PANIC: u64 = 666;
 
-struct Told(SyncSender<Done>);
+struct DoneSender(SyncSender<Done>);
 
-impl Told {
+impl DoneSender {
     fn note(&self, done: Done) {
         // A test that has seen enough does not listen any more.
         let _ = self.0.try_send(done);
     }
 }
 
-impl Local for Told {
+impl Local for DoneSender {
     fn apply(&self, done: &Order) -> Result<(), String> {
         assert!(*done != order(PANIC), "the tests wanted it");
         self.note(Done::Applied(done.clone()));
@@ -84,7 +84,7 @@ impl Machine {
             doubt_hold: Duration::from_secs(1),
             position,
         };
-        Self { cluster: Cluster::start(options, Arc::new(Told(told))), done, last_kept: None }
+        Self { cluster: Cluster::start(options, Arc::new(DoneSender(told))), done, last_kept: None }
     }
 
     /// Waits until something was done here, and returns what was done before.

@@ -102,20 +102,20 @@ struct Handler<S: Service> {
 }
 
 /// The log line of a request for as long as its answer is waited for. If its client leaves first, hyper drops both, and that is told.
-struct Waiting<'a, S: Service> {
+struct PendingLogLine<'a, S: Service> {
     handler: &'a Handler<S>,
     line: Option<KeptLogLine>,
     started: Instant,
 }
 
-impl<S: Service> Waiting<'_, S> {
+impl<S: Service> PendingLogLine<'_, S> {
     /// Ends the wait: there is an answer.
     fn answered(mut self) -> KeptLogLine {
         self.line.take().expect("it is taken here, once")
     }
 }
 
-impl<S: Service> Drop for Waiting<'_, S> {
+impl<S: Service> Drop for PendingLogLine<'_, S> {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
             let handler = self.handler;
@@ -125,7 +125,7 @@ impl<S: Service> Drop for Waiting<'_, S> {
 }
 
 impl<S: Service> Handler<S> {
-    async fn handle(&self, mut request: Request<Incoming>) -> Response<Sent<S>> {
+    async fn handle(&self, mut request: Request<Incoming>) -> Response<ReportedBody<S>> {
         let started = Instant::now();
         let line = KeptLogLine::of(&request);
         let client_upgrade = request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
@@ -134,7 +134,7 @@ impl<S: Service> Handler<S> {
         to_origin_form(&mut parts);
         let content = Content { body, signals: Arc::clone(&self.signals) };
         let body = RequestBody::limited(content::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
-        let waiting = Waiting { handler: self, line: Some(line), started };
+        let waiting = PendingLogLine { handler: self, line: Some(line), started };
         let (mut response, note) = *self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
         let line = waiting.answered();
 
@@ -148,7 +148,7 @@ impl<S: Service> Handler<S> {
         }
         response.headers_mut().remove(header::TRANSFER_ENCODING);
         let status = response.status().as_u16();
-        response.map(|body| Sent {
+        response.map(|body| ReportedBody {
             body,
             record: Some(Record {
                 worker: Rc::clone(&self.worker),
@@ -206,7 +206,7 @@ fn to_origin_form(parts: &mut http::request::Parts) {
 }
 
 /// A response's content on its way out. It reports when it has ended.
-struct Sent<S: Service> {
+struct ReportedBody<S: Service> {
     body: S::Body,
     record: Option<Record<S>>,
     started: Instant,
@@ -223,7 +223,7 @@ struct Record<S: Service> {
     status: u16,
 }
 
-impl<S: Service> Drop for Sent<S> {
+impl<S: Service> Drop for ReportedBody<S> {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
             record.signals.end_answer();
@@ -234,9 +234,9 @@ impl<S: Service> Drop for Sent<S> {
     }
 }
 
-impl<S: Service> Unpin for Sent<S> {}
+impl<S: Service> Unpin for ReportedBody<S> {}
 
-impl<S: Service> Body for Sent<S> {
+impl<S: Service> Body for ReportedBody<S> {
     type Data = Bytes;
     type Error = <S::Body as Body>::Error;
 

@@ -17,14 +17,14 @@ const BYTES_MAX: usize = 16 * 1024;
 
 /// A connection's interim responses.
 pub(super) struct Interims {
-    waiting: Rc<RefCell<Waiting>>,
+    waiting: Rc<RefCell<UnwrittenInterim>>,
     /// The function that the service is given: the other end of `waiting`.
     pub(super) interim: Interim,
 }
 
 /// The interim responses that have not been written yet.
 #[derive(Debug, Default)]
-struct Waiting {
+struct UnwrittenInterim {
     /// Whether a request is being answered: what comes late must not get between later responses.
     open: bool,
     count: usize,
@@ -34,7 +34,7 @@ struct Waiting {
 
 impl Interims {
     pub(super) fn new() -> Self {
-        let waiting = Rc::<RefCell<Waiting>>::default();
+        let waiting = Rc::<RefCell<UnwrittenInterim>>::default();
         let tell = {
             let waiting = Rc::clone(&waiting);
             move |status: StatusCode, fields: &HeaderMap| waiting.borrow_mut().add(status, fields)
@@ -44,7 +44,7 @@ impl Interims {
 
     /// Notes that a request is about to be answered, and returns the function that is told what comes before its answer.
     pub(super) fn open(&self) -> Interim {
-        *self.waiting.borrow_mut() = Waiting { open: true, ..Waiting::default() };
+        *self.waiting.borrow_mut() = UnwrittenInterim { open: true, ..UnwrittenInterim::default() };
         Rc::clone(&self.interim)
     }
 
@@ -71,7 +71,7 @@ impl Interims {
     }
 }
 
-impl Waiting {
+impl UnwrittenInterim {
     fn add(&mut self, status: StatusCode, fields: &HeaderMap) {
         if !self.open || self.count == INTERIMS_MAX {
             return;

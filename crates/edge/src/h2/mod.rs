@@ -128,7 +128,7 @@ pub(crate) async fn serve<S: Service>(
 
 /// Says what the connection's deadline is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waiting {
+enum DeadlineOf {
     Request,
     /// The rest of a head, or of another frame.
     Head,
@@ -149,7 +149,7 @@ struct Driver<S: Service> {
     answers: FuturesUnordered<Answer>,
     shared: Rc<Connection<S>>,
     seat: Seat,
-    phase: Option<Waiting>,
+    phase: Option<DeadlineOf>,
     /// Bytes written and requests begun, and how many there were at the last look at the time: what moves has time again.
     written: u64,
     requests: u64,
@@ -444,19 +444,19 @@ impl<S: Service> Driver<S> {
         }
         let allowances = &self.shared.terms.allowances;
         let waiting = if blocked {
-            Waiting::Client
+            DeadlineOf::Client
         } else if self.answers.is_empty() && core.is_idle() {
             core.shrink();
-            if core.is_within_head() || !self.pending.is_empty() { Waiting::Head } else { Waiting::Request }
+            if core.is_within_head() || !self.pending.is_empty() { DeadlineOf::Head } else { DeadlineOf::Request }
         } else {
-            Waiting::Service
+            DeadlineOf::Service
         };
         let now = (self.written, self.requests);
         let moves = match waiting {
-            Waiting::Request | Waiting::Client => now.0 != self.seen.0,
+            DeadlineOf::Request | DeadlineOf::Client => now.0 != self.seen.0,
             // Not by frames: a head may come in very many of them.
-            Waiting::Head => now.1 != self.seen.1,
-            Waiting::Service => false,
+            DeadlineOf::Head => now.1 != self.seen.1,
+            DeadlineOf::Service => false,
         };
         self.seen = now;
         if Some(waiting) == self.phase && !moves {
@@ -464,18 +464,18 @@ impl<S: Service> Driver<S> {
         }
         self.phase = Some(waiting);
         match waiting {
-            Waiting::Request if leaving => self.seat.until(Phase::Quiet, allowances.linger),
-            Waiting::Request => self.seat.until(Phase::Quiet, allowances.idle),
-            Waiting::Head => self.seat.until(Phase::Head, allowances.header),
-            Waiting::Service => self.seat.in_service(),
-            Waiting::Client => self.seat.until(Phase::Write, allowances.write),
+            DeadlineOf::Request if leaving => self.seat.until(Phase::Quiet, allowances.linger),
+            DeadlineOf::Request => self.seat.until(Phase::Quiet, allowances.idle),
+            DeadlineOf::Head => self.seat.until(Phase::Head, allowances.header),
+            DeadlineOf::Service => self.seat.in_service(),
+            DeadlineOf::Client => self.seat.until(Phase::Write, allowances.write),
         }
     }
 
     /// Says goodbye (RFC 9113 §6.8): requests under way are answered, and the client sends its next ones elsewhere.
     fn leave(&mut self) {
         self.shared.core.borrow_mut().leave();
-        if self.phase == Some(Waiting::Request) {
+        if self.phase == Some(DeadlineOf::Request) {
             self.seat.until(Phase::Quiet, self.shared.terms.allowances.linger);
         }
     }
@@ -495,7 +495,7 @@ impl<S: Service> Connection<S> {
     /// # Errors
     /// When it has to be read.
     fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Result<Option<Answer>, Unrecognised> {
-        let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::Known>| {
+        let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::HitFacts>| {
             self.send_hit(id, out, hit, &recognised.log_line().over(Version::HTTP_2), started)
         };
         self.worker.hit_again(&self.terms, self.peer, text, started, send)

@@ -148,16 +148,16 @@ struct Desk {
 
 /// Counted while it lives.
 #[derive(Debug)]
-pub(super) struct Counted(Arc<AtomicUsize>);
+pub(super) struct ConnectionCount(Arc<AtomicUsize>);
 
-impl Counted {
+impl ConnectionCount {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Relaxed);
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -168,9 +168,9 @@ impl Drop for Counted {
 pub(super) struct NewConnection {
     pub(super) incoming: Incoming,
     /// Counts the handshake until it is done.
-    pub(super) handshake: Counted,
+    pub(super) handshake: ConnectionCount,
     /// Counts the connection for its worker until it ends.
-    pub(super) connection: Counted,
+    pub(super) connection: ConnectionCount,
 }
 
 impl Door {
@@ -178,7 +178,7 @@ impl Door {
     pub(super) async fn open(self, config: ServerConfig) -> io::Result<()> {
         let Self { socket, desks, handshakes, drivers } = self;
         let handshakes_max = HANDSHAKES_MAX * desks.len();
-        let endpoint = Opened(Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(drivers))?);
+        let endpoint = OpenEndpoint(Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(drivers))?);
         while let Some(incoming) = endpoint.0.accept().await {
             let under_way = handshakes.load(Relaxed);
             if under_way >= RETRY_FROM && !incoming.remote_address_validated() {
@@ -187,7 +187,7 @@ impl Door {
             } else if under_way >= handshakes_max {
                 incoming.refuse();
             } else if let Some(desk) = desks.iter().min_by_key(|desk| desk.connections.load(Relaxed)) {
-                let (handshake, connection) = (Counted::new(&handshakes), Counted::new(&desk.connections));
+                let (handshake, connection) = (ConnectionCount::new(&handshakes), ConnectionCount::new(&desk.connections));
                 // A worker that has fewest and takes none up is stuck: whoever is turned away tries again.
                 drop(desk.sender.try_send(NewConnection { incoming, handshake, connection }));
             }
@@ -197,9 +197,9 @@ impl Door {
 }
 
 /// An endpoint; dropped, it lets nobody in any more.
-struct Opened(Endpoint);
+struct OpenEndpoint(Endpoint);
 
-impl Drop for Opened {
+impl Drop for OpenEndpoint {
     fn drop(&mut self) {
         self.0.set_server_config(None);
     }

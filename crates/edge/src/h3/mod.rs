@@ -27,7 +27,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use wire::{
     h3::{
         Code, Fault, Purse,
-        control::{self, Listener, Opened},
+        control::{self, Listener, UniqueStreams},
         purse,
     },
     head::HeadText,
@@ -157,7 +157,7 @@ impl<S: Service> Connection<S> {
 }
 
 /// Performs the handshake.
-async fn shake(arrival: NewConnection, terms: &Terms) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
+async fn shake(arrival: NewConnection, terms: &Terms) -> Result<(quinn::Connection, endpoint::ConnectionCount), quinn::ConnectionError> {
     let NewConnection { incoming, handshake, connection } = arrival;
     let Some(config) = terms.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
     let shaken = incoming.accept_with(config)?.await?;
@@ -258,7 +258,7 @@ struct Driver<S: Service> {
     requests: FuturesUnordered<Task>,
     /// The streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
     controls: FuturesUnordered<Task>,
-    opened: Rc<Opened>,
+    opened: Rc<UniqueStreams>,
     /// Our control stream: it stays open for as long as the connection.
     control: Option<quinn::SendStream>,
     /// The id after the last request that was taken up.

@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// Says what a head led to.
-enum Begun<N> {
+enum HeadOutcome<N> {
     /// The request is answered.
     Done,
     /// A stored page is on its way.
@@ -81,11 +81,11 @@ pub(super) async fn serve<S: Service>(shared: Rc<Connection<S>>, send: quinn::Se
     let mut sending = Sending::new(send);
     let mut message = Message::new(Receiving::new(receive), Arc::clone(&shared.purse), shared.terms.limits.header_bytes);
     match take_up(&shared, &mut sending, &mut message).await {
-        Ok(Begun::Done) => {}
-        Ok(Begun::Hit(rest)) => shared.finish_hit(&mut sending, rest).await,
+        Ok(HeadOutcome::Done) => {}
+        Ok(HeadOutcome::Hit(rest)) => shared.finish_hit(&mut sending, rest).await,
         // In a box of its own: what only some need would make all requests larger.
-        Ok(Begun::Call(call)) => return Box::pin(answer(shared, sending, message, *call)).await,
-        Ok(Begun::Refused(reject)) => shared.refuse(&mut sending, reject).await,
+        Ok(HeadOutcome::Call(call)) => return Box::pin(answer(shared, sending, message, *call)).await,
+        Ok(HeadOutcome::Refused(reject)) => shared.refuse(&mut sending, reject).await,
         Err(fault) => {
             if let Fault::Stream(code) = fault {
                 sending.reset(code);
@@ -106,18 +106,18 @@ async fn take_up<S: Service>(
     shared: &Connection<S>,
     sending: &mut Sending,
     message: &mut Message<Receiving>,
-) -> Result<Begun<S::Note>, Fault> {
+) -> Result<HeadOutcome<S::Note>, Fault> {
     const TOO_SLOW: Reject = Reject { status: 408, reason: "the request's head did not come in time" };
     const TOO_LARGE: Reject = Reject { status: 431, reason: "the head is larger than allowed" };
     let limits = &shared.terms.limits;
     let Some(section) = within(limits.header_timeout, poll_fn(|cx| message.poll_head(cx))).await else {
-        return Ok(Begun::Refused(TOO_SLOW));
+        return Ok(HeadOutcome::Refused(TOO_SLOW));
     };
-    let Some(section) = section? else { return Ok(Begun::Refused(TOO_LARGE)) };
+    let Some(section) = section? else { return Ok(HeadOutcome::Refused(TOO_LARGE)) };
     let started = Instant::now();
     let mut text = shared.text.take();
     if let Some(reject) = head_of_section(&section, &mut text, &shared.terms.head_limits)? {
-        return Ok(Begun::Refused(reject));
+        return Ok(HeadOutcome::Refused(reject));
     }
     // Whether content follows is known when it does, or when the stream ends: which may be a packet later.
     let ends = match poll_fn(|cx| Poll::Ready(message.poll_ends(cx))).await {
@@ -125,14 +125,14 @@ async fn take_up<S: Service>(
         Poll::Pending if waits_for_content(text.bytes()) => {
             match within(limits.header_timeout, poll_fn(|cx| message.poll_ends(cx))).await {
                 Some(ends) => ends?,
-                None => return Ok(Begun::Refused(TOO_SLOW)),
+                None => return Ok(HeadOutcome::Refused(TOO_SLOW)),
             }
         }
         Poll::Pending => false,
     };
     let begun = poll_fn(|cx| Poll::Ready(shared.begin(cx, sending, text.bytes(), ends, started))).await;
     shared.text.replace(text);
-    if let Ok(Begun::Call(call)) = &begun {
+    if let Ok(HeadOutcome::Call(call)) = &begun {
         message.promise(call.expected)?;
     }
     begun
@@ -155,11 +155,11 @@ impl<S: Service> Connection<S> {
         text: &[u8],
         ends: bool,
         started: Instant,
-    ) -> Result<Begun<S::Note>, Fault> {
+    ) -> Result<HeadOutcome<S::Note>, Fault> {
         let worker = &self.worker;
         let mut unrecognised = Unrecognised::default();
         if ends {
-            let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::Known>| {
+            let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::HitFacts>| {
                 self.send_hit(cx, sending, out, hit, &recognised.log_line().over(Version::HTTP_3), started)
             };
             match worker.hit_again(&self.terms, self.peer, text, started, send) {
@@ -172,8 +172,8 @@ impl<S: Service> Connection<S> {
         let parsed = parse(text, &mut table, &known_host, &self.terms.head_limits);
         let (head, fields) = match &parsed {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
-            Ok(Parsed::Partial) => return Ok(Begun::Refused(HALF_A_HEAD)),
-            Err(reject) => return Ok(Begun::Refused(*reject)),
+            Ok(Parsed::Partial) => return Ok(HeadOutcome::Refused(HALF_A_HEAD)),
+            Err(reject) => return Ok(HeadOutcome::Refused(*reject)),
         };
         worker.remember_host_of(head, &known_host);
         let expected = announced_length(head, fields);
@@ -190,14 +190,14 @@ impl<S: Service> Connection<S> {
         }
         let mut request = match owned_request(head, fields, Version::HTTP_3) {
             Ok(request) => request,
-            Err(reject) => return Ok(Begun::Refused(reject)),
+            Err(reject) => return Ok(HeadOutcome::Refused(reject)),
         };
         if !ends && expected.is_none() && matches!(head.method, Method::GET | Method::HEAD) {
             // As HTTP/1.1 says that there is content of some length: it is not ours to drop (RFC 9110 §9.3.1).
             request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let expects = request.headers_mut().remove(header::EXPECT).is_some() && !ends;
-        Ok(Begun::Call(Box::new(Call { request, expected, expects, started })))
+        Ok(HeadOutcome::Call(Box::new(Call { request, expected, expects, started })))
     }
 
     /// Sends a stored page; mostly the transport takes all of it at once.
@@ -209,19 +209,19 @@ impl<S: Service> Connection<S> {
         hit: HitOf<S>,
         line: &LogLine<'_>,
         started: Instant,
-    ) -> Begun<S::Note> {
+    ) -> HeadOutcome<S::Note> {
         let (status, note) = (hit.status, hit.note);
         let content = hit.body.as_ref().map(S::share).unwrap_or_default();
         let body_bytes = content.len() as u64;
         sending.put(stored_head(status, text, content.len()), content);
         let complete = match sending.poll_flush(cx) {
-            Poll::Pending => return Begun::Hit(Unfinished { line: line.keep(), status, note, started }),
+            Poll::Pending => return HeadOutcome::Hit(Unfinished { line: line.keep(), status, note, started }),
             Poll::Ready(flushed) => flushed.is_ok() && sending.finish(),
         };
         let body_bytes = if complete { body_bytes } else { sending.content_taken() };
         self.purse.answered();
         self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, complete), &note);
-        Begun::Done
+        HeadOutcome::Done
     }
 
     /// Waits for the rest of a hit to be taken.

@@ -27,7 +27,7 @@ impl<S: Service> Worker<S> {
         peer: Peer,
         text: &[u8],
         started: Instant,
-        send: impl FnOnce(&mut Vec<u8>, HitOf<S>, &Recognised<'_, '_, S::Known>) -> T,
+        send: impl FnOnce(&mut Vec<u8>, HitOf<S>, &Recognised<'_, '_, S::HitFacts>) -> T,
     ) -> Result<T, Unrecognised> {
         let recall = self.recall.borrow();
         let recognised = recall.recognise(terms, peer.scheme, text)?;

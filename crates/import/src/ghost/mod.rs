@@ -18,7 +18,7 @@ use crate::{
     html::{Targets as _, markdown, shortened},
     job::{Author, Job},
     links::Links,
-    place::{Place, Wish},
+    location::{Location, TextToPlace},
     report::{Entry, Outcome, TextEntry},
     slug::tag_slug,
     text::{Front, Kind},
@@ -336,7 +336,7 @@ fn write_navigation(index: &Index, job: &mut Job) {
     }
 }
 
-fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
+fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Location> {
     let mut places = HashMap::new();
     // Who is read already keeps the address; drafts come after.
     let mut order: Vec<&Post> = index.posts.iter().collect();
@@ -344,27 +344,34 @@ fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
     for post in order {
         let old = post.is_public().then(|| format!("/{}/", post.slug));
         let day = post.published.as_deref().and_then(|date| date.get(..10));
-        let wish = Wish { kind: post.kind, slug: &post.slug, title: &post.title, old: old.as_deref(), day, ..Wish::default() };
-        let place = job.places.place(&wish);
-        job.addresses.insert(&format!("/{}/", post.slug), &place.address);
-        places.insert(post.id.clone(), place);
+        let wish =
+            TextToPlace { kind: post.kind, slug: &post.slug, title: &post.title, old: old.as_deref(), day, ..TextToPlace::default() };
+        let location = job.places.place(&wish);
+        job.addresses.insert(&format!("/{}/", post.slug), &location.address);
+        places.insert(post.id.clone(), location);
     }
     write_navigation(index, job);
     places
 }
 
-fn write_texts(export: &Path, index: &Index, places: &HashMap<String, Place>, options: &Options, job: &mut Job) -> Result<(), ImportError> {
+fn write_texts(
+    export: &Path,
+    index: &Index,
+    places: &HashMap<String, Location>,
+    options: &Options,
+    job: &mut Job,
+) -> Result<(), ImportError> {
     let mut write = |table: &str, row: Row| match table {
-        "posts" => places.get(&text(&row, "id")).map_or(Ok(()), |place| write_text(&row, index, place, options, job)),
+        "posts" => places.get(&text(&row, "id")).map_or(Ok(()), |location| write_text(&row, index, location, options, job)),
         "comments" => job.keep_comment(&row),
         _ => Ok(()),
     };
     tables::read(export, &mut write).map(|_| ())
 }
 
-fn write_text(row: &Row, index: &Index, place: &Place, options: &Options, job: &mut Job) -> Result<(), ImportError> {
+fn write_text(row: &Row, index: &Index, location: &Location, options: &Options, job: &mut Job) -> Result<(), ImportError> {
     let post = Post::new(row);
-    let links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
+    let links = Links::new(&job.addresses, location.folder(), location.old.as_deref());
     let mut notes = Vec::new();
     let meta = index.meta.get(&post.id);
     let is_only_mail = meta.is_some_and(|meta| matches!(text(meta, "email_only").as_str(), "1" | "true")) || post.status == "sent";
@@ -435,7 +442,7 @@ fn write_text(row: &Row, index: &Index, place: &Place, options: &Options, job: &
         comments: index.comments.get(&post.id).copied().unwrap_or_default(),
         notes,
     };
-    job.write(place, front, &body, entry)
+    job.write(location, front, &body, entry)
 }
 
 /// Makes HTML of what an editor keeps, where Ghost has made none.

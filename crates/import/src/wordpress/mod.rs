@@ -24,8 +24,8 @@ use crate::{
     job::{Author, Job},
     limit::PIECE_BYTES_MAX,
     links::Links,
+    location::{Location, TextToPlace},
     media::without_wordpress_size,
-    place::{Place, Wish},
     report::{Entry, Outcome, TextEntry},
     slug::{decoded, tag_slug},
     text::{Front, Kind},
@@ -60,7 +60,7 @@ const INTERNAL: [(&str, &str); 20] = [
 
 /// An item, before texts are read.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct UnreadItem {
     id: String,
     kind: String,
     status: String,
@@ -79,7 +79,7 @@ struct Known {
 #[derive(Debug, Default)]
 struct Index {
     channel: HashMap<String, String>,
-    items: Vec<Known>,
+    items: Vec<UnreadItem>,
     by_id: HashMap<String, usize>,
     authors: BTreeMap<String, String>,
     /// Taxonomy, slug, name, and the slug of the parent.
@@ -193,7 +193,7 @@ impl Index {
     }
 
     fn add_item(&mut self, item: &Item) {
-        let known = Known {
+        let known = UnreadItem {
             id: item.get("wp:post_id").trim().to_owned(),
             kind: item.get("wp:post_type").trim().to_owned(),
             status: item.get("wp:status").trim().to_owned(),
@@ -240,12 +240,12 @@ impl Index {
         self.items.push(known);
     }
 
-    fn get(&self, id: &str) -> Option<&Known> {
+    fn get(&self, id: &str) -> Option<&UnreadItem> {
         self.by_id.get(id).map(|&at| &self.items[at])
     }
 }
 
-impl Known {
+impl UnreadItem {
     fn is_text(&self) -> bool {
         self.kind != "attachment" && !INTERNAL.iter().any(|(kind, _)| *kind == self.kind) && !self.kind.is_empty()
     }
@@ -379,29 +379,35 @@ fn author_key(login: &str) -> String {
     if key.is_empty() { "author".to_owned() } else { key }
 }
 
-fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Place> {
+fn place_all(index: &Index, job: &mut Job) -> HashMap<String, Location> {
     let mut places = HashMap::new();
     let form = permalinks(index, job);
-    let mut order: Vec<&Known> = index.items.iter().filter(|item| item.is_text() && !item.is_left_out()).collect();
+    let mut order: Vec<&UnreadItem> = index.items.iter().filter(|item| item.is_text() && !item.is_left_out()).collect();
     order.sort_by_key(|item| (!item.is_public(), item.kind != "page"));
     for item in order {
         let old = job.addresses.path_of(&item.link).filter(|_| !item.link.contains('?') && !item.link.is_empty());
         // Nobody has read it yet, so that it gets the address that WordPress would give it.
         let to_come = form.as_deref().filter(|_| old.is_none() && item.kind == "post").and_then(|form| filled(form, item));
         let known = old.as_deref().or(to_come.as_deref());
-        let wish =
-            Wish { kind: item.text_kind(), slug: &item.slug, title: &item.title, old: known, day: item.day.as_deref(), ..Wish::default() };
-        let mut place = job.places.place(&wish);
+        let wish = TextToPlace {
+            kind: item.text_kind(),
+            slug: &item.slug,
+            title: &item.title,
+            old: known,
+            day: item.day.as_deref(),
+            ..TextToPlace::default()
+        };
+        let mut location = job.places.place(&wish);
         if old.is_none() {
-            place.forget_old();
+            location.forget_old();
         }
         if let Some(old) = old.as_deref().filter(|old| *old != "/") {
-            job.addresses.insert(old, &place.address);
+            job.addresses.insert(old, &location.address);
         }
         for key in ["p", "page_id", "post_type=page&p"] {
-            job.addresses.insert(&format!("{}/?{key}={}", index.base, item.id), &place.address);
+            job.addresses.insert(&format!("{}/?{key}={}", index.base, item.id), &location.address);
         }
-        places.insert(item.id.clone(), place);
+        places.insert(item.id.clone(), location);
     }
     for item in index.items.iter().filter(|item| item.kind == "attachment") {
         let file = job.addresses.path_of(&item.url).and_then(|path| job.addresses.media.find(&path).map(|name| format!("/{name}")));
@@ -436,7 +442,7 @@ fn permalinks(index: &Index, job: &Job) -> Option<String> {
     (count > 1 && form.contains(":slug")).then_some(form)
 }
 
-fn filled(form: &str, item: &Known) -> Option<String> {
+fn filled(form: &str, item: &UnreadItem) -> Option<String> {
     let day = item.day.as_deref()?;
     let slug = Some(crate::slug::slugify(&decoded(&item.slug)))
         .filter(|slug| !slug.is_empty())
@@ -503,7 +509,7 @@ struct Comment<'a> {
     fields: BTreeMap<&'a str, &'a str>,
 }
 
-fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: &mut Job) -> Result<(), ImportError> {
+fn write_item(item: &Item, index: &Index, places: &HashMap<String, Location>, job: &mut Job) -> Result<(), ImportError> {
     let id = item.get("wp:post_id").trim();
     let Some(known) = index.get(id) else { return Ok(()) };
     if !known.is_text() {
@@ -524,7 +530,7 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
     if known.kind != "post" && known.kind != "page" {
         entry.notes.push(format!("is of a plugin's kind, {}; it is a page now", known.kind));
     }
-    let Some(place) = places.get(id) else {
+    let Some(location) = places.get(id) else {
         let why = match known.status.as_str() {
             "trash" => "was in the trash",
             "auto-draft" => "was opened in the editor and never saved",
@@ -534,7 +540,7 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
         job.report.texts.push(entry);
         return keep_comments(item, "", job);
     };
-    let links = Links::new(&job.addresses, place.folder(), place.old.as_deref());
+    let links = Links::new(&job.addresses, location.folder(), location.old.as_deref());
     let content = item.get("content:encoded");
     let pictures = Pictures { index, post: id };
     let html = content::html(content, &pictures, &|id| index.reusable.get(id).cloned(), &links);
@@ -601,18 +607,18 @@ fn write_item(item: &Item, index: &Index, places: &HashMap<String, Place>, job: 
         ..Front::default()
     };
     if known.is_public()
-        && let Some(old) = &place.old
+        && let Some(old) = &location.old
     {
         let folder = old.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
         let slugs = item.meta.iter().filter(|(key, value)| key == "_wp_old_slug" && !value.is_empty());
         front.aliases.extend(slugs.map(|(_, slug)| format!("{folder}/{}/", decoded(slug))));
     }
-    if place.old.as_deref() == Some("/") {
+    if location.old.as_deref() == Some("/") {
         links.note("was the front page; the blog's front page lists its posts".to_owned());
     }
     entry.notes.extend(links.notes.take());
-    job.write(place, front, &body, entry)?;
-    keep_comments(item, &place.address, job)
+    job.write(location, front, &body, entry)?;
+    keep_comments(item, &location.address, job)
 }
 
 /// Makes plain text of an excerpt.

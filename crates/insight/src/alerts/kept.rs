@@ -18,7 +18,7 @@ use super::{
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct SavedAlerts {
     version: u32,
     standing: Vec<AlertLine>,
     ended: Vec<AlertLine>,
@@ -50,7 +50,7 @@ impl Alerts {
     #[must_use]
     pub fn kept(&self) -> String {
         let weeks = self.traffic.weeks().map(|(name, week)| (name.clone(), week.clone())).collect();
-        let kept = Kept { version: VERSION, standing: self.standing(), ended: self.ended(), weeks };
+        let kept = SavedAlerts { version: VERSION, standing: self.standing(), ended: self.ended(), weeks };
         serde_json::to_string(&kept).expect("texts and numbers are always JSON")
     }
 
@@ -67,7 +67,7 @@ impl Alerts {
         if version != VERSION {
             return Err(NotKept::Version(version));
         }
-        let Kept { standing, ended, weeks, .. } = serde_json::from_str(text).map_err(NotKept::Unreadable)?;
+        let SavedAlerts { standing, ended, weeks, .. } = serde_json::from_str(text).map_err(NotKept::Unreadable)?;
         Ok(Self { board: Board::of(standing, ended), traffic: Traffic::of(now, weeks), changes: 0 })
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn order(seed: u64, pairs: usize) -> Vec<bool> {
 pub fn compare(a: &Plan, b: &Plan, time: Duration, watch: &mut dyn CompareWatch) -> Result<Comparison, Error> {
     let round = time.max(TIME_MIN) / u32::try_from(2 * PAIRS).unwrap_or(u32::MAX);
     let settle = round.mul_f64(SETTLE);
-    let mut look = Look { watch, stopped: false };
+    let mut look = RoundWatch { watch, stopped: false };
     let mut rounds = Vec::new();
     let mut results: [Vec<Results>; 2] = Default::default();
     'pairs: for (pair, a_first) in order(a.seed, PAIRS).into_iter().enumerate() {
@@ -74,12 +74,12 @@ pub fn compare(a: &Plan, b: &Plan, time: Duration, watch: &mut dyn CompareWatch)
     Ok(comparison)
 }
 
-struct Look<'a> {
+struct RoundWatch<'a> {
     watch: &'a mut dyn CompareWatch,
     stopped: bool,
 }
 
-impl Watch for Look<'_> {
+impl Watch for RoundWatch<'_> {
     fn second(&mut self, second: &Second) -> ControlFlow<()> {
         let flow = self.watch.second(second);
         self.stopped |= flow.is_break();

@@ -87,7 +87,7 @@ pub struct Step {
 
 /// What a step has shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct StepResult {
     /// Requests that ended.
     pub requests: u64,
     /// The seconds that the step was meant to take, or took until it was given up.
@@ -105,7 +105,7 @@ pub struct Seen {
     pub stalled: bool,
 }
 
-impl Seen {
+impl StepResult {
     /// Returns whether the server did clearly less than it was asked for: by more than the number of requests varies by itself. What it does not answer
     /// waits, and the latency will exceed its bound, even if it has not yet.
     fn is_behind(&self, asked: f64, spacing: Spacing) -> bool {
@@ -171,18 +171,18 @@ impl fmt::Display for Excess {
 
 /// A rate that was tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct TriedRate {
     /// Requests a second.
     pub rate: f64,
     /// How many seconds the rate was tried.
     pub seconds: f64,
     /// What was seen.
-    pub seen: Seen,
+    pub seen: StepResult,
     /// Which bound it exceeded.
     pub excess: Option<Excess>,
 }
 
-impl fmt::Display for Tried {
+impl fmt::Display for TriedRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", PerSecond(self.rate))?;
         let p99 = milliseconds(self.seen.p99.as_secs_f64() * 1e3);
@@ -213,7 +213,7 @@ impl fmt::Display for Beyond {
 
 /// What a search has found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct SearchResult {
     /// The highest rate within the bounds; none: no rate is.
     pub rate: Option<f64>,
     /// The seconds for which it was held; none: no rate could be held.
@@ -229,10 +229,10 @@ pub struct Found {
     /// The lowest rate that was beyond them, and why.
     pub beyond: Option<Beyond>,
     /// All rates that were tried, in their order.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedRate>,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for SearchResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(rate) = self.rate else {
             f.write_str(if self.ended_early {
@@ -265,7 +265,7 @@ impl fmt::Display for Found {
     }
 }
 
-impl Found {
+impl SearchResult {
     /// Says whose limit was found. The verdict of the rate that was held says less: the server kept up with that one.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
@@ -309,7 +309,7 @@ pub trait SearchWatch: Watch {
     fn step(&mut self, step: &Step);
 
     /// Tells that a step has ended. `again` means that the same rate is tried once more.
-    fn tried(&mut self, tried: &Tried, again: bool) {
+    fn tried(&mut self, tried: &TriedRate, again: bool) {
         let _ = (tried, again);
     }
 }
@@ -329,7 +329,7 @@ pub fn find_limit(
     bounds: Bounds,
     range: Range,
     watch: &mut dyn SearchWatch,
-) -> Result<(Found, Option<Results>), Error> {
+) -> Result<(SearchResult, Option<Results>), Error> {
     let mut search = Search::new(bounds, range, spacing);
     let (mut last, mut held) = (None, None);
     let mut before: Option<Step> = None;
@@ -367,12 +367,12 @@ pub fn find_limit(
         plan.warm_up = Duration::ZERO;
         // A request that takes much longer than the bound is as bad as one without an answer.
         plan.timeout = plan.timeout.min((bounds.p99 * 4).max(Duration::from_secs(1)));
-        let mut look = Look { hopeless: Hopeless::new(&step, bounds), watch: &mut *watch, stopped: false };
+        let mut look = StepWatch { hopeless: Hopeless::new(&step, bounds), watch: &mut *watch, stopped: false };
         let results = crate::run(&plan, &mut look)?;
         if look.stopped {
             return Ok((search.stop(), None));
         }
-        last = Some(look.hopeless.judge(Seen::new(&step, &results)));
+        last = Some(look.hopeless.judge(StepResult::new(&step, &results)));
         held = step.is_hold.then_some(results);
     }
 }
@@ -395,13 +395,13 @@ fn pause(time: Duration, watch: &mut dyn SearchWatch) {
 }
 
 /// Looks on during a step, and gives it up when it cannot stay within the bounds any more.
-struct Look<'a> {
+struct StepWatch<'a> {
     hopeless: Hopeless,
     watch: &'a mut dyn SearchWatch,
     stopped: bool,
 }
 
-impl Watch for Look<'_> {
+impl Watch for StepWatch<'_> {
     fn second(&mut self, second: &Second) -> ControlFlow<()> {
         if self.watch.second(second).is_break() {
             self.stopped = true;
@@ -450,7 +450,7 @@ impl Hopeless {
     }
 
     /// Corrects what was seen of a step that was given up: what would have followed could not have made it good.
-    fn judge(&self, mut seen: Seen) -> Seen {
+    fn judge(&self, mut seen: StepResult) -> StepResult {
         if self.is_so && self.bounds.excess(&seen).is_none() {
             seen.p99 = seen.p99.max(self.bounds.p99 * 2);
         }
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn what_was_found_is_said_with_its_bounds_and_what_came_above() {
-        let found = Found {
+        let found = SearchResult {
             rate: Some(4900.4),
             held: Some(60.0),
             at_least: false,
@@ -507,14 +507,14 @@ mod tests {
             found.to_string(),
             "4,900/s, held for 60 s with a p99 of at most 500 ms and at most 0.10 % of failed requests; at 5,120/s, 2.3 % of the requests failed"
         );
-        let least = Found { at_least: true, beyond: Some(Beyond { rate: 5120.0, excess: Excess::Generator }), ..found };
+        let least = SearchResult { at_least: true, beyond: Some(Beyond { rate: 5120.0, excess: Excess::Generator }), ..found };
         assert!(least.to_string().starts_with("at least 4,900/s, held"), "{least}");
         assert!(least.to_string().ends_with("; at 5,120/s, the load tester itself was at its end"), "{least}");
     }
 
     #[test]
     fn bounds_are_said_as_they_were_meant() {
-        let found = |p99, errors, held| Found {
+        let found = |p99, errors, held| SearchResult {
             rate: Some(2.56),
             held: Some(held),
             at_least: false,
@@ -539,10 +539,10 @@ mod tests {
 
     #[test]
     fn a_search_that_somebody_ended_says_so_and_how_sure_its_rate_is() {
-        let tried = |rate, seconds, excess| Tried {
+        let tried = |rate, seconds, excess| TriedRate {
             rate,
             seconds,
-            seen: Seen {
+            seen: StepResult {
                 requests: 1000,
                 seconds,
                 p99: Duration::from_millis(3),
@@ -553,8 +553,15 @@ mod tests {
             },
             excess,
         };
-        let found =
-            |rate, beyond, tried| Found { rate, held: None, at_least: true, ended_early: true, bounds: Bounds::default(), beyond, tried };
+        let found = |rate, beyond, tried| SearchResult {
+            rate,
+            held: None,
+            at_least: true,
+            ended_early: true,
+            bounds: Bounds::default(),
+            beyond,
+            tried,
+        };
         let failing = Excess::Errors(0.5);
         for (found, said) in [
             (
@@ -581,7 +588,7 @@ mod tests {
 
     #[test]
     fn the_json_of_a_search_has_plain_numbers_latencies_in_milliseconds() {
-        let seen = Seen {
+        let seen = StepResult {
             requests: 20,
             seconds: 1.0,
             p99: Duration::from_nanos(1_403_903),
@@ -590,14 +597,14 @@ mod tests {
             generator: false,
             stalled: false,
         };
-        let found = Found {
+        let found = SearchResult {
             rate: Some(20.0),
             held: Some(60.0),
             at_least: false,
             ended_early: false,
             bounds: Bounds::default(),
             beyond: Some(Beyond { rate: 32.0, excess: Excess::P99(640.5) }),
-            tried: vec![Tried { rate: 20.0, seconds: 1.0, seen, excess: None }],
+            tried: vec![TriedRate { rate: 20.0, seconds: 1.0, seen, excess: None }],
         };
         let json = serde_json::json!({
             "rate": 20.0,
@@ -614,20 +621,20 @@ mod tests {
             }],
         });
         assert_eq!(serde_json::to_value(&found).expect("JSON"), json);
-        assert_eq!(serde_json::from_value::<Found>(json.clone()).expect("what was written"), found);
+        assert_eq!(serde_json::from_value::<SearchResult>(json.clone()).expect("what was written"), found);
         // Earlier versions wrote times in parts, and what was beyond as a pair.
         let mut earlier = json;
         earlier["bounds"]["p99"] = serde_json::json!({"secs": 0, "nanos": 500_000_000});
         earlier["beyond"] = serde_json::json!([32.0, {"p99": 640.5}]);
         earlier["tried"][0]["seen"]["p99"] = serde_json::json!({"secs": 0, "nanos": 1_403_903});
-        assert_eq!(serde_json::from_value::<Found>(earlier).expect("what was written"), found);
+        assert_eq!(serde_json::from_value::<SearchResult>(earlier).expect("what was written"), found);
         let negative = serde_json::from_str::<Bounds>(r#"{"p99": -1, "errors": 0}"#);
         assert!(negative.is_err(), "{negative:?}");
     }
 
     #[test]
     fn the_verdict_of_a_search_is_the_limit_that_was_found_and_why_the_next_rate_failed() {
-        let found = |rate, beyond: Option<(f64, Excess)>| Found {
+        let found = |rate, beyond: Option<(f64, Excess)>| SearchResult {
             rate,
             held: rate.map(|_| 60.0),
             at_least: beyond.is_none_or(|(_, excess)| excess == Excess::Generator),
@@ -669,7 +676,7 @@ mod tests {
 
     #[test]
     fn a_step_is_said_with_its_outcome() {
-        let seen = |ms| Seen {
+        let seen = |ms| StepResult {
             requests: 1000,
             seconds: 1.0,
             p99: Duration::from_millis(ms),
@@ -685,7 +692,7 @@ mod tests {
             (210.0, 3, Some(Excess::Behind(190.0)), "210/s: only 190/s were answered, too few"),
             (210.0, 900, Some(Excess::Generator), "210/s: p99 900 ms, but the load tester itself was at its end"),
         ] {
-            assert_eq!(Tried { rate, seconds: 1.0, seen: seen(ms), excess }.to_string(), said);
+            assert_eq!(TriedRate { rate, seconds: 1.0, seen: seen(ms), excess }.to_string(), said);
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Beyond, Bounds, Excess, Found, Seen, Step, Tried};
+use super::{Beyond, Bounds, Excess, SearchResult, Step, StepResult, TriedRate};
 use crate::schedule::Spacing;
 
 /// The factor from one step of the approach to the next: the server is never asked for more than this above what it did well.
@@ -87,7 +87,7 @@ pub enum Next {
     /// A rate to be tried.
     Step(Step),
     /// The end.
-    Done(Found),
+    Done(SearchResult),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,14 +112,14 @@ pub struct Search {
     /// Rates within the bounds, growing, and whether the step was long enough to be believed.
     good: Vec<(f64, bool)>,
     /// The lowest rate beyond.
-    beyond: Option<(f64, Seen)>,
+    beyond: Option<(f64, StepResult)>,
     /// What the server can do, as steps beyond the bounds have shown.
     guess: Option<f64>,
     narrowed: u32,
     upwards: u32,
     repeats: u32,
     holds: u32,
-    tried: Vec<Tried>,
+    tried: Vec<TriedRate>,
 }
 
 impl Search {
@@ -145,12 +145,12 @@ impl Search {
     }
 
     /// Takes what the last step has shown, and says what comes next. Before the first step there is nothing to take.
-    pub fn next(&mut self, last: Option<&Seen>) -> Next {
+    pub fn next(&mut self, last: Option<&StepResult>) -> Next {
         let Some(seen) = last else { return self.step(Phase::Approach, self.rate, Duration::ZERO) };
         let behind = (matches!(self.phase, Phase::Narrow | Phase::Check | Phase::Again) && seen.is_behind(self.rate, self.spacing))
             .then(|| seen.behind());
         let excess = self.bounds_of_step(seen).excess(seen).or(behind);
-        self.tried.push(Tried { rate: self.rate, seconds: self.length(self.phase).as_secs_f64(), seen: seen.clone(), excess });
+        self.tried.push(TriedRate { rate: self.rate, seconds: self.length(self.phase).as_secs_f64(), seen: seen.clone(), excess });
         match excess {
             // At a low rate, a step is too short for what waits to be slow. One that is to overthrow what was found before must be answered at once.
             None if self.phase == Phase::Check && seen.well < self.rate * 0.98 => self.beyond(seen),
@@ -184,7 +184,7 @@ impl Search {
         self.step(Phase::Approach, (rate * GROWTH).min(self.range.most), Duration::ZERO)
     }
 
-    fn beyond(&mut self, seen: &Seen) -> Next {
+    fn beyond(&mut self, seen: &StepResult) -> Next {
         let (rate, pause) = (self.rate, self.drain(seen));
         // What waited in the load tester left all at once, and no server was to be asked that. A hold is long: it is repeated only if nothing else
         // explains the excess.
@@ -259,7 +259,7 @@ impl Search {
     }
 
     /// Returns how long the server needs for what it has not answered yet. Requests that it refused are no queue.
-    fn drain(&self, seen: &Seen) -> Duration {
+    fn drain(&self, seen: &StepResult) -> Duration {
         if seen.p99 <= self.bounds.p99 || seen.well <= 0.0 {
             return Duration::ZERO;
         }
@@ -269,7 +269,7 @@ impl Search {
 
     /// Returns the bounds for a step. Where some requests may fail, one more may in a short step: of 600 requests one is more than a share of 0.001, and
     /// says nothing of the rate. A server that has just been asked for too much has no reserve for the first request of the next step.
-    fn bounds_of_step(&self, seen: &Seen) -> Bounds {
+    fn bounds_of_step(&self, seen: &StepResult) -> Bounds {
         let is_short = self.phase != Phase::Hold && self.bounds.errors > 0.0 && seen.requests > 0;
         let chance = if is_short { 1.0 / seen.requests as f64 } else { 0.0 };
         Bounds { errors: self.bounds.errors + chance, ..self.bounds }
@@ -277,22 +277,22 @@ impl Search {
 
     /// Returns all rates that were tried so far.
     #[must_use]
-    pub fn tried(&self) -> &[Tried] {
+    pub fn tried(&self) -> &[TriedRate] {
         &self.tried
     }
 
     /// Ends the search before its end.
-    pub fn stop(&mut self) -> Found {
+    pub fn stop(&mut self) -> SearchResult {
         let rate = self.good.last().map(|good| good.0);
         let found = self.done(rate, false);
-        Found { ended_early: true, at_least: found.at_least && rate.is_some(), ..found }
+        SearchResult { ended_early: true, at_least: found.at_least && rate.is_some(), ..found }
     }
 
-    fn done(&mut self, rate: Option<f64>, held: bool) -> Found {
+    fn done(&mut self, rate: Option<f64>, held: bool) -> SearchResult {
         let beyond = self.beyond.take();
         let beyond = beyond.map(|(rate, seen)| Beyond { rate, excess: self.bounds.excess(&seen).unwrap_or_else(|| seen.behind()) });
         let at_least = beyond.is_none_or(|beyond| beyond.excess == Excess::Generator);
-        Found {
+        SearchResult {
             rate,
             held: held.then_some(self.range.hold.as_secs_f64()),
             at_least,
@@ -305,14 +305,14 @@ impl Search {
 }
 
 /// Returns the rate that a server seems to be able to do, if it did clearly less than `asked`.
-fn guess(asked: f64, seen: &Seen) -> Option<f64> {
+fn guess(asked: f64, seen: &StepResult) -> Option<f64> {
     (seen.well > 0.0 && seen.well < asked * 0.97).then_some(seen.well * SAFE)
 }
 
 impl Bounds {
     /// Returns which bound a step exceeds. Where the load tester was slow, the latency is its own; a step that is within the bounds all the same is good.
     #[must_use]
-    pub fn excess(&self, seen: &Seen) -> Option<Excess> {
+    pub fn excess(&self, seen: &StepResult) -> Option<Excess> {
         if seen.requests == 0 {
             Some(Excess::Errors(1.0))
         } else if seen.failed > self.errors {
@@ -380,7 +380,7 @@ mod tests {
     }
 
     /// Makes the requests of a step that begins at `clock`. Returns what they lead to, and when the last was answered.
-    fn ask(server: &mut impl Server, step: &Step, clock: f64, noise: &mut impl FnMut() -> f64, bounds: Bounds) -> (Seen, f64) {
+    fn ask(server: &mut impl Server, step: &Step, clock: f64, noise: &mut impl FnMut() -> f64, bounds: Bounds) -> (StepResult, f64) {
         let (sender, rows) = mpsc::sync_channel(1000);
         let mut recorder = Recorder::new(0, Duration::ZERO, sender);
         let mut hopeless = Hopeless::new(step, bounds);
@@ -428,12 +428,12 @@ mod tests {
         let tally = recorder.finish(duration);
         seconds.extend(rows.try_iter().map(|row| Second::new(row.second, row.length, &row.tally)));
         let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
-        let seen = Seen::new(step, &Results::new(Run::default(), duration, &tally, seconds, verdict));
+        let seen = StepResult::new(step, &Results::new(Run::default(), duration, &tally, seconds, verdict));
         (hopeless.judge(seen), ended)
     }
 
     /// Runs a search against a server. Returns what it found, and how many seconds that took.
-    fn search(server: &mut impl Server, bounds: Bounds, mut noise: impl FnMut() -> f64) -> (Found, f64) {
+    fn search(server: &mut impl Server, bounds: Bounds, mut noise: impl FnMut() -> f64) -> (SearchResult, f64) {
         let mut search = Search::new(bounds, Range::default(), Spacing::Even);
         let (mut clock, mut last) = (0.0, None);
         loop {
@@ -449,9 +449,9 @@ mod tests {
         }
     }
 
-    fn story(found: &Found) -> String {
+    fn story(found: &SearchResult) -> String {
         let line =
-            |tried: &Tried| format!("\n{:.0}/s for {} s: {:?}, {:.0}/s well", tried.rate, tried.seconds, tried.excess, tried.seen.well);
+            |tried: &TriedRate| format!("\n{:.0}/s for {} s: {:?}, {:.0}/s well", tried.rate, tried.seconds, tried.excess, tried.seen.well);
         found.tried.iter().map(line).collect()
     }
 
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn is_within_5_percent(found: &Found, seconds: f64, limit: f64, reserve: f64, what: &str) {
+    fn is_within_5_percent(found: &SearchResult, seconds: f64, limit: f64, reserve: f64, what: &str) {
         let rate = found.rate.unwrap_or_default();
         assert!((rate / limit - 1.0).abs() <= 0.05, "{what}: {rate} instead of {limit}, after {seconds} s: {}", story(found));
         assert!(found.held.is_some(), "{what}: not held: {}", story(found));
@@ -520,8 +520,8 @@ mod tests {
         }
     }
 
-    const fn seen(well: f64) -> Seen {
-        Seen { requests: 1000, seconds: 1.0, p99: Duration::from_millis(1), failed: 0.0, well, generator: false, stalled: false }
+    const fn seen(well: f64) -> StepResult {
+        StepResult { requests: 1000, seconds: 1.0, p99: Duration::from_millis(1), failed: 0.0, well, generator: false, stalled: false }
     }
 
     #[test]
@@ -548,7 +548,7 @@ mod tests {
         let mut last = None;
         for _ in 0..20 {
             match search.next(last.as_ref()) {
-                Next::Step(_) => last = Some(Seen { failed: 1.0, ..seen(0.0) }),
+                Next::Step(_) => last = Some(StepResult { failed: 1.0, ..seen(0.0) }),
                 Next::Done(found) => {
                     assert_eq!((found.rate, found.held), (None, None));
                     assert_eq!(found.to_string(), "no rate is within the bounds: at 1.25/s, 100 % of the requests failed");
@@ -562,8 +562,8 @@ mod tests {
     #[test]
     fn a_step_in_which_the_load_tester_stalled_is_repeated() {
         let mut search = Search::new(Bounds::default(), Range { from: 100.0, most: 200.0, hold: Duration::from_secs(5) }, Spacing::Even);
-        let stalled = Seen { failed: 0.05, stalled: true, ..seen(90.0) };
-        let held = Seen { failed: 0.005, stalled: true, ..seen(199.0) };
+        let stalled = StepResult { failed: 0.05, stalled: true, ..seen(90.0) };
+        let held = StepResult { failed: 0.005, stalled: true, ..seen(199.0) };
         let mut rates = Vec::new();
         for last in [None, Some(stalled), Some(seen(100.0)), Some(seen(160.0)), Some(seen(200.0)), Some(held), Some(seen(200.0))] {
             match search.next(last.as_ref()) {
@@ -580,11 +580,11 @@ mod tests {
         for (errors, expected) in [(0.001, 160.0), (0.0, 100.0)] {
             let mut search = Search::new(Bounds { errors, ..Bounds::default() }, Range { from: 100.0, ..Range::default() }, Spacing::Even);
             assert!(matches!(search.next(None), Next::Step(Step { rate: 100.0, .. })));
-            let Next::Step(next) = search.next(Some(&Seen { requests: 582, failed: 1.0 / 582.0, ..seen(100.0) })) else {
+            let Next::Step(next) = search.next(Some(&StepResult { requests: 582, failed: 1.0 / 582.0, ..seen(100.0) })) else {
                 panic!("no step")
             };
             assert_eq!(next.rate, expected);
-            let Next::Step(next) = search.next(Some(&Seen { requests: 582, failed: 2.0 / 582.0, ..seen(next.rate) })) else {
+            let Next::Step(next) = search.next(Some(&StepResult { requests: 582, failed: 2.0 / 582.0, ..seen(next.rate) })) else {
                 panic!("no step")
             };
             assert!(next.rate <= expected, "{}", next.rate);
@@ -602,7 +602,8 @@ mod tests {
                     let is_disturbed = disturbed > 0 && step.rate > 300.0;
                     disturbed -= i32::from(is_disturbed);
                     let can = if is_disturbed { 250.0 } else { 1000.0 };
-                    last = Some(Seen { failed: if step.rate > can { 1.0 - can / step.rate } else { 0.0 }, ..seen(step.rate.min(can)) });
+                    last =
+                        Some(StepResult { failed: if step.rate > can { 1.0 - can / step.rate } else { 0.0 }, ..seen(step.rate.min(can)) });
                 }
                 Next::Done(found) => break found,
             }
@@ -616,9 +617,9 @@ mod tests {
         for (steps, rate, at_least) in [
             (vec![], None, false),
             (vec![seen(100.0)], Some(100.0), true),
-            (vec![seen(100.0), Seen { failed: 0.5, ..seen(80.0) }], Some(100.0), true),
-            (vec![seen(100.0), Seen { failed: 0.5, ..seen(80.0) }, Seen { failed: 0.5, ..seen(80.0) }], Some(100.0), false),
-            (vec![Seen { failed: 0.5, ..seen(80.0) }, Seen { failed: 0.5, ..seen(80.0) }], None, false),
+            (vec![seen(100.0), StepResult { failed: 0.5, ..seen(80.0) }], Some(100.0), true),
+            (vec![seen(100.0), StepResult { failed: 0.5, ..seen(80.0) }, StepResult { failed: 0.5, ..seen(80.0) }], Some(100.0), false),
+            (vec![StepResult { failed: 0.5, ..seen(80.0) }, StepResult { failed: 0.5, ..seen(80.0) }], None, false),
         ] {
             let mut search = Search::new(Bounds::default(), Range { from: 100.0, ..Range::default() }, Spacing::Even);
             assert!(matches!(search.next(None), Next::Step(Step { rate: 100.0, .. })));
@@ -638,7 +639,7 @@ mod tests {
             match search.next(last.as_ref()) {
                 Next::Step(step) => {
                     let p99 = Duration::from_millis(if step.rate > 1000.0 { 900 } else { 5 });
-                    last = Some(Seen { generator: step.rate > 300.0, p99, ..seen(step.rate.min(1000.0)) });
+                    last = Some(StepResult { generator: step.rate > 300.0, p99, ..seen(step.rate.min(1000.0)) });
                 }
                 Next::Done(found) => break found,
             }

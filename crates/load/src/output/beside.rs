@@ -3,7 +3,7 @@
 use super::{
     Ink,
     ab::distribution,
-    chart::{self, Bar, Bars, Colour, Curve, Look, Over},
+    chart::{self, Bar, Bars, ChartStyle, Colour, Curve, Over},
     quantity::{count, counted, milliseconds, number, seconds, share, whole},
     report::{Page, Section, facts, figure, notes, table as html_table, tables},
     table, words,
@@ -232,7 +232,7 @@ impl Beside<'_> {
         text
     }
 
-    fn bars(&self, look: Look<'_>) -> String {
+    fn bars(&self, look: ChartStyle<'_>) -> String {
         let group = |heading: &str, ratio: Option<Ratio>, note: fn(Ratio) -> String, of: &dyn Fn(&Results) -> (f64, String)| {
             let [first, second] = self.results.map(of);
             let range = ratio.filter(|ratio| ratio.ratio > 0.0);
@@ -266,7 +266,7 @@ impl Beside<'_> {
         chart::bars(&capital(&format!("{first} and {second}")), &(described.join(" ") + whiskers), &groups, look)
     }
 
-    fn percentiles(&self, look: Look<'_>) -> Option<String> {
+    fn percentiles(&self, look: ChartStyle<'_>) -> Option<String> {
         let [first, second] = self.results.map(|results| distribution(&results.histograms.latency));
         let curves = [
             Curve { name: self.names[1], times: &second, colour: Colour::Blue, dash: "" },
@@ -278,9 +278,9 @@ impl Beside<'_> {
     /// Draws the charts as pictures of their own, each with the name of its file.
     #[must_use]
     pub fn svg(&self) -> Vec<(&'static str, String)> {
-        let percentiles = self.percentiles(Look::alone()).map(|picture| ("percentiles", picture));
-        let rounds = chart::rounds(self.names, &self.rounds, Look::alone()).map(|picture| ("rounds", picture));
-        std::iter::once(("comparison", self.bars(Look::alone()))).chain(percentiles).chain(rounds).collect()
+        let percentiles = self.percentiles(ChartStyle::alone()).map(|picture| ("percentiles", picture));
+        let rounds = chart::rounds(self.names, &self.rounds, ChartStyle::alone()).map(|picture| ("rounds", picture));
+        std::iter::once(("comparison", self.bars(ChartStyle::alone()))).chain(percentiles).chain(rounds).collect()
     }
 
     /// Writes one HTML file.

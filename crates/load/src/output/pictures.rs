@@ -2,7 +2,7 @@
 
 use super::{
     ab::distribution,
-    chart::{self, Colour, Curve, Look, Over},
+    chart::{self, ChartStyle, Colour, Curve, Over},
 };
 use crate::results::Results;
 
@@ -36,7 +36,7 @@ impl Picture {
     }
 
     /// Draws it. None if there is nothing to show.
-    pub(super) fn draw(self, results: &Results, look: Look<'_>) -> Option<String> {
+    pub(super) fn draw(self, results: &Results, look: ChartStyle<'_>) -> Option<String> {
         match self {
             Self::Over(over) => chart::over_time(results, over, look),
             Self::Percentiles => {
@@ -57,5 +57,5 @@ impl Picture {
 /// They are for editors that strip scripts and styles: all is in presentation attributes.
 #[must_use]
 pub fn svg(results: &Results) -> Vec<(&'static str, String)> {
-    Picture::ALL.into_iter().filter_map(|picture| Some((picture.name(), picture.draw(results, Look::alone())?))).collect()
+    Picture::ALL.into_iter().filter_map(|picture| Some((picture.name(), picture.draw(results, ChartStyle::alone())?))).collect()
 }

@@ -4,7 +4,7 @@ use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
 use super::{
-    chart::{COLOURS, Look},
+    chart::{COLOURS, ChartStyle},
     pictures::Picture,
     quantity::{bytes, count, milliseconds, number, seconds, share},
     series::{Point, has_cache, points},
@@ -145,9 +145,9 @@ pub(super) const fn verdict_colour(results: &Results) -> &'static str {
 }
 
 /// Draws a chart for both widths, and takes its title and description from it.
-pub(super) fn figure(name: &str, draw: &dyn Fn(Look<'_>) -> Option<String>) -> Option<Figure> {
-    let wide = draw(Look::page(&format!("{name}-w"), WIDTHS[0]))?;
-    let narrow = draw(Look::page(&format!("{name}-n"), WIDTHS[1]))?;
+pub(super) fn figure(name: &str, draw: &dyn Fn(ChartStyle<'_>) -> Option<String>) -> Option<Figure> {
+    let wide = draw(ChartStyle::page(&format!("{name}-w"), WIDTHS[0]))?;
+    let narrow = draw(ChartStyle::page(&format!("{name}-n"), WIDTHS[1]))?;
     // Both are ours, and so is their form.
     let part = |element: &str| {
         let begin = wide.find(&format!("<{element} ")).and_then(|at| Some(at + wide[at..].find('>')? + 1));

@@ -2,7 +2,7 @@
 
 use crate::{
     answer::Outcome,
-    find_limit::Tried,
+    find_limit::TriedRate,
     record::ErrorClass,
     results::{Limit, Results, Run},
 };
@@ -189,7 +189,7 @@ pub(super) fn shared(results: &Results) -> Option<String> {
 pub(super) const STEPS: [&str; 5] = ["Step", "for", "99 % within", "failed", "outcome"];
 
 /// Says what a step of a search has shown.
-pub(super) fn step(tried: &Tried) -> Vec<String> {
+pub(super) fn step(tried: &TriedRate) -> Vec<String> {
     let outcome = tried.excess.as_ref().map_or_else(|| "kept up".to_owned(), ToString::to_string);
     let p99 = milliseconds(tried.seen.p99.as_secs_f64() * 1e3);
     vec![format!("{}/s", whole(tried.rate)), seconds(tried.seconds), p99, share(tried.seen.failed), outcome]

@@ -65,7 +65,7 @@ impl Leaks {
 
 /// A marker of somebody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ForeignMarker {
     /// Whose; none: it is of another run.
     pub(super) owner: Option<u64>,
     /// `body`, or the name of a field.
@@ -87,15 +87,15 @@ impl LeakCheck {
 
     /// Finds the first marker in an answer that is not the client's own. A content whose coding cannot be taken off fails with an error: nothing can be
     /// said of it.
-    pub(super) fn find(&self, answer: &Answer<'_>, client: u64) -> Result<Option<Found>, super::content::Unreadable> {
+    pub(super) fn find(&self, answer: &Answer<'_>, client: u64) -> Result<Option<ForeignMarker>, super::content::Unreadable> {
         for (name, value) in answer.fields {
             if let Some(owner) = self.foreign(value, client) {
-                return Ok(Some(Found { owner, place: String::from_utf8_lossy(name).to_ascii_lowercase() }));
+                return Ok(Some(ForeignMarker { owner, place: String::from_utf8_lossy(name).to_ascii_lowercase() }));
             }
         }
         let Some(body) = answer.body else { return Ok(None) };
         let content = decoded(answer.fields, body, 4 * WANTED_MAX)?;
-        Ok(self.foreign(&content, client).map(|owner| Found { owner, place: "body".to_owned() }))
+        Ok(self.foreign(&content, client).map(|owner| ForeignMarker { owner, place: "body".to_owned() }))
     }
 
     /// Returns the owner of the first marker that is not `client`'s.

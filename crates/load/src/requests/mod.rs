@@ -4,7 +4,6 @@
 //! cookies, and learns from answers (`--page`: what else the page needs). Engines know visitors alone: they ask them what to send
 //! ([`Visitor::next`]), send it, and give them the answer ([`Visitor::answered`]).
 
-mod asking;
 mod behaviour;
 mod check;
 mod choice;
@@ -13,6 +12,7 @@ mod cookies;
 mod date;
 mod leak;
 mod list;
+mod options;
 mod page;
 mod sitemap;
 mod template;
@@ -25,23 +25,23 @@ use bytes::Bytes;
 
 #[cfg(test)]
 pub(crate) use self::content::gzip;
-pub(crate) use self::{
-    asking::read_field,
-    behaviour::{Class, Step, Templates},
-    content::decoded,
-};
 pub use self::{
-    asking::{Asking, AskingError, Body},
     behaviour::Behaviour,
     check::{CheckError, Checks},
     content::Unreadable,
     leak::{COOKIE as LEAK_COOKIE, Leaks},
     list::ListError,
+    options::{Body, RequestOptions, RequestOptionsError},
     page::Library,
     sitemap::{BYTES_MAX as SITEMAP_MAX, Sitemap, SitemapError, read_sitemap},
     template::TemplateError,
     url::{Url, UrlError, read_origin},
     visitor::{FoundPart, Next, Visitor},
+};
+pub(crate) use self::{
+    behaviour::{Class, Step, Templates},
+    content::decoded,
+    options::read_field,
 };
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ pub struct Request {
     pub origin: u16,
     /// The method.
     pub method: String,
-    /// Path and query. Where there are placeholders, [`Asked::own`] has what they stand for.
+    /// Path and query. Where there are placeholders, [`VisitorRequest::own`] has what they stand for.
     pub target: String,
     /// Fields beside those that every request needs (`Host`, `Content-Length`, ...). For placeholders as in the target.
     pub fields: Vec<(String, String)>,
@@ -95,7 +95,7 @@ pub struct Request {
 
 /// What a run asks. It is shared by all workers, and never changes.
 ///
-/// [`Asking`] makes a set of what people write. A set that is written as a literal asks its requests as they stand, each as often.
+/// [`RequestOptions`] makes a set of what people write. A set that is written as a literal asks its requests as they stand, each as often.
 #[derive(Debug, Clone, Default)]
 pub struct RequestSet {
     /// The servers that are asked.
@@ -108,7 +108,7 @@ pub struct RequestSet {
 
 /// A request that a visitor asks now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct VisitorRequest {
     /// Which of the set's requests it is, or by which one it was found.
     pub request: u32,
     /// The server that is asked.

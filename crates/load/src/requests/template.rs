@@ -13,11 +13,11 @@ const WORDS: &str = "{unique}, {random:1..1000}, {client}, {n}, {time}";
 /// A text in which some parts differ for each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(Arc<str>),
     Unique,
     Random { from: u64, to: u64 },
@@ -100,20 +100,20 @@ impl Template {
                 None => return Err(error(found, "a brace has no partner: a brace itself is {{ or }}".to_owned())),
             };
             if !plain.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut plain).into()));
+                parts.push(TemplatePart::Text(std::mem::take(&mut plain).into()));
             }
             parts.push(part);
         }
         plain.push_str(&text[at..]);
         if !plain.is_empty() {
-            parts.push(Part::Text(plain.into()));
+            parts.push(TemplatePart::Text(plain.into()));
         }
         Ok(Self { parts })
     }
 
     /// Makes a template of a text in which braces mean nothing.
     pub(crate) fn literal(text: &str) -> Self {
-        Self { parts: vec![Part::Text(text.into())] }
+        Self { parts: vec![TemplatePart::Text(text.into())] }
     }
 
     /// Returns the text, if nothing in it differs for each request.
@@ -121,7 +121,7 @@ impl Template {
     pub(crate) fn fixed(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
-            [Part::Text(text)] => Some(text),
+            [TemplatePart::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -129,7 +129,7 @@ impl Template {
     /// Returns whether `{marker}` stands in it.
     #[must_use]
     pub(crate) fn has_marker(&self) -> bool {
-        self.parts.contains(&Part::Marker)
+        self.parts.contains(&TemplatePart::Marker)
     }
 
     /// Returns the text with its placeholders filled in.
@@ -139,13 +139,13 @@ impl Template {
         for part in &self.parts {
             // Writing into a string never fails.
             let _ = match part {
-                Part::Text(part) => text.write_str(part),
-                Part::Unique => write!(text, "{:08x}{:x}x{:x}", values.run, values.client, values.n),
-                Part::Random { from, to } => write!(text, "{}", random.u64(*from..=*to)),
-                Part::Client => write!(text, "{}", values.client),
-                Part::N => write!(text, "{}", values.n),
-                Part::Time => write!(text, "{}", values.time),
-                Part::Marker => text.write_str(marker),
+                TemplatePart::Text(part) => text.write_str(part),
+                TemplatePart::Unique => write!(text, "{:08x}{:x}x{:x}", values.run, values.client, values.n),
+                TemplatePart::Random { from, to } => write!(text, "{}", random.u64(*from..=*to)),
+                TemplatePart::Client => write!(text, "{}", values.client),
+                TemplatePart::N => write!(text, "{}", values.n),
+                TemplatePart::Time => write!(text, "{}", values.time),
+                TemplatePart::Marker => text.write_str(marker),
             };
         }
         text
@@ -159,17 +159,17 @@ fn push_brace(text: &mut String, brace: u8, braces: Braces) {
     }
 }
 
-fn read_word(word: &str, braces: Braces) -> Option<Part> {
+fn read_word(word: &str, braces: Braces) -> Option<TemplatePart> {
     match word {
-        "unique" => Some(Part::Unique),
-        "client" => Some(Part::Client),
-        "n" => Some(Part::N),
-        "time" => Some(Part::Time),
-        "marker" if braces == Braces::Cookie => Some(Part::Marker),
+        "unique" => Some(TemplatePart::Unique),
+        "client" => Some(TemplatePart::Client),
+        "n" => Some(TemplatePart::N),
+        "time" => Some(TemplatePart::Time),
+        "marker" if braces == Braces::Cookie => Some(TemplatePart::Marker),
         _ => {
             let (from, to) = word.strip_prefix("random:")?.split_once("..")?;
             let (from, to) = (from.parse().ok()?, to.parse().ok()?);
-            (from <= to).then_some(Part::Random { from, to })
+            (from <= to).then_some(TemplatePart::Random { from, to })
         }
     }
 }

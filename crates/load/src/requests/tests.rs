@@ -4,18 +4,23 @@ use std::{sync::Arc, time::Duration};
 
 use super::*;
 use crate::{
-    answer::{Answer, Judged},
+    answer::{Answer, JudgedAnswer},
     record::ErrorClass,
     shape::Shape,
 };
 
 const URL: &str = "http://blog.example/";
 
-fn asking(urls: &[&str]) -> Asking {
-    Asking { urls: urls.iter().map(|url| (*url).to_owned()).collect(), run: 7, began: 1_700_000_000_000, ..Asking::default() }
+fn asking(urls: &[&str]) -> RequestOptions {
+    RequestOptions {
+        urls: urls.iter().map(|url| (*url).to_owned()).collect(),
+        run: 7,
+        began: 1_700_000_000_000,
+        ..RequestOptions::default()
+    }
 }
 
-fn set(asking: &Asking) -> Arc<RequestSet> {
+fn set(asking: &RequestOptions) -> Arc<RequestSet> {
     Arc::new(asking.set().expect("a valid set"))
 }
 
@@ -23,23 +28,23 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn ask(visitor: &mut Visitor, now: Duration) -> Asked {
+fn ask(visitor: &mut Visitor, now: Duration) -> VisitorRequest {
     match visitor.next(None, now) {
         Next::Ask(asked) => asked,
         other => panic!("{other:?}"),
     }
 }
 
-fn answer(visitor: &mut Visitor, asked: &Asked, now: Duration, status: u16, fields: &[(&str, &str)], body: &str) -> Judged {
+fn answer(visitor: &mut Visitor, asked: &VisitorRequest, now: Duration, status: u16, fields: &[(&str, &str)], body: &str) -> JudgedAnswer {
     let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
     visitor.answered(asked, &Answer { status, fields: &fields, body: asked.wants_body.then_some(body.as_bytes()) }, now)
 }
 
-fn target<'a>(set: &'a RequestSet, asked: &'a Asked) -> &'a str {
+fn target<'a>(set: &'a RequestSet, asked: &'a VisitorRequest) -> &'a str {
     asked.own.as_ref().map_or(&set.requests[asked.request as usize].target, |own| &own.target)
 }
 
-fn field<'a>(asked: &'a Asked, name: &str) -> Option<&'a str> {
+fn field<'a>(asked: &'a VisitorRequest, name: &str) -> Option<&'a str> {
     let own = asked.own.as_ref()?;
     own.fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
@@ -115,7 +120,7 @@ fn a_url_without_weight_is_never_asked_and_there_must_be_another() {
     let list = |text: &str| {
         let path = folder.path().join("urls.txt");
         std::fs::write(&path, text).expect("written");
-        Asking { lists: vec![path], ..asking(&[]) }.set()
+        RequestOptions { lists: vec![path], ..asking(&[]) }.set()
     };
     let set = Arc::new(list("http://h/a weight=0\n/b\n").expect("one has a weight"));
     assert!((0..100).all(|number| ask(&mut Visitor::new(Arc::clone(&set), number, 1), at(0)).request == 1));
@@ -125,14 +130,14 @@ fn a_url_without_weight_is_never_asked_and_there_must_be_another() {
 
 #[test]
 fn in_order_means_the_order_of_all_visitors_together() {
-    let set = set(&Asking { in_order: true, ..asking(&["http://h/a", "http://h/b", "http://h/c"]) });
+    let set = set(&RequestOptions { in_order: true, ..asking(&["http://h/a", "http://h/b", "http://h/c"]) });
     let order: Vec<_> = (0..5).map(|number| ask(&mut Visitor::new(Arc::clone(&set), number, 1), at(0)).request).collect();
     assert_eq!(order, [0, 1, 2, 0, 1]);
 }
 
 #[test]
 fn placeholders_are_filled_in_target_field_and_content() {
-    let asking = Asking {
+    let asking = RequestOptions {
         fields: vec!["X-Client: {client}".to_owned()],
         body: Some(Body::Literal("{\"n\": {n}}".to_owned())),
         body_placeholders: true,
@@ -154,7 +159,7 @@ fn placeholders_are_filled_in_target_field_and_content() {
 
 #[test]
 fn cookies_come_back_beside_those_that_were_given() {
-    let asking = Asking { cookies: true, fields: vec!["Cookie: given=1".to_owned()], ..asking(&[URL]) };
+    let asking = RequestOptions { cookies: true, fields: vec!["Cookie: given=1".to_owned()], ..asking(&[URL]) };
     let set = set(&asking);
     let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
     let asked = ask(&mut visitor, at(0));
@@ -177,7 +182,7 @@ fn what_fails_a_check_is_an_error_of_its_class() {
     checks.expect_status("2xx").expect("valid");
     checks.expect_body("hello").expect("valid");
     checks.expect_field("X-Cache").expect("valid");
-    let set = set(&Asking { checks, ..asking(&[URL]) });
+    let set = set(&RequestOptions { checks, ..asking(&[URL]) });
     let mut visitor = Visitor::new(set, 0, 1);
     for (status, fields, body, error) in [
         (200, &[("X-Cache", "HIT")][..], "say hello", None),
@@ -194,7 +199,7 @@ fn what_fails_a_check_is_an_error_of_its_class() {
 
 #[test]
 fn an_answer_with_another_clients_marker_is_a_leak() {
-    let set = set(&Asking { leak_cookie: Some(LEAK_COOKIE.to_owned()), ..asking(&["http://h/page?x"]) });
+    let set = set(&RequestOptions { leak_cookie: Some(LEAK_COOKIE.to_owned()), ..asking(&["http://h/page?x"]) });
     let mut visitors = [5, 6].map(|number| Visitor::new(Arc::clone(&set), number, 1));
     let asked = visitors.each_mut().map(|visitor| ask(visitor, at(0)));
     let cookies = asked.each_ref().map(|asked| field(asked, "Cookie").expect("a marker").to_owned());
@@ -226,7 +231,7 @@ fn blog(target: &str) -> (&'static [(&'static str, &'static str)], &'static str)
 
 #[test]
 fn a_page_is_asked_with_all_that_belongs_to_it_and_has_a_time_of_its_own() {
-    let set = set(&Asking { page: true, ..asking(&[URL]) });
+    let set = set(&RequestOptions { page: true, ..asking(&[URL]) });
     let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
     let (log, page) = visit(&set, &mut visitor, at(100), &blog);
     // Contents are wanted where they may name more.
@@ -242,7 +247,7 @@ fn a_page_is_asked_with_all_that_belongs_to_it_and_has_a_time_of_its_own() {
 
 #[test]
 fn a_visitor_who_returns_validates_what_is_stale_and_does_not_ask_what_is_fresh() {
-    let set = set(&Asking { page: true, ..asking(&[URL]) });
+    let set = set(&RequestOptions { page: true, ..asking(&[URL]) });
     let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
     visit(&set, &mut visitor, at(0), &blog);
     let (log, page) = visit(&set, &mut visitor, at(10), &blog);
@@ -259,7 +264,7 @@ fn an_answer_that_is_still_good_passes_for_the_answer_itself() {
     checks.expect_body("hello").expect("valid");
     let errors = |fields: &[&str]| {
         let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-        let set = set(&Asking { page: true, checks: checks.clone(), fields, ..asking(&[URL]) });
+        let set = set(&RequestOptions { page: true, checks: checks.clone(), fields, ..asking(&[URL]) });
         let mut visitor = Visitor::new(set, 0, 1);
         [200, 304].map(|status| {
             let asked = ask(&mut visitor, at(0));
@@ -276,7 +281,7 @@ fn an_answer_that_is_still_good_passes_for_the_answer_itself() {
 
 #[test]
 fn a_page_that_changed_is_read_again_by_the_next() {
-    let set = set(&Asking { page: true, ..asking(&[URL]) });
+    let set = set(&RequestOptions { page: true, ..asking(&[URL]) });
     let changed = |target: &str| match target {
         "/" => (&[("ETag", "\"new\"")][..], "<img src=new.png>"),
         _ => (&[][..], ""),
@@ -293,7 +298,7 @@ fn a_page_that_changed_is_read_again_by_the_next() {
 /// Nobody has named it: that there is none is no failure, and a visitor learns it once.
 #[test]
 fn a_site_without_an_icon_is_asked_for_it_once_by_each_visitor() {
-    let set = set(&Asking { page: true, ..asking(&[URL]) });
+    let set = set(&RequestOptions { page: true, ..asking(&[URL]) });
     let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
     let icons = [0, 1].map(|number| {
         let page = match visitor.next(None, at(number)) {
@@ -311,7 +316,7 @@ fn a_site_without_an_icon_is_asked_for_it_once_by_each_visitor() {
 
 #[test]
 fn parts_of_a_page_are_under_way_together_and_one_that_fails_ends_the_page_too() {
-    let set = set(&Asking {
+    let set = set(&RequestOptions {
         page: true,
         page_origins: vec!["https://cdn.example".to_owned()],
         fields: vec!["Authorization: secret".to_owned()],
@@ -343,7 +348,7 @@ fn parts_of_a_page_are_under_way_together_and_one_that_fails_ends_the_page_too()
 
 #[test]
 fn an_error_is_no_page() {
-    let set = set(&Asking { page: true, ..asking(&[URL]) });
+    let set = set(&RequestOptions { page: true, ..asking(&[URL]) });
     let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
     let asked = ask(&mut visitor, at(0));
     let judged = answer(&mut visitor, &asked, at(1), 503, &[], "<img src=a.png>");
@@ -357,7 +362,7 @@ fn an_error_is_no_page() {
 #[test]
 fn feed_readers_send_what_the_last_answer_said() {
     let shape = Shape::load("feed-readers").expect("built in");
-    let set = set(&Asking { shape: Some(shape), ..asking(&["http://h/rss/"]) });
+    let set = set(&RequestOptions { shape: Some(shape), ..asking(&["http://h/rss/"]) });
     let mut sent = std::collections::BTreeMap::<(bool, bool), u32>::new();
     for number in 0..200 {
         let mut visitor = Visitor::new(Arc::clone(&set), number, 1);
@@ -376,7 +381,7 @@ fn feed_readers_send_what_the_last_answer_said() {
 #[test]
 fn classes_of_a_shape_come_when_it_says() {
     let shape = Shape::load("newsletter").expect("built in");
-    let set = set(&Asking { shape: Some(shape), over: Some(at(100)), ..asking(&["http://h/post"]) });
+    let set = set(&RequestOptions { shape: Some(shape), over: Some(at(100)), ..asking(&["http://h/post"]) });
     let readers = |seconds| {
         let came = (0..1000).filter(|number| {
             let asked = ask(&mut Visitor::new(Arc::clone(&set), *number, 1), at(seconds));
@@ -396,7 +401,7 @@ fn classes_of_a_shape_come_when_it_says() {
 #[test]
 fn parts_of_a_page_are_asked_by_whoever_asked_for_the_page() {
     let shape = Shape::load("newsletter").expect("built in");
-    let set = set(&Asking { shape: Some(shape), ..asking(&["http://h/post"]) });
+    let set = set(&RequestOptions { shape: Some(shape), ..asking(&["http://h/post"]) });
     let is_member = |number: &u64| {
         let asked = ask(&mut Visitor::new(Arc::clone(&set), *number, 1), at(300));
         field(&asked, "Cookie").is_some()
@@ -413,14 +418,14 @@ fn parts_of_a_page_are_asked_by_whoever_asked_for_the_page() {
 #[test]
 fn fields_replace_the_defaults_or_leave_them_out() {
     let fields = ["user-agent: mine", "Accept:", "X-A: b"].map(str::to_owned).to_vec();
-    let set = set(&Asking { fields, ..asking(&[URL]) });
+    let set = set(&RequestOptions { fields, ..asking(&[URL]) });
     assert_eq!(set.requests[0].fields, [("user-agent", "mine"), ("X-A", "b")].map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
 #[test]
 fn braces_of_a_url_that_was_found_are_no_placeholders() {
     let found = vec![Url::read("http://h/{n}?a={unique}").expect("valid")];
-    let set = set(&Asking { found, fields: vec!["X-N: {n}".to_owned()], ..asking(&[]) });
+    let set = set(&RequestOptions { found, fields: vec!["X-N: {n}".to_owned()], ..asking(&[]) });
     let asked = ask(&mut Visitor::new(Arc::clone(&set), 0, 1), at(0));
     assert_eq!((target(&set, &asked), field(&asked, "X-N")), ("/%7Bn%7D?a=%7Bunique%7D", Some("1")));
 }
@@ -433,21 +438,21 @@ fn what_cannot_be_asked_is_an_error_that_says_why() {
         (asking(&["h"]), "write http://h"),
         (asking(&["http://h/{uniqe}"]), "{uniqe} is no placeholder"),
         (asking(&["http://{client}/"]), "path and query alone"),
-        (Asking { method: Some("G T".to_owned()), ..asking(&[URL]) }, "is no method"),
-        (Asking { method: Some("CONNECT".to_owned()), ..asking(&[URL]) }, "CONNECT"),
-        (Asking { fields: text("X"), ..asking(&[URL]) }, "write 'Name: value'"),
-        (Asking { fields: text("X y: z"), ..asking(&[URL]) }, "write 'Name: value'"),
-        (Asking { fields: text("X: a\nb"), ..asking(&[URL]) }, "write 'Name: value'"),
-        (Asking { fields: text("Host: a"), ..asking(&[URL]) }, "--connect-to"),
-        (Asking { fields: text("Connection: close"), ..asking(&[URL]) }, "--no-keepalive"),
-        (Asking { fields: text("X: {x}"), ..asking(&[URL]) }, "{x} is no placeholder"),
-        (Asking { body: Some(Body::read("@/nowhere")), ..asking(&[URL]) }, "/nowhere: cannot be read"),
-        (Asking { body_placeholders: true, ..asking(&[URL]) }, "no content"),
-        (Asking { page: true, method: Some("POST".to_owned()), ..asking(&[URL]) }, "--page"),
-        (Asking { page_origins: text("http://h"), ..asking(&[URL]) }, "--page-origin belongs"),
-        (Asking { leak_cookie: Some("a=b".to_owned()), ..asking(&[URL]) }, "{marker}"),
-        (Asking { page: true, fields: text("Accept-Encoding: br"), ..asking(&[URL]) }, "gzip"),
-        (Asking { lists: vec!["/nowhere.txt".into()], ..asking(&[]) }, "/nowhere.txt: cannot be read"),
+        (RequestOptions { method: Some("G T".to_owned()), ..asking(&[URL]) }, "is no method"),
+        (RequestOptions { method: Some("CONNECT".to_owned()), ..asking(&[URL]) }, "CONNECT"),
+        (RequestOptions { fields: text("X"), ..asking(&[URL]) }, "write 'Name: value'"),
+        (RequestOptions { fields: text("X y: z"), ..asking(&[URL]) }, "write 'Name: value'"),
+        (RequestOptions { fields: text("X: a\nb"), ..asking(&[URL]) }, "write 'Name: value'"),
+        (RequestOptions { fields: text("Host: a"), ..asking(&[URL]) }, "--connect-to"),
+        (RequestOptions { fields: text("Connection: close"), ..asking(&[URL]) }, "--no-keepalive"),
+        (RequestOptions { fields: text("X: {x}"), ..asking(&[URL]) }, "{x} is no placeholder"),
+        (RequestOptions { body: Some(Body::read("@/nowhere")), ..asking(&[URL]) }, "/nowhere: cannot be read"),
+        (RequestOptions { body_placeholders: true, ..asking(&[URL]) }, "no content"),
+        (RequestOptions { page: true, method: Some("POST".to_owned()), ..asking(&[URL]) }, "--page"),
+        (RequestOptions { page_origins: text("http://h"), ..asking(&[URL]) }, "--page-origin belongs"),
+        (RequestOptions { leak_cookie: Some("a=b".to_owned()), ..asking(&[URL]) }, "{marker}"),
+        (RequestOptions { page: true, fields: text("Accept-Encoding: br"), ..asking(&[URL]) }, "gzip"),
+        (RequestOptions { lists: vec!["/nowhere.txt".into()], ..asking(&[]) }, "/nowhere.txt: cannot be read"),
     ] {
         let error = asking.set().expect_err(part).to_string();
         assert!(error.contains(part), "{error}");
@@ -458,11 +463,11 @@ fn what_cannot_be_asked_is_an_error_that_says_why() {
 fn a_log_that_is_replayed_takes_fields_and_checks_too() {
     let asked = asking(&["http://h/a"]).set().expect("valid");
     let log = RequestSet { requests: vec![Request { target: "/{x}".to_owned(), ..asked.requests[0].clone() }], ..asked };
-    let asking = Asking { fields: vec!["X-A: b".to_owned()], cookies: true, ..asking(&[]) };
+    let asking = RequestOptions { fields: vec!["X-A: b".to_owned()], cookies: true, ..asking(&[]) };
     let set = asking.behave(log).expect("valid");
     assert_eq!(set.requests[0].target, "/{x}");
     assert!(set.requests[0].fields.contains(&("X-A".to_owned(), "b".to_owned())));
-    assert!(matches!(Visitor::new(Arc::new(set), 0, 1).next(Some(0), at(0)), Next::Ask(Asked { request: 0, .. })));
+    assert!(matches!(Visitor::new(Arc::new(set), 0, 1).next(Some(0), at(0)), Next::Ask(VisitorRequest { request: 0, .. })));
 }
 
 #[test]
@@ -473,7 +478,7 @@ fn a_log_that_is_replayed_is_asked_as_it_stands_beside_fields_that_differ() {
         Request { target: "/br{a}ce?x={b}".to_owned(), method: "HEAD".to_owned(), fields: fields.to_vec(), ..asked.requests[0].clone() };
     let log = RequestSet { requests: vec![request], ..asked };
     for (given, agent) in [(vec!["X-N: {n}".to_owned()], "{bot}"), (vec!["X-N: {n}".to_owned(), "User-Agent: mine".to_owned()], "mine")] {
-        let set = Arc::new(Asking { fields: given, ..asking(&[]) }.behave(log.clone()).expect("valid"));
+        let set = Arc::new(RequestOptions { fields: given, ..asking(&[]) }.behave(log.clone()).expect("valid"));
         let Next::Ask(asked) = Visitor::new(Arc::clone(&set), 0, 1).next(Some(0), at(0)) else { panic!("a request") };
         assert_eq!((set.requests[0].method.as_str(), target(&set, &asked)), ("HEAD", "/br{a}ce?x={b}"));
         assert_eq!(field(&asked, "X-N"), Some("1"));
@@ -487,7 +492,7 @@ fn a_log_that_is_replayed_is_judged_by_every_check() {
     let asked = asking(&["http://h/a"]).set().expect("valid");
     let mut checks = Checks::default();
     checks.expect_status("200").expect("valid");
-    let asking = Asking { checks, cookies: true, leak_cookie: Some("sid={marker}".to_owned()), ..asking(&[]) };
+    let asking = RequestOptions { checks, cookies: true, leak_cookie: Some("sid={marker}".to_owned()), ..asking(&[]) };
     let set = Arc::new(asking.behave(asked).expect("valid"));
     let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
     let Next::Ask(asked) = visitor.next(Some(0), at(0)) else { panic!("a request") };

@@ -5,15 +5,15 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use super::{
-    Asked, Own, RequestSet,
+    Own, RequestSet, VisitorRequest,
     behaviour::Step,
     cookies::Jar,
-    page::{FAVICON, Kept, Page, Part, Validators, key},
+    page::{FAVICON, Page, PagePart, Validators, VisitorCache, key},
     template::Values,
     url::Url,
 };
 use crate::{
-    answer::{Answer, Judged, judge},
+    answer::{Answer, JudgedAnswer, judge},
     record::ErrorClass,
     results::Leak,
 };
@@ -25,7 +25,7 @@ const BROWSER_CONNECTIONS: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// It asks. There may be more to ask at the same time: ask again, while a connection is free.
-    Ask(Asked),
+    Ask(VisitorRequest),
     /// It waits for the answers that are under way.
     Wait,
     /// Its visit is over. A client that stays begins another one.
@@ -60,7 +60,7 @@ struct State {
     jar: Jar,
     marker: String,
     page: Option<Page>,
-    kept: Kept,
+    kept: VisitorCache,
 }
 
 impl Visitor {
@@ -84,13 +84,13 @@ impl Visitor {
     }
 
     /// Takes an answer whose last byte came `now`, and judges it.
-    pub fn answered(&mut self, asked: &Asked, answer: &Answer<'_>, now: Duration) -> Judged {
+    pub fn answered(&mut self, asked: &VisitorRequest, answer: &Answer<'_>, now: Duration) -> JudgedAnswer {
         self.client.answered(&self.set, asked, answer, now)
     }
 
     /// Learns that there will be no answer to a request. Returns how long the page took that is over with it, if it was the last that the page
     /// needed.
-    pub fn failed(&mut self, asked: &Asked, now: Duration) -> Option<Duration> {
+    pub fn failed(&mut self, asked: &VisitorRequest, now: Duration) -> Option<Duration> {
         let _ = asked;
         self.client.under_way = self.client.under_way.saturating_sub(1);
         self.client.page_done(now)
@@ -149,7 +149,7 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, set: &RequestSet, request: u32, step: Option<&Step>, now: Duration) -> Asked {
+    fn ask(&mut self, set: &RequestSet, request: u32, step: Option<&Step>, now: Duration) -> VisitorRequest {
         self.n += 1;
         self.under_way += 1;
         let behaviour = &set.behaviour;
@@ -202,10 +202,10 @@ impl Client {
             }
             Some(Box::new(own))
         };
-        Asked { request, origin: base.origin, own, wants_body }
+        VisitorRequest { request, origin: base.origin, own, wants_body }
     }
 
-    fn ask_part(&mut self, set: &RequestSet, part: &Arc<Part>, now: Duration) -> Asked {
+    fn ask_part(&mut self, set: &RequestSet, part: &Arc<PagePart>, now: Duration) -> VisitorRequest {
         self.n += 1;
         self.under_way += 1;
         let behaviour = &set.behaviour;
@@ -243,7 +243,7 @@ impl Client {
             body: Bytes::new(),
             part: Some(FoundPart(Arc::clone(part))),
         };
-        Asked { request, origin: part.origin, own: Some(Box::new(own)), wants_body }
+        VisitorRequest { request, origin: part.origin, own: Some(Box::new(own)), wants_body }
     }
 
     fn values(&self, behaviour: &super::Behaviour, now: Duration) -> Values {
@@ -251,7 +251,7 @@ impl Client {
         Values { run: behaviour.run, client: self.number, n: self.n, time: behaviour.began.saturating_add(passed) }
     }
 
-    fn answered(&mut self, set: &RequestSet, asked: &Asked, answer: &Answer<'_>, now: Duration) -> Judged {
+    fn answered(&mut self, set: &RequestSet, asked: &VisitorRequest, answer: &Answer<'_>, now: Duration) -> JudgedAnswer {
         self.under_way = self.under_way.saturating_sub(1);
         let behaviour = &set.behaviour;
         let mut judged = judge(answer);
@@ -313,7 +313,7 @@ impl Client {
     }
 
     /// Returns whether a request was one of those whose answers are remembered for others.
-    fn is_conditional(&self, set: &RequestSet, asked: &Asked) -> bool {
+    fn is_conditional(&self, set: &RequestSet, asked: &VisitorRequest) -> bool {
         let step = self
             .class
             .zip(self.at)
@@ -331,7 +331,7 @@ impl Client {
 
 /// What an answer must be given to, beside the request: a part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundPart(Arc<Part>);
+pub struct FoundPart(Arc<PagePart>);
 
 fn seconds(began: u64, now: Duration) -> i64 {
     i64::try_from(began / 1000 + now.as_secs()).unwrap_or(i64::MAX)

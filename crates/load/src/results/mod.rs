@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     answer::Outcome,
-    find_limit::Found,
+    find_limit::SearchResult,
     record::{Distribution, ErrorClass, Tally},
 };
 
@@ -105,7 +105,7 @@ pub struct Results {
     pub verdict: Verdict,
     /// The search that these results belong to, if the highest rate was searched: they are then those of the rate that was held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<SearchResult>,
     /// The distributions themselves, so that results can be added exactly.
     #[serde(default)]
     pub histograms: Histograms,

@@ -42,7 +42,7 @@ pub enum Schedule {
     /// What a log says, at its moments.
     Replay {
         /// The moments, in order.
-        moments: Arc<[Moment]>,
+        moments: Arc<[ReplayedLine]>,
     },
 }
 
@@ -58,7 +58,7 @@ pub enum Spacing {
 
 /// A line of a log that is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct ReplayedLine {
     /// When, from the beginning.
     pub at: Duration,
     /// Which request of the set.
@@ -69,7 +69,7 @@ pub struct Moment {
 
 /// What happens at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum ClientEvent {
     /// A client comes and stays: it asks, waits for its answer, and asks again.
     Join,
     /// The client that came last leaves when it has its answer.
@@ -91,7 +91,7 @@ pub struct Due {
     /// The moment, from the beginning of the run.
     pub at: Duration,
     /// What is due.
-    pub what: What,
+    pub what: ClientEvent,
 }
 
 /// One worker's part of a schedule: the parts of all workers together are the whole.
@@ -151,23 +151,23 @@ impl Schedule {
         match self {
             Self::Closed { clients } => {
                 let mine = clients.steps().filter(move |step| share.has(step.number));
-                Box::new(mine.map(|step| Due { at: step.at, what: if step.up { What::Join } else { What::Leave } }))
+                Box::new(mine.map(|step| Due { at: step.at, what: if step.up { ClientEvent::Join } else { ClientEvent::Leave } }))
             }
-            Self::Arrivals { rate, spacing } => Box::new(events(rate, *spacing, share, seed).map(|at| Due { at, what: What::Visit })),
+            Self::Arrivals { rate, spacing } => {
+                Box::new(events(rate, *spacing, share, seed).map(|at| Due { at, what: ClientEvent::Visit }))
+            }
             Self::Rate { rate, spacing, .. } => {
-                let what = What::Ask { request: None, visitor: None };
+                let what = ClientEvent::Ask { request: None, visitor: None };
                 Box::new(events(rate, *spacing, share, seed).map(move |at| Due { at, what }))
             }
             Self::Replay { moments } => {
                 let moments = Arc::clone(moments);
                 let all = (0..moments.len()).map(move |n| moments[n]);
                 let mine = all.filter(move |moment| share.has(moment.visitor.into()));
-                Box::new(
-                    mine.map(|moment| Due {
-                        at: moment.at,
-                        what: What::Ask { request: Some(moment.request), visitor: Some(moment.visitor) },
-                    }),
-                )
+                Box::new(mine.map(|moment| Due {
+                    at: moment.at,
+                    what: ClientEvent::Ask { request: Some(moment.request), visitor: Some(moment.visitor) },
+                }))
             }
         }
     }
@@ -230,8 +230,8 @@ mod tests {
     fn clients_leave_along_a_falling_ramp_each_from_the_worker_that_it_came_to() {
         let hill = Schedule::Closed { clients: Profile::clients("0..4/4s,4/10s,4..0/4s").expect("a profile") };
         let of = |worker| -> Vec<_> { hill.dues(Share { worker, of: 2 }, 0).map(|due| (due.at.as_secs(), due.what)).collect() };
-        assert_eq!(of(0), [(1, What::Join), (3, What::Join), (15, What::Leave), (17, What::Leave)]);
-        assert_eq!(of(1), [(2, What::Join), (4, What::Join), (14, What::Leave), (16, What::Leave)]);
+        assert_eq!(of(0), [(1, ClientEvent::Join), (3, ClientEvent::Join), (15, ClientEvent::Leave), (17, ClientEvent::Leave)]);
+        assert_eq!(of(1), [(2, ClientEvent::Join), (4, ClientEvent::Join), (14, ClientEvent::Leave), (16, ClientEvent::Leave)]);
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
             prop::collection::vec(moment, 0..100).prop_map(|mut moments| {
                 moments.sort_unstable();
                 let moments = moments.into_iter();
-                let moments = moments.map(|(at, request, visitor)| Moment { at: Duration::from_millis(at), request, visitor });
+                let moments = moments.map(|(at, request, visitor)| ReplayedLine { at: Duration::from_millis(at), request, visitor });
                 Schedule::Replay { moments: moments.collect() }
             }),
         ]

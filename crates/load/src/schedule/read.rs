@@ -24,12 +24,12 @@ pub struct ProfileError {
     place: usize,
     /// What stands there.
     part: String,
-    why: Why,
+    why: ProfileFault,
 }
 
 /// What is wrong with a part of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum ProfileFault {
     Empty,
     NotANumber,
     Negative,
@@ -69,27 +69,27 @@ impl fmt::Display for ProfileError {
         let place = text[..*place].chars().count() + 1;
         write!(f, "{text:?}, character {place}: ")?;
         match why {
-            Why::Empty => write!(f, "a number is missing; write 500, 0..5000/60s, or several phases: 0..5000/60s,5000/2m"),
-            Why::NotANumber if is_two_numbers(part) => {
+            ProfileFault::Empty => write!(f, "a number is missing; write 500, 0..5000/60s, or several phases: 0..5000/60s,5000/2m"),
+            ProfileFault::NotANumber if is_two_numbers(part) => {
                 write!(f, "write {}: two points stand between the values", part.replacen('-', "..", 1))
             }
-            Why::NotANumber => write!(f, "{part:?} is not a number"),
-            Why::Negative => write!(f, "{part} is negative"),
-            Why::NotWhole => write!(f, "{part} is not a whole number of clients"),
-            Why::AllZero => write!(f, "the value is zero all the time, so nothing would ever be sent"),
-            Why::NoBegin => write!(f, "the value at the beginning is missing: write 0..5000/60s"),
-            Why::NoEnd => write!(f, "the value at the end is missing: write 0..5000/60s"),
-            Why::TooMany(Of::Clients) => write!(f, "{part} is more than {CLIENTS_MAX} clients"),
-            Why::TooMany(Of::Rate) => write!(f, "{part} is more than {RATE_MAX} a second"),
-            Why::NoTime => write!(f, "{part:?} goes from one value to another, but does not say in what time: write {part}/60s"),
-            Why::NoTimeBeforeNext => write!(f, "{part:?} has no time, so the phase after it would never begin: write {part}/60s"),
-            Why::Unit => write!(f, "{part:?} is not a time with a unit: write 500ms, 60s, 2m, or 1h"),
-            Why::ZeroTime => write!(f, "a phase of no time; for a jump, write the next phase with the other value"),
-            Why::LongTime => write!(f, "{part} is longer than a week"),
-            Why::PerSecond => {
+            ProfileFault::NotANumber => write!(f, "{part:?} is not a number"),
+            ProfileFault::Negative => write!(f, "{part} is negative"),
+            ProfileFault::NotWhole => write!(f, "{part} is not a whole number of clients"),
+            ProfileFault::AllZero => write!(f, "the value is zero all the time, so nothing would ever be sent"),
+            ProfileFault::NoBegin => write!(f, "the value at the beginning is missing: write 0..5000/60s"),
+            ProfileFault::NoEnd => write!(f, "the value at the end is missing: write 0..5000/60s"),
+            ProfileFault::TooMany(Of::Clients) => write!(f, "{part} is more than {CLIENTS_MAX} clients"),
+            ProfileFault::TooMany(Of::Rate) => write!(f, "{part} is more than {RATE_MAX} a second"),
+            ProfileFault::NoTime => write!(f, "{part:?} goes from one value to another, but does not say in what time: write {part}/60s"),
+            ProfileFault::NoTimeBeforeNext => write!(f, "{part:?} has no time, so the phase after it would never begin: write {part}/60s"),
+            ProfileFault::Unit => write!(f, "{part:?} is not a time with a unit: write 500ms, 60s, 2m, or 1h"),
+            ProfileFault::ZeroTime => write!(f, "a phase of no time; for a jump, write the next phase with the other value"),
+            ProfileFault::LongTime => write!(f, "{part} is longer than a week"),
+            ProfileFault::PerSecond => {
                 write!(f, "what stands after / is how long the phase lasts; values are per second already, so leave {part:?} out")
             }
-            Why::Phases => write!(f, "there are more than {PHASES_MAX} phases"),
+            ProfileFault::Phases => write!(f, "there are more than {PHASES_MAX} phases"),
         }
     }
 }
@@ -119,14 +119,14 @@ impl Profile {
 
 /// A part of the text, and where it begins.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct ProfilePart<'a> {
     all: &'a str,
     place: usize,
     text: &'a str,
 }
 
-impl<'a> Part<'a> {
-    fn error(self, why: Why) -> ProfileError {
+impl<'a> ProfilePart<'a> {
+    fn error(self, why: ProfileFault) -> ProfileError {
         ProfileError { text: self.all.to_owned(), place: self.place, part: self.text.to_owned(), why }
     }
 
@@ -149,13 +149,13 @@ impl<'a> Part<'a> {
 
     fn number(self, of: Of) -> Result<f64, ProfileError> {
         if self.text.is_empty() {
-            return Err(self.error(Why::Empty));
+            return Err(self.error(ProfileFault::Empty));
         }
-        let value = digits(self.text.strip_prefix('-').unwrap_or(self.text)).ok_or_else(|| self.error(Why::NotANumber))?;
+        let value = digits(self.text.strip_prefix('-').unwrap_or(self.text)).ok_or_else(|| self.error(ProfileFault::NotANumber))?;
         let why = match of {
-            _ if self.text.starts_with('-') => Some(Why::Negative),
-            _ if value > of.most() => Some(Why::TooMany(of)),
-            Of::Clients if value.fract() != 0.0 => Some(Why::NotWhole),
+            _ if self.text.starts_with('-') => Some(ProfileFault::Negative),
+            _ if value > of.most() => Some(ProfileFault::TooMany(of)),
+            Of::Clients if value.fract() != 0.0 => Some(ProfileFault::NotWhole),
             Of::Clients | Of::Rate => None,
         };
         why.map_or(Ok(value), |why| Err(self.error(why)))
@@ -163,7 +163,7 @@ impl<'a> Part<'a> {
 
     fn time(self) -> Result<Duration, ProfileError> {
         if matches!(self.text, "s" | "sec" | "second") {
-            return Err(self.error(Why::PerSecond));
+            return Err(self.error(ProfileFault::PerSecond));
         }
         let units = self.text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.text.len());
         let unit = match &self.text[units..] {
@@ -171,14 +171,14 @@ impl<'a> Part<'a> {
             "s" => 1.0,
             "m" | "min" => 60.0,
             "h" => 3600.0,
-            _ => return Err(self.error(Why::Unit)),
+            _ => return Err(self.error(ProfileFault::Unit)),
         };
-        let seconds = digits(&self.text[..units]).ok_or_else(|| self.error(Why::Unit))? * unit;
+        let seconds = digits(&self.text[..units]).ok_or_else(|| self.error(ProfileFault::Unit))? * unit;
         if seconds > TIME_MAX.as_secs_f64() {
-            return Err(self.error(Why::LongTime));
+            return Err(self.error(ProfileFault::LongTime));
         }
         let time = Duration::from_secs_f64(seconds);
-        if time.is_zero() { Err(self.error(Why::ZeroTime)) } else { Ok(time) }
+        if time.is_zero() { Err(self.error(ProfileFault::ZeroTime)) } else { Ok(time) }
     }
 }
 
@@ -189,41 +189,41 @@ fn digits(text: &str) -> Option<f64> {
 }
 
 fn read(text: &str, of: Of) -> Result<Profile, ProfileError> {
-    let mut rest = Some(Part { all: text, place: 0, text });
-    let whole = Part { all: text, place: 0, text };
+    let mut rest = Some(ProfilePart { all: text, place: 0, text });
+    let whole = ProfilePart { all: text, place: 0, text };
     let mut phases = Vec::new();
     while let Some(part) = rest {
         let (phase, after) = part.cut(",");
         if phases.len() == PHASES_MAX {
-            return Err(phase.error(Why::Phases));
+            return Err(phase.error(ProfileFault::Phases));
         }
         let (values, time) = phase.cut("/");
-        let time = time.map(Part::time);
+        let time = time.map(ProfilePart::time);
         let (from, to) = match values.cut("..") {
             (value, None) => {
                 let value = value.number(of)?;
                 (value, value)
             }
             (from, Some(to)) => match (from.text, to.text) {
-                ("", _) => return Err(from.error(Why::NoBegin)),
-                (_, "") => return Err(to.error(Why::NoEnd)),
+                ("", _) => return Err(from.error(ProfileFault::NoBegin)),
+                (_, "") => return Err(to.error(ProfileFault::NoEnd)),
                 _ => (from.number(of)?, to.number(of)?),
             },
         };
         let time = time.transpose()?;
         if time.is_none() {
             if after.is_some() {
-                return Err(values.error(Why::NoTimeBeforeNext));
+                return Err(values.error(ProfileFault::NoTimeBeforeNext));
             }
             if from.to_bits() != to.to_bits() {
-                return Err(values.error(Why::NoTime));
+                return Err(values.error(ProfileFault::NoTime));
             }
         }
         phases.push((from, to, time));
         rest = after;
     }
     if phases.iter().all(|(from, to, _)| *from == 0.0 && *to == 0.0) {
-        return Err(whole.error(Why::AllZero));
+        return Err(whole.error(ProfileFault::AllZero));
     }
     Ok(Profile::of(phases))
 }

@@ -7,7 +7,7 @@
 mod rules;
 mod shown;
 
-use self::shown::Shown;
+use self::shown::RunFigures;
 use crate::{
     Results,
     engine::Observations,
@@ -15,12 +15,12 @@ use crate::{
 };
 
 /// Says whose limit it was, if that is what it looks for.
-type Rule = fn(&Shown) -> Option<Verdict>;
+type Rule = fn(&RunFigures) -> Option<Verdict>;
 
 /// Says whose limit `results` show.
 #[must_use]
 pub fn judge(results: &Results, seen: &Observations) -> Verdict {
-    let shown = Shown::new(results, seen);
+    let shown = RunFigures::new(results, seen);
     // Each rule, and whether its reason says itself what failed. What ran out here may be a part of that.
     let is_mixed = shown.failing().len() > 1;
     let rules: [(Rule, bool); 12] = [

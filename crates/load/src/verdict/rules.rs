@@ -1,6 +1,6 @@
 //! One rule for each cause. Each says nothing, or whose limit it was, with its evidence in numbers.
 
-use super::shown::Shown;
+use super::shown::RunFigures;
 use crate::{
     output::quantity::{self, count, counted, milliseconds, number, seconds},
     results::{Limit, Verdict},
@@ -50,7 +50,7 @@ fn verdict(limit: Limit, at_least: bool, reason: String, hint: &str) -> Verdict 
 }
 
 /// Returns the verdict of a run in which no port or descriptor was free.
-pub(super) fn exhausted(shown: &Shown) -> Option<Verdict> {
+pub(super) fn exhausted(shown: &RunFigures) -> Option<Verdict> {
     let (ports, descriptors) = (shown.ports_exhausted, shown.descriptors_exhausted);
     let share = (ports + descriptors) as f64 / (shown.connections + ports + descriptors).max(1) as f64;
     if share < EXHAUSTED || ports + descriptors == 0 {
@@ -81,7 +81,7 @@ pub(super) fn exhausted(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Returns the verdict of a run whose machine was not there all the time.
-pub(super) fn machine(shown: &Shown) -> Option<Verdict> {
+pub(super) fn machine(shown: &RunFigures) -> Option<Verdict> {
     if shown.steal >= STEAL {
         let reason = format!("The host of this machine gave {} of its CPU time to others.", quantity::share(shown.steal));
         return Some(verdict(Limit::Machine, true, reason, "Run it again at another time, or on a machine with CPUs of its own."));
@@ -95,8 +95,8 @@ pub(super) fn machine(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Returns the verdict of a run in which the load tester had no CPU left.
-pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
-    let Shown { busy, waiting, idle, workers, cpus, .. } = *shown;
+pub(super) fn generator(shown: &RunFigures) -> Option<Verdict> {
+    let RunFigures { busy, waiting, idle, workers, cpus, .. } = *shown;
     let more =
         if workers < cpus { "Give it more threads (--threads), or use several machines and `seawall bench merge`." } else { MACHINES };
     if busy >= BUSY {
@@ -120,7 +120,7 @@ pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
 
 /// Returns the verdict of a run in which the load tester sent most of what was due late, for whatever reason. What the server refused or did not answer in
 /// time is known all the same, so this comes later.
-pub(super) fn late(shown: &Shown) -> Option<Verdict> {
+pub(super) fn late(shown: &RunFigures) -> Option<Verdict> {
     let [usual, ..] = shown.lag;
     if !shown.open || usual < LAG {
         return None;
@@ -134,7 +134,7 @@ pub(super) fn late(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Says how late the load tester sent, if that is a part of the latencies that one should know of.
-fn lateness(shown: &Shown) -> String {
+fn lateness(shown: &RunFigures) -> String {
     let [_, lag, most] = shown.lag;
     let (part, from) = LAG_PART;
     if lag < LAG && (lag < from || lag < part * shown.latency[1]) {
@@ -149,7 +149,7 @@ pub(super) const APART: &str = "Run the load tester on another machine, so that 
 const OTHERS: &str = "End what else runs on this machine, or run the load tester on another one.";
 
 /// Returns the verdict of a run in which the server refused.
-pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
+pub(super) fn refused(shown: &RunFigures) -> Option<Verdict> {
     let refusals = shown.share(shown.refusals);
     let is_mixed = shown.failing().len() > 1;
     // Several kinds are told together: one of them alone would be the smaller part of the truth.
@@ -183,7 +183,7 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Returns the verdict of a run without one good answer, which says nothing about how fast the server is, nor who is at fault.
-pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
+pub(super) fn nothing_good(shown: &RunFigures) -> Option<Verdict> {
     (shown.requests > 0 && shown.good == 0).then(|| {
         let reason = if shown.requests == 1 {
             "The only request was not answered without an error.".to_owned()
@@ -201,8 +201,8 @@ pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
 
 /// Returns the verdict of a run of so few requests, or so short a time, that they say nothing about anybody. The requests of an open schedule are as few as
 /// it asked for.
-pub(super) fn too_short(shown: &Shown) -> Option<Verdict> {
-    let Shown { requests, duration, open, warm_up, missed, .. } = *shown;
+pub(super) fn too_short(shown: &RunFigures) -> Option<Verdict> {
+    let RunFigures { requests, duration, open, warm_up, missed, .. } = *shown;
     let [cold, warm] = SECONDS_MIN;
     let is_short = duration < if warm_up > 0.0 { warm } else { cold } || !open && requests < REQUESTS_MIN;
     let reason = match requests {
@@ -216,7 +216,7 @@ pub(super) fn too_short(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Returns the verdict of an open schedule some of whose requests were never sent, or not answered in time.
-pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
+pub(super) fn lost(shown: &RunFigures) -> Option<Verdict> {
     let (missed, timeouts) = (shown.share(shown.missed), shown.share(shown.timeouts));
     if !shown.open || missed.max(timeouts) < FAILED {
         return None;
@@ -236,7 +236,7 @@ pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Returns the verdict of an open schedule that asked for more than was answered.
-pub(super) fn behind(shown: &Shown) -> Option<Verdict> {
+pub(super) fn behind(shown: &RunFigures) -> Option<Verdict> {
     let (begin, end) = shown.begin_end.filter(|_| shown.open)?;
     if end < begin * GROWTH.0 || end - begin < GROWTH.1 {
         return None;
@@ -252,7 +252,7 @@ pub(super) fn behind(shown: &Shown) -> Option<Verdict> {
 const FIND_LIMIT: &str = "For the highest rate that it can do, use --find-limit.";
 
 /// Returns the verdict of an open schedule that was answered as it came.
-pub(super) fn kept_up(shown: &Shown) -> Option<Verdict> {
+pub(super) fn kept_up(shown: &RunFigures) -> Option<Verdict> {
     if !shown.open {
         return None;
     }
@@ -274,7 +274,7 @@ pub(super) fn kept_up(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Returns the verdict of one client that waits for each answer, and so asks no more than one request at a time.
-pub(super) fn alone(shown: &Shown) -> Option<Verdict> {
+pub(super) fn alone(shown: &RunFigures) -> Option<Verdict> {
     (shown.clients == 1).then(|| {
         let reason = format!(
             "One client asks one request at a time: {} for each answer make {}/s.",
@@ -286,7 +286,7 @@ pub(super) fn alone(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Clients that stay waited for the way, not for the server: the wait is as long when few requests are under way as when many are.
-pub(super) fn network(shown: &Shown) -> Option<Verdict> {
+pub(super) fn network(shown: &RunFigures) -> Option<Verdict> {
     let [p50, _] = shown.latency;
     // Where the server has used up the cores of this machine, each answer waits for them.
     if shown.open || p50 < ROUND_TRIP || shown.uses_up_cores() {
@@ -315,7 +315,7 @@ pub(super) fn network(shown: &Shown) -> Option<Verdict> {
 }
 
 /// Returns the verdict of a run in which nothing but the server was at its end.
-pub(super) fn server(shown: &Shown) -> Verdict {
+pub(super) fn server(shown: &RunFigures) -> Verdict {
     let waited = if shown.latency_min > 0.0 && shown.latency[0] >= 2.0 * shown.latency_min {
         let [p50, _] = shown.latency;
         format!(

@@ -24,7 +24,7 @@ const OTHERWISE: &str = "failed otherwise";
 
 /// What a run has shown. Times are in milliseconds, shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Shown {
+pub(super) struct RunFigures {
     /// Requests that ended.
     pub(super) requests: u64,
     /// Seconds.
@@ -83,7 +83,7 @@ pub(super) struct Shown {
     pub(super) local: bool,
 }
 
-impl Shown {
+impl RunFigures {
     pub(super) fn new(results: &Results, seen: &Observations) -> Self {
         let error = |class| results.errors.get(&class).copied().unwrap_or_default();
         let refuses = |status: u16| status == 429 || (500..600).contains(&status);

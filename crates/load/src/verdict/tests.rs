@@ -1,4 +1,4 @@
-use super::{shown::Shown, *};
+use super::{shown::RunFigures, *};
 use crate::{
     engine::WorkerSeen,
     record::ErrorClass,
@@ -561,7 +561,7 @@ fn what_ran_out_here_comes_before_what_it_leads_to() {
 fn the_last_second_of_a_run_says_nothing_about_growth() {
     let (mut results, seen) = run();
     results.seconds = rows(&[4.0, 4.0, 4.0, 400.0]);
-    assert_eq!(Shown::new(&results, &seen).begin_end, Some((4.0, 4.0)));
+    assert_eq!(RunFigures::new(&results, &seen).begin_end, Some((4.0, 4.0)));
     results.warm_up.seconds = 2.0;
-    assert_eq!(Shown::new(&results, &seen).begin_end, None);
+    assert_eq!(RunFigures::new(&results, &seen).begin_end, None);
 }

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, time::Duration};
 
 use load::{
     Results, Watch as _,
-    find_limit::{Beyond, Bounds, Excess, Found, Seen, Tried},
+    find_limit::{Beyond, Bounds, Excess, SearchResult, StepResult, TriedRate},
     output::{Format, Ink, LineForm, Lines, hgrm},
     record::ErrorClass,
     results::Limit,
@@ -94,12 +94,19 @@ fn the_headline_counts_good_answers_and_a_refusal_is_none() {
 
 #[test]
 fn a_search_says_the_limit_and_how_it_was_found_and_blames_nobody() {
-    let seen =
-        Seen { requests: 195, seconds: 1.0, p99: Duration::from_millis(12), failed: 0.0, well: 195.0, generator: false, stalled: false };
+    let seen = StepResult {
+        requests: 195,
+        seconds: 1.0,
+        p99: Duration::from_millis(12),
+        failed: 0.0,
+        well: 195.0,
+        generator: false,
+        stalled: false,
+    };
     let mut results = samples::results(&Like { open: true, seconds: 3, rate: 195, ..Like::default() });
     (results.verdict.limit, results.verdict.at_least) = (Limit::Generator, true);
-    let tried = |rate, excess| Tried { rate, seconds: 1.0, seen: seen.clone(), excess };
-    results.found = Some(Found {
+    let tried = |rate, excess| TriedRate { rate, seconds: 1.0, seen: seen.clone(), excess };
+    results.found = Some(SearchResult {
         rate: Some(195.2),
         held: Some(60.0),
         at_least: false,

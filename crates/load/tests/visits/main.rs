@@ -11,7 +11,7 @@ use load::{
     plan::Connections,
     prepare::prepare,
     record::ErrorClass,
-    requests::{Asking, Checks, LEAK_COOKIE},
+    requests::{Checks, LEAK_COOKIE, RequestOptions},
     schedule::{Profile, Spacing},
     shape::Shape,
 };
@@ -19,7 +19,7 @@ use load::{
 use self::site::Site;
 
 /// Makes a run as the command line does.
-fn run(asking: &Asking, sitemap: Option<&str>, schedule: Schedule, requests: Option<u64>, protocol: Protocol) -> Results {
+fn run(asking: &RequestOptions, sitemap: Option<&str>, schedule: Schedule, requests: Option<u64>, protocol: Protocol) -> Results {
     let connections = Connections::default();
     let prepared = prepare(asking, sitemap, &connections, &Permission::default()).expect("loopback is permitted");
     let plan = Plan {
@@ -37,8 +37,8 @@ fn run(asking: &Asking, sitemap: Option<&str>, schedule: Schedule, requests: Opt
     load::run(&plan, &mut ()).expect("the plan can be run")
 }
 
-fn asking(urls: &[String]) -> Asking {
-    Asking { urls: urls.to_vec(), run: 1, ..Asking::default() }
+fn asking(urls: &[String]) -> RequestOptions {
+    RequestOptions { urls: urls.to_vec(), run: 1, ..RequestOptions::default() }
 }
 
 const HTTP1: Protocol = Protocol::Http1 { pipeline: 1 };
@@ -55,7 +55,7 @@ fn visitors(number: f64) -> Schedule {
 #[test]
 fn visitors_fetch_a_page_as_browsers_do() {
     let site = Site::start();
-    let results = run(&Asking { page: true, ..asking(&[site.url("/post")]) }, None, visitors(20.0), None, HTTP1);
+    let results = run(&RequestOptions { page: true, ..asking(&[site.url("/post")]) }, None, visitors(20.0), None, HTTP1);
     let seen = site.seen();
     let counts: BTreeMap<&str, usize> = seen.iter().fold(BTreeMap::new(), |mut counts, request| {
         *counts.entry(request.target.as_str()).or_default() += 1;
@@ -75,7 +75,7 @@ fn visitors_fetch_a_page_as_browsers_do() {
 fn a_client_that_stays_validates_and_reuses() {
     let site = Site::start();
     // A first visit of 7 requests; then the page and what is stale, with validators, 4 each time.
-    let results = run(&Asking { page: true, ..asking(&[site.url("/post")]) }, None, clients(1.0), Some(7 + 4 + 4), HTTP1);
+    let results = run(&RequestOptions { page: true, ..asking(&[site.url("/post")]) }, None, clients(1.0), Some(7 + 4 + 4), HTTP1);
     let seen = site.seen();
     let later: Vec<_> = seen[7..].iter().map(|request| (request.target.as_str(), request.is_conditional)).collect();
     let mut visit = later[..4].to_vec();
@@ -87,7 +87,7 @@ fn a_client_that_stays_validates_and_reuses() {
 #[test]
 fn cookies_are_each_clients_own() {
     let site = Site::start();
-    run(&Asking { cookies: true, ..asking(&[site.url("/cookie")]) }, None, clients(4.0), Some(40), HTTP1);
+    run(&RequestOptions { cookies: true, ..asking(&[site.url("/cookie")]) }, None, clients(4.0), Some(40), HTTP1);
     let mut of: BTreeMap<usize, Vec<Option<String>>> = BTreeMap::new();
     for request in site.seen() {
         of.entry(request.connection).or_default().push(request.cookie);
@@ -102,7 +102,7 @@ fn cookies_are_each_clients_own() {
 #[test]
 fn every_url_of_a_sitemap_is_asked() {
     let site = Site::start();
-    let asking = Asking { in_order: true, ..asking(&[]) };
+    let asking = RequestOptions { in_order: true, ..asking(&[]) };
     let results = run(&asking, Some(&site.url("/sitemap.xml")), clients(1.0), Some(4), HTTP1);
     let targets: Vec<_> = site.seen().into_iter().map(|request| request.target).collect();
     assert_eq!(targets, ["/sitemap.xml", "/posts.xml.gz", "/post", "/other?a=1&b=2", "/post", "/other?a=1&b=2"]);
@@ -116,7 +116,8 @@ fn checks_of_contents_look_into_gzip_and_chunks() {
         let mut checks = Checks::default();
         checks.expect_body(text).expect("a check");
         let fields = vec!["Accept-Encoding: gzip".to_owned()];
-        run(&Asking { checks, fields, ..asking(&[site.url("/post")]) }, None, clients(1.0), Some(5), HTTP1).errors[&ErrorClass::Body]
+        run(&RequestOptions { checks, fields, ..asking(&[site.url("/post")]) }, None, clients(1.0), Some(5), HTTP1).errors
+            [&ErrorClass::Body]
     };
     assert_eq!((check("</html>"), check("no such text")), (0, 5));
 }
@@ -125,7 +126,7 @@ fn checks_of_contents_look_into_gzip_and_chunks() {
 fn a_planted_leak_is_found_as_often_as_it_was_planted() {
     for (every, protocol) in [(0, HTTP1), (10, HTTP1)] {
         let server = Leaking::start(every);
-        let asking = Asking { leak_cookie: Some(LEAK_COOKIE.to_owned()), ..asking(&[server.url()]) };
+        let asking = RequestOptions { leak_cookie: Some(LEAK_COOKIE.to_owned()), ..asking(&[server.url()]) };
         let results = run(&asking, None, clients(8.0), Some(500), protocol);
         let (requests, leaked) = server.counts();
         assert_eq!((requests, results.errors[&ErrorClass::Leak]), (500, leaked));
@@ -145,7 +146,7 @@ fn a_crowd_of_a_shape_asks_what_the_shape_says() {
     let shape = Shape::load("fediverse").expect("built in");
     let over = Duration::from_secs(2);
     assert_eq!(shape.schedule(Some(60.0), Some(over)).end(), Some(over));
-    let asking = Asking { shape: Some(shape), over: Some(over), ..asking(&[site.url("/post")]) };
+    let asking = RequestOptions { shape: Some(shape), over: Some(over), ..asking(&[site.url("/post")]) };
     let schedule = Schedule::Arrivals { rate: Profile::constant(50.0, Some(over)), spacing: Spacing::Even };
     let results = run(&asking, None, schedule, None, HTTP1);
     let seen = site.seen();

@@ -70,7 +70,7 @@ pub enum TopError {
 
 /// Holds all that is known at a moment, for programs.
 #[derive(Debug, serde::Serialize)]
-struct Known {
+struct SeenAndMoment {
     seen: Seen,
     moment: Moment,
 }
@@ -81,7 +81,7 @@ struct Known {
 /// When the server cannot be reached, is not Seawall, or refuses.
 pub fn json(client: AdminClient, site: Option<String>) -> Result<String, AdminError> {
     let Answer { seen, moment, .. } = Questions::new(client, site).ask()?;
-    let json = serde_json::to_string_pretty(&Known { seen, moment }).expect("its keys are text");
+    let json = serde_json::to_string_pretty(&SeenAndMoment { seen, moment }).expect("its keys are text");
     Ok(visible_json(&json) + "\n")
 }
 
@@ -107,12 +107,18 @@ fn ask_first(questions: &mut Questions) -> Result<Picture, AdminError> {
 pub fn watch(client: AdminClient, site: Option<String>, colour: bool, is_over: impl Fn() -> bool) -> Result<(), TopError> {
     let mut questions = Questions::new(client, site);
     let picture = ask_first(&mut questions)?;
-    let asking = Asking::start(questions)?;
-    let mut terminal = Taken::take()?;
+    let asking = Questioner::start(questions)?;
+    let mut terminal = RawTerminal::take()?;
     Ok(show(&mut terminal.0, picture, &asking, colour, is_over)?)
 }
 
-fn show(terminal: &mut DefaultTerminal, mut live: Picture, asking: &Asking, colour: bool, is_over: impl Fn() -> bool) -> io::Result<()> {
+fn show(
+    terminal: &mut DefaultTerminal,
+    mut live: Picture,
+    asking: &Questioner,
+    colour: bool,
+    is_over: impl Fn() -> bool,
+) -> io::Result<()> {
     let mut screen = Screen::default();
     // The picture that stands still, while what is new is taken all the same.
     let mut still: Option<Picture> = None;
@@ -154,9 +160,9 @@ fn show(terminal: &mut DefaultTerminal, mut live: Picture, asking: &Asking, colo
 }
 
 /// A terminal that was taken: dropping this gives it back as it was, also when something panics.
-struct Taken(DefaultTerminal);
+struct RawTerminal(DefaultTerminal);
 
-impl Taken {
+impl RawTerminal {
     fn take() -> io::Result<Self> {
         enable_raw_mode()?;
         let entered = execute!(stdout(), EnterAlternateScreen).and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
@@ -170,7 +176,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         let _ = self.0.show_cursor();
         give_back();
@@ -185,13 +191,13 @@ fn give_back() {
 
 /// The thread that asks the server.
 #[derive(Debug)]
-struct Asking {
+struct Questioner {
     /// Which site to ask about from now on.
     about: SyncSender<Option<String>>,
     answers: Receiver<Result<Answer, AdminError>>,
 }
 
-impl Asking {
+impl Questioner {
     fn start(mut questions: Questions) -> io::Result<Self> {
         let (about, wanted) = sync_channel(1);
         let (answer, answers) = sync_channel(1);

@@ -147,7 +147,7 @@ pub enum WarmError {
         /// The address of the `robots.txt`.
         url: String,
         /// The reason.
-        source: Unread,
+        source: ListingError,
     },
     /// No sitemap could be read. Each is here with its reason.
     #[error("no sitemap could be read\n  {}\n  --sitemap names another one.", .0.join("\n  "))]
@@ -162,7 +162,7 @@ pub enum WarmError {
 
 /// Says why a `robots.txt` or a sitemap was not read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unread {
+pub enum ListingError {
     /// It was asked for in vain.
     #[error(transparent)]
     NoAnswer(#[from] NoAnswer),
@@ -235,9 +235,9 @@ impl<P: Progress> Run<'_, P> {
                 let robots = format!("{base}/robots.txt");
                 let named = match self.follow_redirects(&robots, ROBOTS_BYTES_MAX).await {
                     Ok(Answer { status: 200, content, .. }) => sitemap::in_robots(&content),
-                    Ok(_) | Err(Unread::NoAnswer(NoAnswer::TooLong(_)) | Unread::Elsewhere(_)) => Vec::new(),
+                    Ok(_) | Err(ListingError::NoAnswer(NoAnswer::TooLong(_)) | ListingError::Elsewhere(_)) => Vec::new(),
                     // Not certified yet: readers come without TLS.
-                    Err(Unread::NoAnswer(NoAnswer::Handshake(_))) if at < last => continue,
+                    Err(ListingError::NoAnswer(NoAnswer::Handshake(_))) if at < last => continue,
                     Err(source) => return Err(WarmError::RobotsUnread { url: robots, source }),
                 };
                 if named.is_empty() {
@@ -255,8 +255,8 @@ impl<P: Progress> Run<'_, P> {
     }
 
     /// Asks for what is read and not kept, and follows where it leads, as crawlers do (RFC 9309 §2.3.1.2).
-    async fn follow_redirects(&mut self, url: &str, content_max: u64) -> Result<Answer, Unread> {
-        let mut uri = self.hosts.admit(url).map_err(Unread::Elsewhere)?;
+    async fn follow_redirects(&mut self, url: &str, content_max: u64) -> Result<Answer, ListingError> {
+        let mut uri = self.hosts.admit(url).map_err(ListingError::Elsewhere)?;
         for _ in 0..REDIRECTS_MAX {
             let answer = self.listeners.get(&uri, &[], Some(content_max)).await?;
             let Some(location) = answer.location() else { return Ok(answer) };
@@ -266,9 +266,9 @@ impl<P: Progress> Run<'_, P> {
             } else {
                 location.to_owned()
             };
-            uri = self.hosts.admit(&there).map_err(|why| Unread::Elsewhere(format!("it leads to {there}: {why}")))?;
+            uri = self.hosts.admit(&there).map_err(|why| ListingError::Elsewhere(format!("it leads to {there}: {why}")))?;
         }
-        Err(Unread::Circle)
+        Err(ListingError::Circle)
     }
 
     /// Reads sitemaps, and those that they name in turn.
@@ -288,7 +288,7 @@ impl<P: Progress> Run<'_, P> {
                     found.pages.iter().for_each(|page| self.add(page, browser_fields()));
                     sitemaps.extend(found.sitemaps);
                 }
-                Err(Unread::Status(404)) if self.optional.contains(&url) => {}
+                Err(ListingError::Status(404)) if self.optional.contains(&url) => {}
                 Err(error) => failures.push(format!("{url}: {}", with_causes(&error))),
             }
         }
@@ -305,10 +305,10 @@ impl<P: Progress> Run<'_, P> {
         Ok(())
     }
 
-    async fn read_sitemap(&mut self, url: &str) -> Result<sitemap::Sitemap, Unread> {
+    async fn read_sitemap(&mut self, url: &str) -> Result<sitemap::Sitemap, ListingError> {
         let answer = self.follow_redirects(url, sitemap::BYTES_MAX).await?;
         if answer.status != 200 {
-            return Err(Unread::Status(answer.status));
+            return Err(ListingError::Status(answer.status));
         }
         Ok(sitemap::parse(&answer.content)?)
     }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{
     connection::{Broken, Connection},
     record::Piece,
-    server::Held,
+    server::HeldForRequest,
 };
 use crate::{Fault, OriginError, server::Lease};
 
@@ -28,13 +28,13 @@ pub(super) struct ResponseBody {
     first: Bytes,
     /// What was announced and is still to come.
     left: Option<u64>,
-    lease: Option<(ConnectionLease, Held)>,
+    lease: Option<(ConnectionLease, HeldForRequest)>,
     /// Since when a read has been pending. Time in which nobody asks for the next frame is not the server's.
     pending_since: Option<Instant>,
 }
 
 impl ResponseBody {
-    pub(super) const fn new(first: Bytes, length: Option<u64>, lease: ConnectionLease, held: Held) -> Self {
+    pub(super) const fn new(first: Bytes, length: Option<u64>, lease: ConnectionLease, held: HeldForRequest) -> Self {
         Self { first, left: length, lease: Some((lease, held)), pending_since: None }
     }
 
@@ -68,7 +68,7 @@ impl ResponseBody {
 
 /// Ends the lease of a connection whose response has ended: it is handed to whoever waits longest in this worker, or kept if nobody waits at all. It is closed
 /// when it has held its child for long, so that the child takes the next connection in the server's queue, whoever has made that one.
-pub(super) fn end(mut lease: ConnectionLease, held: Held) {
+pub(super) fn end(mut lease: ConnectionLease, held: HeldForRequest) {
     if lease.keep.is_none() || !lease.connection.is_clean() {
         return;
     }
@@ -91,7 +91,7 @@ pub(super) fn end(mut lease: ConnectionLease, held: Held) {
 
 /// Ends the lease of a response without content, if its end has come already. Otherwise the connection is closed: whatever the script still says is for
 /// nobody.
-pub(super) fn end_now(mut lease: ConnectionLease, held: Held) {
+pub(super) fn end_now(mut lease: ConnectionLease, held: HeldForRequest) {
     let mut cx = Context::from_waker(Waker::noop());
     for _ in 0..PIECES_SKIPPED_MAX {
         match lease.connection.poll_piece(&mut cx) {

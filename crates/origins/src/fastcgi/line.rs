@@ -62,9 +62,9 @@ struct State {
     standing: usize,
 }
 
-/// A request's place in a line. It is left when this is dropped.
+/// The ticket of a request that waits in a line. It leaves the line when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Ticket {
     line: Arc<Line>,
     number: u64,
 }
@@ -76,10 +76,10 @@ impl Line {
     }
 
     /// Takes a place at the end.
-    pub(super) fn join(self: &Arc<Self>) -> Place {
+    pub(super) fn join(self: &Arc<Self>) -> Ticket {
         let mut state = self.state.lock();
         state.drawn += 1;
-        Place { line: Arc::clone(self), number: state.drawn }
+        Ticket { line: Arc::clone(self), number: state.drawn }
     }
 
     /// Gives a child to whoever has waited longest. Returns it if nobody waits.
@@ -112,7 +112,7 @@ impl Line {
             drop(state);
             let (line, pool) = (Arc::clone(self), Arc::clone(pool));
             tokio::task::spawn_local(async move {
-                let standing = Standing(&line);
+                let standing = QueuedConnection(&line);
                 let child = line.queue(&pool, address).await;
                 drop(standing);
                 if let Some(child) = child {
@@ -185,9 +185,9 @@ impl Line {
 }
 
 /// Counts a connection that stands in the server's queue, while it lives.
-struct Standing<'a>(&'a Line);
+struct QueuedConnection<'a>(&'a Line);
 
-impl Drop for Standing<'_> {
+impl Drop for QueuedConnection<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.standing -= 1;
@@ -197,7 +197,7 @@ impl Drop for Standing<'_> {
     }
 }
 
-impl Place {
+impl Ticket {
     /// Waits for a child until then; a server that is only being connected to has its own time for that. Whoever comes back, because its child was none,
     /// stands where it stood.
     ///
@@ -222,7 +222,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Ticket {
     fn drop(&mut self) {
         let is_last = {
             let mut state = self.line.state.lock();

@@ -52,7 +52,7 @@ use line::Line;
 use messages::{About, Flow, Messages};
 use params::Params;
 use record::Piece;
-use server::{Connections, Held};
+use server::{Connections, HeldForRequest};
 use spool::Content;
 
 /// How long an idle connection may hold a child. With the time between two looks it is closed within a second.
@@ -138,7 +138,7 @@ impl FastCgi {
         let content = self.server.spool.take(content).await?;
         // Always: without it PHP pays no attention to the content, and with another one a child waits for it for ever.
         params.add_length(content.left())?;
-        let asked = Asked {
+        let prepared = PreparedRequest {
             records: params.end(),
             content,
             method: parts.method,
@@ -153,11 +153,11 @@ impl FastCgi {
         };
         let (mut last, now) = (None, Instant::now());
         for slot in self.pool.turns(now) {
-            match self.ask(slot, &asked, until, interim).await {
+            match self.ask(slot, &prepared, until, interim).await {
                 Ok((head, first, connection)) => {
                     let keep = Some(IDLE_MAX);
                     let lease = Lease { connection, pool: Arc::clone(&self.pool), address: slot, _permit: permit, keep };
-                    return self.deliver(&asked.method, head, first, lease);
+                    return self.deliver(&prepared.method, head, first, lease);
                 }
                 Err(failed) => last = Some(failed.or_next()?),
             }
@@ -170,12 +170,12 @@ impl FastCgi {
     async fn ask(
         &self,
         slot: usize,
-        asked: &Asked,
+        prepared: &PreparedRequest,
         until: Instant,
         interim: Option<&OnInterim<'_>>,
     ) -> Result<(Head, Bytes, Box<Connection>), Failed> {
         let address = self.pool.address(slot);
-        let may_repeat = params::may_be_repeated(&asked.method);
+        let may_repeat = params::may_be_repeated(&prepared.method);
         let mut is_first = may_repeat;
         loop {
             let takes_idle = is_first && self.lines[slot].is_empty();
@@ -186,7 +186,7 @@ impl FastCgi {
                 None => self.free_child(slot, until).await.map_err(|error| Failed { error, next: true })?,
             };
             self.look_for_idle();
-            connection.begin(&asked.records, asked.content.again(), Messages::new(asked.about(), Arc::clone(&self.flow)));
+            connection.begin(&prepared.records, prepared.content.again(), Messages::new(prepared.about(), Arc::clone(&self.flow)));
             let broken = match self.head(&mut connection, interim).await {
                 Ok(Some((head, first))) => return Ok((head, first, connection)),
                 Ok(None) => {
@@ -266,7 +266,7 @@ impl FastCgi {
     fn deliver(&self, method: &Method, head: Head, first: Bytes, lease: body::ConnectionLease) -> Result<Response<Body>, OriginError> {
         let Head { status, fields } = head;
         let line = Arc::clone(&self.lines[lease.address]);
-        let held = Held { server: Arc::clone(&self.server), line, _busy: Arc::clone(&self.busy) };
+        let held = HeldForRequest { server: Arc::clone(&self.server), line, _busy: Arc::clone(&self.busy) };
         let has_no_content = *method == Method::HEAD || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = if has_no_content {
             body::end_now(lease, held);
@@ -304,7 +304,7 @@ impl FastCgi {
 }
 
 /// A request that is ready to be sent.
-struct Asked {
+struct PreparedRequest {
     /// Everything before the content.
     records: Vec<u8>,
     content: Content,
@@ -315,7 +315,7 @@ struct Asked {
     target: String,
 }
 
-impl Asked {
+impl PreparedRequest {
     fn about(&self) -> About {
         About { id: self.id.as_str().into(), client: self.client, method: self.method.clone(), target: self.target.as_str().into() }
     }

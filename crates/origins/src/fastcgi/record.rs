@@ -81,24 +81,24 @@ pub enum Verdict {
 /// A reader of records.
 #[derive(Debug, Default)]
 pub struct Records {
-    place: Place,
+    position: Position,
     /// Whether the output of the request under way has ended: an empty record ends a stream.
     has_ended: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Before a record.
     #[default]
     Header,
     /// In a record's content, of which so many bytes are still to come, and then so many of padding.
-    Content(Part, usize, usize),
+    Content(RecordType, usize, usize),
     Padding(usize),
 }
 
 /// A type of record that a server may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RecordType {
     Output,
     Messages,
     End,
@@ -109,7 +109,7 @@ impl Records {
     /// Returns whether what was taken ends with a whole record, but for its padding.
     #[must_use]
     pub const fn is_between(&self) -> bool {
-        matches!(self.place, Place::Header | Place::Padding(_))
+        matches!(self.position, Position::Header | Position::Padding(_))
     }
 
     /// Takes the next piece off `buffer`; `None` if more has to be read.
@@ -118,37 +118,37 @@ impl Records {
     /// When what came is not what a FastCGI server says to its only request.
     pub fn take(&mut self, buffer: &mut BytesMut) -> Result<Option<Piece>, &'static str> {
         loop {
-            match self.place {
-                Place::Header => {
+            match self.position {
+                Position::Header => {
                     let Some(header) = buffer.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
-                    self.place = opened(header)?;
+                    self.position = opened(header)?;
                     self.follow()?;
                     drop(buffer.split_to(HEADER_BYTES));
                 }
-                Place::Padding(left) | Place::Content(Part::Output | Part::Messages, 0, left) => {
+                Position::Padding(left) | Position::Content(RecordType::Output | RecordType::Messages, 0, left) => {
                     let skipped = left.min(buffer.len());
                     drop(buffer.split_to(skipped));
                     if skipped < left {
-                        self.place = Place::Padding(left - skipped);
+                        self.position = Position::Padding(left - skipped);
                         return Ok(None);
                     }
-                    self.place = Place::Header;
+                    self.position = Position::Header;
                 }
-                Place::Content(part @ (Part::Output | Part::Messages), left, padding) => {
+                Position::Content(part @ (RecordType::Output | RecordType::Messages), left, padding) => {
                     if buffer.is_empty() {
                         return Ok(None);
                     }
                     let bytes = buffer.split_to(left.min(buffer.len())).freeze();
-                    self.place = Place::Content(part, left - bytes.len(), padding);
-                    return Ok(Some(if part == Part::Output { Piece::Output(bytes) } else { Piece::Messages(bytes) }));
+                    self.position = Position::Content(part, left - bytes.len(), padding);
+                    return Ok(Some(if part == RecordType::Output { Piece::Output(bytes) } else { Piece::Messages(bytes) }));
                 }
-                Place::Content(part, left, padding) => {
+                Position::Content(part, left, padding) => {
                     if buffer.len() < left {
                         return Ok(None);
                     }
                     let content = buffer.split_to(left);
-                    self.place = Place::Padding(padding);
-                    return Ok(Some(if part == Part::End { end(&content)? } else { Piece::Values }));
+                    self.position = Position::Padding(padding);
+                    return Ok(Some(if part == RecordType::End { end(&content)? } else { Piece::Values }));
                 }
             }
         }
@@ -158,31 +158,33 @@ impl Records {
 impl Records {
     /// Takes note of the record that has begun. Fails if it goes on with an output that has ended.
     fn follow(&mut self) -> Result<(), &'static str> {
-        match self.place {
-            Place::Content(Part::Output, 0, _) => self.has_ended = true,
-            Place::Content(Part::Output, _, _) if self.has_ended => return Err("output after its end"),
-            Place::Content(Part::End, ..) => self.has_ended = false,
-            Place::Header | Place::Content(..) | Place::Padding(_) => {}
+        match self.position {
+            Position::Content(RecordType::Output, 0, _) => self.has_ended = true,
+            Position::Content(RecordType::Output, _, _) if self.has_ended => return Err("output after its end"),
+            Position::Content(RecordType::End, ..) => self.has_ended = false,
+            Position::Header | Position::Content(..) | Position::Padding(_) => {}
         }
         Ok(())
     }
 }
 
-fn opened(header: &[u8; HEADER_BYTES]) -> Result<Place, &'static str> {
+fn opened(header: &[u8; HEADER_BYTES]) -> Result<Position, &'static str> {
     let &[version, kind, id_high, id_low, length_high, length_low, padding, _] = header;
     if version != VERSION {
         return Err("what came is not FastCGI");
     }
     let (id, length) = (u16::from_be_bytes([id_high, id_low]), usize::from(u16::from_be_bytes([length_high, length_low])));
     let part = match (kind, id) {
-        (kind, REQUEST) if kind == Kind::Stdout as u8 => Part::Output,
-        (kind, REQUEST) if kind == Kind::Stderr as u8 => Part::Messages,
-        (kind, REQUEST) if kind == Kind::End as u8 && length == END_BYTES => Part::End,
+        (kind, REQUEST) if kind == Kind::Stdout as u8 => RecordType::Output,
+        (kind, REQUEST) if kind == Kind::Stderr as u8 => RecordType::Messages,
+        (kind, REQUEST) if kind == Kind::End as u8 && length == END_BYTES => RecordType::End,
         // A server that does not know the question says so, which answers it as well. php-fpm leaves an answer without values empty.
-        (kind, 0) if (kind == Kind::GetValuesResult as u8 || kind == Kind::Unknown as u8) && length <= VALUES_BYTES_MAX => Part::Values,
+        (kind, 0) if (kind == Kind::GetValuesResult as u8 || kind == Kind::Unknown as u8) && length <= VALUES_BYTES_MAX => {
+            RecordType::Values
+        }
         _ => return Err("a record that nobody asked for"),
     };
-    Ok(Place::Content(part, length, usize::from(padding)))
+    Ok(Position::Content(part, length, usize::from(padding)))
 }
 
 fn end(content: &[u8]) -> Result<Piece, &'static str> {

@@ -70,12 +70,12 @@ impl FastCgiServer {
     }
 
     /// Notes that a request waits for a child at an address, and closes the connections that hold one for nothing.
-    pub(super) fn wait_for_child(self: &Arc<Self>, address: usize) -> Waiting {
+    pub(super) fn wait_for_child(self: &Arc<Self>, address: usize) -> ChildWait {
         self.waiting.fetch_add(1, SeqCst);
         for pool in self.pools.lock().iter().filter_map(Weak::upgrade) {
             pool.forget_idle(address);
         }
-        Waiting(Arc::clone(self))
+        ChildWait(Arc::clone(self))
     }
 }
 
@@ -95,9 +95,9 @@ struct Ids {
 
 /// A request that waits for a child, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Waiting(Arc<FastCgiServer>);
+pub(super) struct ChildWait(Arc<FastCgiServer>);
 
-impl Drop for Waiting {
+impl Drop for ChildWait {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, SeqCst);
     }
@@ -105,7 +105,7 @@ impl Drop for Waiting {
 
 /// What a request holds until its response has ended, beside its connection.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldForRequest {
     pub(super) server: Arc<FastCgiServer>,
     /// The requests of this worker that wait for a child at the address that answers.
     pub(super) line: Arc<Line>,
@@ -113,7 +113,7 @@ pub(super) struct Held {
     pub(super) _busy: Arc<()>,
 }
 
-impl Held {
+impl HeldForRequest {
     /// Returns whether an idle connection keeps nobody waiting.
     pub(super) fn may_keep(&self) -> bool {
         self.server.waiting.load(SeqCst) == 0

@@ -38,17 +38,17 @@ pub(super) struct Spool {
 pub(super) enum Content {
     Memory(Bytes),
     /// What lies in a file, and the bytes before that which have been read already.
-    File(FileBody, Bytes, Arc<Held>),
+    File(FileBody, Bytes, Arc<SpoolShare>),
 }
 
 /// A share of [`FILES_BYTES_MAX`], given back when dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct SpoolShare {
     total: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl Held {
+impl SpoolShare {
     fn add(&mut self, bytes: usize) -> Result<(), OriginError> {
         let bytes = bytes as u64;
         self.bytes += bytes;
@@ -59,7 +59,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for SpoolShare {
     fn drop(&mut self) {
         self.total.fetch_sub(self.bytes, Relaxed);
     }
@@ -81,7 +81,7 @@ impl Spool {
             Body::File(_) | Body::Stream(_) => {}
         }
         let (mut memory, mut file) = (BytesMut::new(), None::<File>);
-        let mut held = Held { total: Arc::clone(&self.held), bytes: 0 };
+        let mut held = SpoolShare { total: Arc::clone(&self.held), bytes: 0 };
         while let Some(frame) = body.frame().await {
             // Trailers have no place in CGI.
             let Ok(data) = frame?.into_data() else { continue };

@@ -25,7 +25,7 @@ use super::{
     Shared, Version,
     lifetime::{REVALIDATED, cache_control},
     listing,
-    lookup::{Found, find, nearest},
+    lookup::{PathLookup, find, nearest},
     path::{Target, target},
     pattern::canonical,
     redirects::Leads,
@@ -115,12 +115,12 @@ impl Answer<'_> {
             return self.led(leads);
         }
         match find(self.root(), &asked, self.shared.options.listing)? {
-            Found::File(entry) => self.file(StatusCode::OK, entry),
-            Found::Folder(folder) => self.listing(&folder),
-            Found::WithSlash => self.moved(format!("{}/", self.parts.uri.path())),
-            Found::WithoutSlash => self.moved(self.parts.uri.path().trim_end_matches('/').to_owned()),
-            Found::Forbidden => self.error(StatusCode::FORBIDDEN),
-            Found::Nothing => match leads(false) {
+            PathLookup::File(entry) => self.file(StatusCode::OK, entry),
+            PathLookup::Folder(folder) => self.listing(&folder),
+            PathLookup::WithSlash => self.moved(format!("{}/", self.parts.uri.path())),
+            PathLookup::WithoutSlash => self.moved(self.parts.uri.path().trim_end_matches('/').to_owned()),
+            PathLookup::Forbidden => self.error(StatusCode::FORBIDDEN),
+            PathLookup::Nothing => match leads(false) {
                 Some(leads) => self.led(leads),
                 None => self.missing(),
             },
@@ -148,10 +148,10 @@ impl Answer<'_> {
         self.depends_on(&asked.below);
         for _ in 0..2 {
             asked.slash = match find(self.root(), &asked, false)? {
-                Found::File(entry) => return Ok(Some(entry)),
-                Found::WithSlash => true,
-                Found::WithoutSlash => false,
-                Found::Folder(_) | Found::Forbidden | Found::Nothing => return Ok(None),
+                PathLookup::File(entry) => return Ok(Some(entry)),
+                PathLookup::WithSlash => true,
+                PathLookup::WithoutSlash => false,
+                PathLookup::Folder(_) | PathLookup::Forbidden | PathLookup::Nothing => return Ok(None),
             };
         }
         Ok(None)

@@ -17,7 +17,7 @@ const INDEX: &str = "index.html";
 
 /// The result of looking up a path.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum PathLookup {
     /// The path names a file.
     File(Entry),
     /// The path names a folder without an index, and ends with a slash.
@@ -33,37 +33,41 @@ pub(super) enum Found {
 }
 
 /// Looks a path up. It blocks. A folder without an index is found only where it is `listed`.
-pub(super) fn find(root: &Root, target: &Target, listed: bool) -> io::Result<Found> {
+pub(super) fn find(root: &Root, target: &Target, listed: bool) -> io::Result<PathLookup> {
     match look(root, target, listed) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Forbidden),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(PathLookup::Forbidden),
         found => found,
     }
 }
 
-fn look(root: &Root, target: &Target, listed: bool) -> io::Result<Found> {
+fn look(root: &Root, target: &Target, listed: bool) -> io::Result<PathLookup> {
     let below = target.below.as_path();
     if target.slash {
         if let Some(index) = file(root, &below.join(INDEX))? {
-            return Ok(Found::File(index));
+            return Ok(PathLookup::File(index));
         }
         if listed && let Some(folder) = root.find(below)?.filter(|entry| entry.metadata.is_dir()) {
-            return Ok(Found::Folder(folder));
+            return Ok(PathLookup::Folder(folder));
         }
         let page = with_html(below);
-        return Ok(if page.is_some_and(|page| matches!(file(root, &page), Ok(Some(_)))) { Found::WithoutSlash } else { Found::Nothing });
+        return Ok(if page.is_some_and(|page| matches!(file(root, &page), Ok(Some(_)))) {
+            PathLookup::WithoutSlash
+        } else {
+            PathLookup::Nothing
+        });
     }
     let named = root.find(below)?;
     let is_folder = named.as_ref().is_some_and(|entry| entry.metadata.is_dir());
     if let Some(entry) = named.filter(|entry| entry.metadata.is_file() && is_public(entry)) {
-        return Ok(Found::File(entry));
+        return Ok(PathLookup::File(entry));
     }
     if let Some(page) = with_html(below)
         && let Some(entry) = file(root, &page)?
     {
-        return Ok(Found::File(entry));
+        return Ok(PathLookup::File(entry));
     }
     let has_page = is_folder && (listed || file(root, &below.join(INDEX))?.is_some());
-    Ok(if has_page { Found::WithSlash } else { Found::Nothing })
+    Ok(if has_page { PathLookup::WithSlash } else { PathLookup::Nothing })
 }
 
 fn file(root: &Root, below: &Path) -> io::Result<Option<Entry>> {

@@ -13,7 +13,7 @@ mod headers;
 mod lifetime;
 mod listing;
 mod lookup;
-mod opened;
+mod open_files;
 mod path;
 mod pattern;
 mod redirects;
@@ -78,8 +78,8 @@ struct Shared {
     /// Whether every change is reported.
     watched: AtomicBool,
     /// The folders that responses were made of: if such a name is removed, so is all that was below it.
-    folders: Mutex<stem::Seen>,
-    opened: Mutex<opened::Opened>,
+    folders: Mutex<stem::SeenFolders>,
+    opened: Mutex<open_files::OpenFiles>,
 }
 
 impl Shared {
@@ -96,7 +96,7 @@ struct Version {
     root: Arc<root::Root>,
     rules: rules::Rules,
     /// The state of the files of rules, from before they were read.
-    rules_were: rules::Seen,
+    rules_were: rules::RuleFilesState,
 }
 
 impl Version {

@@ -64,11 +64,11 @@ pub fn canonical_path(path: &str) -> Option<String> {
 }
 
 /// The state of the two files, which differs between versions: number, length, and date.
-pub(super) type Seen = [Option<(u64, u64, Option<SystemTime>)>; 2];
+pub(super) type RuleFilesState = [Option<(u64, u64, Option<SystemTime>)>; 2];
 
 impl Rules {
     /// Returns the current state of the two files.
-    pub(super) fn seen(root: &Root) -> Seen {
+    pub(super) fn seen(root: &Root) -> RuleFilesState {
         [REDIRECTS, HEADERS].map(|name| {
             let entry = root.find_file(name.as_ref()).ok().flatten()?;
             Some((entry.metadata.ino(), entry.metadata.len(), entry.metadata.modified().ok()))

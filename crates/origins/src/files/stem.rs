@@ -50,12 +50,12 @@ fn hash(name: &[u8]) -> u64 {
 
 /// The folders that responses were made of.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenFolders {
     folders: HashSet<u64>,
     full: bool,
 }
 
-impl Seen {
+impl SeenFolders {
     /// Remembers the folders above `path`.
     pub(super) fn above(&mut self, path: &Path) {
         for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn folders_are_remembered_up_to_a_bound() {
-        let mut seen = Seen::default();
+        let mut seen = SeenFolders::default();
         seen.above("a/b/c".as_ref());
         assert!(seen.has("a".as_ref()) && seen.has("a/b".as_ref()) && !seen.has("a/b/c".as_ref()) && !seen.has("".as_ref()));
         for number in 0..FOLDERS_MAX {

@@ -41,7 +41,7 @@ pub(super) enum Chunk {
 
 /// The result of taking content off a buffer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum ContentStep {
     /// Content.
     Data(Bytes),
     /// The content has ended.
@@ -83,19 +83,19 @@ impl Content {
     ///
     /// # Errors
     /// When the framing is broken.
-    pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Result<Taken, &'static str> {
+    pub(super) fn take(&mut self, buffer: &mut BytesMut) -> Result<ContentStep, &'static str> {
         match self {
-            Self::Length(0) | Self::Chunked(Chunk::End) => Ok(Taken::End),
+            Self::Length(0) | Self::Chunked(Chunk::End) => Ok(ContentStep::End),
             Self::Length(left) => Ok(take_up_to(left, buffer)),
-            Self::Close if buffer.is_empty() => Ok(Taken::More),
-            Self::Close => Ok(Taken::Data(buffer.split().freeze())),
+            Self::Close if buffer.is_empty() => Ok(ContentStep::More),
+            Self::Close => Ok(ContentStep::Data(buffer.split().freeze())),
             Self::Chunked(chunk) => chunk.take(buffer),
         }
     }
 }
 
 impl Chunk {
-    fn take(&mut self, buffer: &mut BytesMut) -> Result<Taken, &'static str> {
+    fn take(&mut self, buffer: &mut BytesMut) -> Result<ContentStep, &'static str> {
         loop {
             match self {
                 Self::Size => match size_line(buffer)? {
@@ -107,7 +107,7 @@ impl Chunk {
                         drop(buffer.split_to(line));
                         *self = Self::Data(size);
                     }
-                    None => return Ok(Taken::More),
+                    None => return Ok(ContentStep::More),
                 },
                 Self::Data(left) => {
                     let taken = take_up_to(left, buffer);
@@ -122,16 +122,16 @@ impl Chunk {
                         *self = Self::Size;
                     }
                     Some(_) => return Err("a chunk longer than its size"),
-                    None => return Ok(Taken::More),
+                    None => return Ok(ContentStep::More),
                 },
                 Self::Trailers => match trailers(buffer)? {
                     Some(length) => {
                         drop(buffer.split_to(length));
                         *self = Self::End;
                     }
-                    None => return Ok(Taken::More),
+                    None => return Ok(ContentStep::More),
                 },
-                Self::End => return Ok(Taken::End),
+                Self::End => return Ok(ContentStep::End),
             }
         }
     }
@@ -243,13 +243,13 @@ fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-fn take_up_to(left: &mut u64, buffer: &mut BytesMut) -> Taken {
+fn take_up_to(left: &mut u64, buffer: &mut BytesMut) -> ContentStep {
     if buffer.is_empty() {
-        return Taken::More;
+        return ContentStep::More;
     }
     let length = usize::try_from(*left).unwrap_or(usize::MAX).min(buffer.len());
     *left -= length as u64;
-    Taken::Data(buffer.split_to(length).freeze())
+    ContentStep::Data(buffer.split_to(length).freeze())
 }
 
 /// Returns the length of a chunk's first line with its end, and the size in it. Extensions mean nothing to us (RFC 9112 §7.1.1).
@@ -313,9 +313,9 @@ mod tests {
         let mut pieces = bytes.chunks(step);
         loop {
             match content.take(&mut buffer) {
-                Ok(Taken::Data(piece)) => data.extend_from_slice(&piece),
-                Ok(Taken::End) => return (data, Some(Ok(buffer.len() + pieces.map(<[u8]>::len).sum::<usize>()))),
-                Ok(Taken::More) => match pieces.next() {
+                Ok(ContentStep::Data(piece)) => data.extend_from_slice(&piece),
+                Ok(ContentStep::End) => return (data, Some(Ok(buffer.len() + pieces.map(<[u8]>::len).sum::<usize>()))),
+                Ok(ContentStep::More) => match pieces.next() {
                     Some(piece) => buffer.extend_from_slice(piece),
                     None => return (data, None),
                 },

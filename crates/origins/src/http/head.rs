@@ -14,7 +14,7 @@ use semantics::decimal;
 use smallvec::SmallVec;
 
 use super::{
-    Asked,
+    ArrivedRequest,
     client_fields::{self, X_FORWARDED_HOST},
 };
 use crate::{Fault, server::ServerOptions};
@@ -26,7 +26,7 @@ const LINES_ON_STACK: usize = 100;
 pub(super) type Refused = (Fault, &'static str);
 
 /// Writes the head of a request as it goes to an origin. Its length is that of the content at hand, whatever the fields say.
-pub(super) fn write((request, arrival): Asked<'_>, content: &Bytes, out: &mut Vec<u8>) {
+pub(super) fn write((request, arrival): ArrivedRequest<'_>, content: &Bytes, out: &mut Vec<u8>) {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     out.reserve(1024);
     for piece in [request.method().as_str(), " ", target, " HTTP/1.1\r\n"] {
@@ -69,7 +69,7 @@ impl Head {
 }
 
 /// The places of field lines in the buffer: beginning and end of each name and each value.
-type Places = SmallVec<[[usize; 4]; 24]>;
+type LineBounds = SmallVec<[[usize; 4]; 24]>;
 
 /// A parsed head, but for its field lines.
 struct Parsed {
@@ -83,7 +83,7 @@ struct Parsed {
 /// # Errors
 /// When it is not the head of an HTTP/1 response, or larger than allowed.
 pub(super) fn read(buffer: &mut BytesMut, options: &ServerOptions) -> Result<Option<Head>, Refused> {
-    let mut lines = Places::new();
+    let mut lines = LineBounds::new();
     let parsed = if options.response_fields_max <= LINES_ON_STACK {
         parse(buffer, &mut [const { MaybeUninit::uninit() }; LINES_ON_STACK][..options.response_fields_max], &mut lines)
     } else {
@@ -114,7 +114,7 @@ pub(super) fn read(buffer: &mut BytesMut, options: &ServerOptions) -> Result<Opt
 const FIELDS_OF_OURS: usize = 4;
 
 /// Parses a head. The places of its lines go to `lines`, which is empty: returned, they would be copied several times.
-fn parse<'b>(bytes: &'b [u8], table: &mut [MaybeUninit<httparse::Header<'b>>], lines: &mut Places) -> Result<Option<Parsed>, Refused> {
+fn parse<'b>(bytes: &'b [u8], table: &mut [MaybeUninit<httparse::Header<'b>>], lines: &mut LineBounds) -> Result<Option<Parsed>, Refused> {
     let mut response = httparse::Response::new(&mut []);
     let length = match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, table) {
         Ok(httparse::Status::Complete(length)) => length,

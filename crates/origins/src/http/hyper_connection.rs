@@ -44,7 +44,7 @@ pub(super) struct HyperConnection {
 
 impl HyperConnection {
     pub(super) async fn open(stream: Stream, address: &Address, options: &ServerOptions) -> Result<Self, OriginError> {
-        let (stream, heard) = Watched::new(stream);
+        let (stream, heard) = WatchedStream::new(stream);
         let mut builder = Builder::new();
         builder.max_header_size(options.response_header_bytes_max).max_buf_size(read_buffer_bytes_max(options));
         if options.response_fields_max != HYPER_FIELDS_MAX {
@@ -102,19 +102,19 @@ impl Drop for HyperConnection {
 
 /// A stream that remembers whether anything came from the origin since it was last asked: a request may be sent again only if not.
 #[derive(Debug)]
-struct Watched {
+struct WatchedStream {
     stream: Stream,
     heard: Arc<AtomicBool>,
 }
 
-impl Watched {
+impl WatchedStream {
     fn new(stream: Stream) -> (Self, Arc<AtomicBool>) {
         let heard = Arc::new(AtomicBool::new(false));
         (Self { stream, heard: Arc::clone(&heard) }, heard)
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let result = ready!(Pin::new(&mut self.stream).poll_read(cx, buf));
@@ -125,7 +125,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

@@ -133,7 +133,7 @@ impl HttpOrigin {
     async fn ask(
         &self,
         slot: usize,
-        asked: Asked<'_>,
+        asked: ArrivedRequest<'_>,
         (nature, now): (Nature, Instant),
         interim: Option<&OnInterim<'_>>,
     ) -> Result<(Head, Box<Wire>), Failed> {
@@ -218,7 +218,7 @@ impl Origin for HttpOrigin {
 }
 
 /// A request, and what its origin is told about where it came from.
-type Asked<'a> = (&'a Request<Body>, &'a Arrival<'a>);
+type ArrivedRequest<'a> = (&'a Request<Body>, &'a Arrival<'a>);
 
 /// Returns whether a response asks for a login that is bound to its connection (NTLM, Negotiate): that must not be the next client's.
 fn challenges_connection(fields: &HeaderMap) -> bool {

@@ -15,7 +15,7 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// The account that a head gives of its connection and of its content.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct BodyFraming {
     /// The time for which the connection may be kept; `None` if the origin is going to close it.
     pub(super) keep: Option<Duration>,
     pub(super) coding: Option<Coding>,
@@ -27,10 +27,14 @@ pub(super) struct Said {
 /// # Errors
 /// When the head contradicts itself about where its body ends. hyper would choose one reading; a cache that chose otherwise than the
 /// next reader would store one response under the name of another.
-pub(super) fn settle((status, version): (StatusCode, Version), fields: &mut HeaderMap, idle_max: Duration) -> Result<Said, &'static str> {
+pub(super) fn settle(
+    (status, version): (StatusCode, Version),
+    fields: &mut HeaderMap,
+    idle_max: Duration,
+) -> Result<BodyFraming, &'static str> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
         // `Connection` and `Upgrade` are the message here.
-        return Ok(Said { keep: None, coding: None, length: None });
+        return Ok(BodyFraming { keep: None, coding: None, length: None });
     }
     // Hyper would choose one reading of a head that has two.
     let coding = transfer_coding(fields)?;
@@ -45,7 +49,7 @@ pub(super) fn settle((status, version): (StatusCode, Version), fields: &mut Head
     if coding.is_none() && !fields.keys().any(is_hop_by_hop) {
         // Nearly every response.
         let keep = (version >= Version::HTTP_11 && !idle_max.is_zero() && !misleads).then_some(idle_max);
-        return Ok(Said { keep, coding, length });
+        return Ok(BodyFraming { keep, coding, length });
     }
     let mut keep = keep_alive_timeout(fields).map_or(idle_max, |told| told.min(idle_max));
     let mut close = version < Version::HTTP_11;
@@ -61,7 +65,7 @@ pub(super) fn settle((status, version): (StatusCode, Version), fields: &mut Head
     strip_hop_by_hop(fields);
     // Where only the connection's end ends the content, there is no connection left.
     let keep = (!close && !keep.is_zero() && !misleads && coding != Some(Coding::Unknown)).then_some(keep);
-    Ok(Said { keep, coding, length })
+    Ok(BodyFraming { keep, coding, length })
 }
 
 /// Returns whether a head that ends its message (RFC 9112 §6.3, rule 1) says that content follows. If the origin does send it, it may come at any

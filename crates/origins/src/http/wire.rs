@@ -21,8 +21,8 @@ use tokio::{
 };
 
 use super::{
-    Asked,
-    content::{Content, Taken},
+    ArrivedRequest,
+    content::{Content, ContentStep},
     head::{self, Head},
     idle::Idle,
     response::is_misleading,
@@ -125,7 +125,7 @@ impl Wire {
     }
 
     /// Makes a request ready to be sent; [`Wire::poll_head`] sends it.
-    pub(super) fn begin(&mut self, asked: Asked<'_>) {
+    pub(super) fn begin(&mut self, asked: ArrivedRequest<'_>) {
         self.content = if let Body::Full(content) = asked.0.body() { content.clone() } else { Bytes::new() };
         // The pieces of the response before are gone by now: its room serves this one as a whole, and not what was left of it.
         self.read.reserve(READ_MIN);
@@ -207,9 +207,9 @@ impl Wire {
     pub(super) fn poll_content(&mut self, cx: &mut Context<'_>, content: &mut Content) -> Poll<Result<Option<Bytes>, Broken>> {
         loop {
             match content.take(&mut self.read).map_err(|what| Broken::new(Fault::ProtocolError, what))? {
-                Taken::Data(data) => return Poll::Ready(Ok(Some(data))),
-                Taken::End => return Poll::Ready(Ok(None)),
-                Taken::More => {}
+                ContentStep::Data(data) => return Poll::Ready(Ok(Some(data))),
+                ContentStep::End => return Poll::Ready(Ok(None)),
+                ContentStep::More => {}
             }
             match ready!(self.poll_read(cx)) {
                 Ok(0) if *content == Content::Close => {

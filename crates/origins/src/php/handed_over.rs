@@ -35,12 +35,12 @@ pub(super) fn remove_orders(fields: &mut HeaderMap) {
     }
 }
 
-/// The places whose files a script may hand over.
+/// The folders whose files a script may hand over.
 #[derive(Debug)]
-pub(super) struct Places(Vec<Place>);
+pub(super) struct AllowedFolders(Vec<AllowedFolder>);
 
 #[derive(Debug)]
-struct Place {
+struct AllowedFolder {
     /// The beginning of the paths in `X-Accel-Redirect` that lead here; none: only `X-Sendfile` does.
     prefix: Option<String>,
     folder: PathBuf,
@@ -63,11 +63,11 @@ impl HandedOver {
     }
 }
 
-impl Places {
+impl AllowedFolders {
     /// Opens the folders. Each is reached through `X-Sendfile` by its path, and through `X-Accel-Redirect` by its prefix.
     pub(super) fn open(places: &[(Option<String>, PathBuf)]) -> io::Result<Self> {
         let open = |(prefix, folder): &(Option<String>, PathBuf)| {
-            Ok(Place { prefix: prefix.clone(), folder: folder.clone(), root: Root::open(folder)? })
+            Ok(AllowedFolder { prefix: prefix.clone(), folder: folder.clone(), root: Root::open(folder)? })
         };
         places.iter().map(open).collect::<io::Result<_>>().map(Self)
     }
@@ -95,21 +95,22 @@ impl Places {
     fn by_prefix(&self, path: &HeaderValue) -> io::Result<Option<Entry>> {
         let path = String::from_utf8_lossy(path.as_bytes());
         let path = path.split('?').next().unwrap_or_default();
-        let matching = |place: &&Place| place.prefix.as_ref().is_some_and(|prefix| path.starts_with(prefix.as_str()));
-        let longest = self.0.iter().filter(matching).max_by_key(|place| place.prefix.as_ref().map(String::len));
-        let Some((place, prefix)) = longest.and_then(|place| Some((place, place.prefix.as_ref()?))) else { return Ok(None) };
+        let matching = |allowed: &&AllowedFolder| allowed.prefix.as_ref().is_some_and(|prefix| path.starts_with(prefix.as_str()));
+        let longest = self.0.iter().filter(matching).max_by_key(|allowed| allowed.prefix.as_ref().map(String::len));
+        let Some((allowed, prefix)) = longest.and_then(|allowed| Some((allowed, allowed.prefix.as_ref()?))) else { return Ok(None) };
         let below = format!("/{}", path[prefix.len()..].trim_start_matches('/'));
         let Some(below) = target(&below).filter(|below| !below.slash) else { return Ok(None) };
-        place.root.find_file(&below.below)
+        allowed.root.find_file(&below.below)
     }
 
     fn by_path(&self, path: &HeaderValue) -> io::Result<Option<Entry>> {
         let path = String::from_utf8_lossy(path.as_bytes());
-        for place in &self.0 {
-            let below = [place.folder.as_path(), place.root.path()].into_iter().find_map(|root| Path::new(&*path).strip_prefix(root).ok());
+        for allowed in &self.0 {
+            let below =
+                [allowed.folder.as_path(), allowed.root.path()].into_iter().find_map(|root| Path::new(&*path).strip_prefix(root).ok());
             let is_plain = |below: &&Path| below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
             if let Some(below) = below.filter(is_plain)
-                && let Some(entry) = place.root.find_file(below)?
+                && let Some(entry) = allowed.root.find_file(below)?
             {
                 return Ok(Some(entry));
             }

@@ -33,7 +33,7 @@ const SCRIPT: &str = ".php";
 
 /// The result of looking up a path.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum ScriptLookup {
     /// A script answers.
     Script {
         /// Its path, which begins with a slash.
@@ -52,9 +52,9 @@ pub(super) enum Found {
 }
 
 /// Looks up the path of a URI. Nothing is run below the folders `not_run`. Blocks.
-pub(super) fn find(root: &Root, path: &str, not_run: &[PathBuf]) -> io::Result<Found> {
+pub(super) fn find(root: &Root, path: &str, not_run: &[PathBuf]) -> io::Result<ScriptLookup> {
     match (Lookup { root, not_run }).find(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Forbidden),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(ScriptLookup::Forbidden),
         found => found,
     }
 }
@@ -65,10 +65,10 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    fn find(&self, path: &str) -> io::Result<Found> {
+    fn find(&self, path: &str) -> io::Result<ScriptLookup> {
         let Some(asked) = target(path) else {
             // No file has such a name, but an application may: `/tag/c%2Fc++/`.
-            return if is_suspicious(path) { Ok(Found::Nothing) } else { self.front(Path::new("")) };
+            return if is_suspicious(path) { Ok(ScriptLookup::Nothing) } else { self.front(Path::new("")) };
         };
         if let Some(found) = self.script(&asked.below, asked.slash)? {
             return Ok(found);
@@ -76,7 +76,7 @@ impl Lookup<'_> {
         let Some(entry) = self.root.find(&asked.below)? else { return self.front(&asked.below) };
         if entry.metadata.is_dir() {
             return match self.index(&asked.below)? {
-                Some(_) if !asked.slash => Ok(Found::WithSlash),
+                Some(_) if !asked.slash => Ok(ScriptLookup::WithSlash),
                 Some(index) => Ok(index),
                 None => self.front(&asked.below),
             };
@@ -84,11 +84,11 @@ impl Lookup<'_> {
         if asked.slash || !entry.metadata.is_file() {
             return self.front(&asked.below);
         }
-        Ok(if !entry.is_secret() && !is_closed(self.root, &entry)? { Found::File(entry) } else { Found::Nothing })
+        Ok(if !entry.is_secret() && !is_closed(self.root, &entry)? { ScriptLookup::File(entry) } else { ScriptLookup::Nothing })
     }
 
     /// Returns what answers if a script is named somewhere in the path. Names that only look like one are passed over.
-    fn script(&self, below: &Path, slash: bool) -> io::Result<Option<Found>> {
+    fn script(&self, below: &Path, slash: bool) -> io::Result<Option<ScriptLookup>> {
         let mut name = PathBuf::new();
         let mut rest = below.iter();
         while let Some(part) = rest.next() {
@@ -98,32 +98,32 @@ impl Lookup<'_> {
             }
             let Some(entry) = self.root.find_file(&name)? else { continue };
             if !self.may_run(&entry) || is_closed(self.root, &entry)? {
-                return Ok(Some(Found::Nothing));
+                return Ok(Some(ScriptLookup::Nothing));
             }
             let mut path_info: String = rest.flat_map(|part| ["/".into(), part.to_string_lossy()]).collect();
             if slash {
                 path_info.push('/');
             }
-            return Ok(Some(Found::Script { name: absolute(&name), path_info }));
+            return Ok(Some(ScriptLookup::Script { name: absolute(&name), path_info }));
         }
         Ok(None)
     }
 
-    fn index(&self, folder: &Path) -> io::Result<Option<Found>> {
+    fn index(&self, folder: &Path) -> io::Result<Option<ScriptLookup>> {
         for name in INDEXES {
             let Some(entry) = self.root.find_file(&folder.join(name))? else { continue };
             if !name.ends_with(SCRIPT) {
-                return Ok(Some(Found::File(entry)));
+                return Ok(Some(ScriptLookup::File(entry)));
             }
             if self.may_run(&entry) {
-                return Ok(Some(Found::Script { name: absolute(&entry.name), path_info: String::new() }));
+                return Ok(Some(ScriptLookup::Script { name: absolute(&entry.name), path_info: String::new() }));
             }
         }
         Ok(None)
     }
 
     /// Returns the script of the application to which a path belongs that names no file.
-    fn front(&self, below: &Path) -> io::Result<Found> {
+    fn front(&self, below: &Path) -> io::Result<ScriptLookup> {
         let mut folders = Vec::new();
         for folder in below.iter().take(FOLDERS_MAX) {
             let folder = folders.last().map_or_else(PathBuf::new, PathBuf::clone).join(folder);
@@ -139,13 +139,13 @@ impl Lookup<'_> {
                 return Ok(front);
             }
         }
-        Ok(self.runs(FRONT.as_ref())?.unwrap_or(Found::Nothing))
+        Ok(self.runs(FRONT.as_ref())?.unwrap_or(ScriptLookup::Nothing))
     }
 
     /// Returns the script of this name, if there is one that is run.
-    fn runs(&self, name: &Path) -> io::Result<Option<Found>> {
+    fn runs(&self, name: &Path) -> io::Result<Option<ScriptLookup>> {
         let script = self.root.find_file(name)?.filter(|entry| self.may_run(entry));
-        Ok(script.map(|entry| Found::Script { name: absolute(&entry.name), path_info: String::new() }))
+        Ok(script.map(|entry| ScriptLookup::Script { name: absolute(&entry.name), path_info: String::new() }))
     }
 
     /// Returns whether a file is run: not where visitors may leave files, by whatever name it is asked for.

@@ -25,8 +25,8 @@ use crate::{
     fastcgi::{FastCgi, Script},
     files::{Folder, Links, Root, plain, redirect},
 };
-use handed_over::{HandedOver, Places};
-use lookup::Found;
+use handed_over::{AllowedFolders, HandedOver};
+use lookup::ScriptLookup;
 
 /// The options for a folder with an application in PHP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Default for PhpOptions {
 #[derive(Debug)]
 pub struct PhpFolder {
     folder: Folder,
-    places: Places,
+    places: AllowedFolders,
     more: Arc<[(String, String)]>,
     options: PhpOptions,
 }
@@ -70,19 +70,19 @@ impl PhpFolder {
     /// # Errors
     /// Fails when it, or a folder of the options, is not a folder that can be read.
     pub fn open(folder: impl AsRef<Path>, options: PhpOptions) -> io::Result<Self> {
-        let places = Places::open(&options.handed_over)?;
+        let places = AllowedFolders::open(&options.handed_over)?;
         Ok(Self { folder: Folder::open(folder.as_ref(), options.links)?, places, more: options.params.as_slice().into(), options })
     }
 
     /// Says which script answers a request, if the system need not read from a disk for that. Otherwise [`look`](Self::look) says more.
-    fn script_at_hand(&self, parts: &Parts, asked: &Asked) -> Option<Script> {
+    fn script_at_hand(&self, parts: &Parts, base: &BaseAddress) -> Option<Script> {
         let root = self.folder.root();
         let at_hand = root.at_hand()?;
-        if asked.prefix.is_empty() && supercache::find(at_hand, parts, asked.scheme, &asked.authority).ok()?.is_some() {
+        if base.prefix.is_empty() && supercache::find(at_hand, parts, base.scheme, &base.authority).ok()?.is_some() {
             return None;
         }
         match lookup::find(at_hand, parts.uri.path(), &self.options.not_run) {
-            Ok(Found::Script { name, path_info }) => Some(self.script(&root, name, path_info)),
+            Ok(ScriptLookup::Script { name, path_info }) => Some(self.script(&root, name, path_info)),
             Ok(_) | Err(_) => None,
         }
     }
@@ -93,10 +93,10 @@ impl PhpFolder {
     }
 
     /// Says what answers a request: a script, or a response that is ready. Blocks.
-    fn look(&self, parts: &Parts, asked: &Asked) -> io::Result<Result<Script, Response<Body>>> {
+    fn look(&self, parts: &Parts, base: &BaseAddress) -> io::Result<Result<Script, Response<Body>>> {
         let root = self.folder.root();
         let path = parts.uri.path();
-        let page = if asked.prefix.is_empty() { supercache::find(&root, parts, asked.scheme, &asked.authority)? } else { None };
+        let page = if base.prefix.is_empty() { supercache::find(&root, parts, base.scheme, &base.authority)? } else { None };
         if let Some(page) = page {
             let mut response = self.folder.send(&root, page, parts)?;
             // It is for whoever has no cookies, and not for everybody as a file is: as the plugin says of its pages.
@@ -105,26 +105,26 @@ impl PhpFolder {
             return Ok(Err(response));
         }
         let response = match lookup::find(&root, path, &self.options.not_run)? {
-            Found::Script { name, path_info } => return Ok(Ok(self.script(&root, name, path_info))),
-            Found::File(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
+            ScriptLookup::Script { name, path_info } => return Ok(Ok(self.script(&root, name, path_info))),
+            ScriptLookup::File(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
                 let mut response = plain(StatusCode::METHOD_NOT_ALLOWED);
                 response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
                 response
             }
-            Found::File(entry) => self.folder.send(&root, entry, parts)?,
-            Found::WithSlash => {
+            ScriptLookup::File(entry) => self.folder.send(&root, entry, parts)?,
+            ScriptLookup::WithSlash => {
                 let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-                redirect(StatusCode::MOVED_PERMANENTLY, format!("{}{path}/{query}", asked.prefix.trim_end_matches('/')))?
+                redirect(StatusCode::MOVED_PERMANENTLY, format!("{}{path}/{query}", base.prefix.trim_end_matches('/')))?
             }
-            Found::Forbidden => plain(StatusCode::FORBIDDEN),
-            Found::Nothing => plain(StatusCode::NOT_FOUND),
+            ScriptLookup::Forbidden => plain(StatusCode::FORBIDDEN),
+            ScriptLookup::Nothing => plain(StatusCode::NOT_FOUND),
         };
         Ok(Err(response))
     }
 }
 
-/// The address for which a request came, beside its target.
-struct Asked {
+/// The address for which a request came, before its target.
+struct BaseAddress {
     scheme: Scheme,
     authority: String,
     prefix: String,
@@ -159,16 +159,16 @@ impl Php {
         interim: Option<&OnInterim<'_>>,
     ) -> Result<Response<Body>, OriginError> {
         let (parts, body) = request.into_parts();
-        let asked = Asked {
+        let base = BaseAddress {
             scheme: arrival.scheme,
             authority: arrival.authority.to_owned(),
             prefix: arrival.prefix.unwrap_or_default().to_owned(),
         };
-        let (script, parts) = match self.folder.script_at_hand(&parts, &asked) {
+        let (script, parts) = match self.folder.script_at_hand(&parts, &base) {
             Some(script) => (script, parts),
             None => {
                 let folder = Arc::clone(&self.folder);
-                match on_a_thread_that_may_wait(move || folder.look(&parts, &asked).map(|looked| (looked, parts))).await? {
+                match on_a_thread_that_may_wait(move || folder.look(&parts, &base).map(|looked| (looked, parts))).await? {
                     (Ok(script), parts) => (script, parts),
                     (Err(mut response), _) => {
                         response.extensions_mut().insert(OfFolder);

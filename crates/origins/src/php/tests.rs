@@ -69,12 +69,12 @@ impl Site {
     fn looked_up(&self, links: Links, path: &str) -> String {
         let root = Root::open_with(&self.root(), links).expect("a folder");
         match lookup::find(&root, path, &PhpOptions::default().not_run).expect("a disk that works") {
-            Found::Script { name, path_info } if path_info.is_empty() => format!("run {name}"),
-            Found::Script { name, path_info } => format!("run {name} with {path_info}"),
-            Found::File(entry) => format!("send {}", entry.name.display()),
-            Found::WithSlash => "add a slash".to_owned(),
-            Found::Forbidden => "forbidden".to_owned(),
-            Found::Nothing => "nothing".to_owned(),
+            ScriptLookup::Script { name, path_info } if path_info.is_empty() => format!("run {name}"),
+            ScriptLookup::Script { name, path_info } => format!("run {name} with {path_info}"),
+            ScriptLookup::File(entry) => format!("send {}", entry.name.display()),
+            ScriptLookup::WithSlash => "add a slash".to_owned(),
+            ScriptLookup::Forbidden => "forbidden".to_owned(),
+            ScriptLookup::Nothing => "nothing".to_owned(),
         }
     }
 }

@@ -85,7 +85,7 @@ pub(super) enum Way {
     /// The address is down: this request finds out whether it still is.
     Try(Trial),
     /// Another request is finding out.
-    Wait(Waiting),
+    Wait(TrialWait),
 }
 
 /// An attempt to connect that others may wait for. Dropping it lets one of them try.
@@ -94,12 +94,12 @@ pub(super) struct Trial(watch::Sender<Option<Refused>>);
 
 /// A wait for another request's attempt to connect.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct TrialWait {
     trial: watch::Receiver<Option<Refused>>,
     back: watch::Receiver<u64>,
 }
 
-impl Waiting {
+impl TrialWait {
     /// Waits for the end of that attempt. `Ok`: look again, the address may be up now, or that request's client has left.
     pub(super) async fn end(mut self) -> Result<(), OriginError> {
         let (refused, back) = (pin!(self.trial.wait_for(Option::is_some)), pin!(self.back.changed()));
@@ -134,7 +134,7 @@ impl Health {
             && trial.borrow().is_none()
             && trial.has_changed().is_ok()
         {
-            return Way::Wait(Waiting { trial: trial.clone(), back: self.back.subscribe() });
+            return Way::Wait(TrialWait { trial: trial.clone(), back: self.back.subscribe() });
         }
         let (tell, told) = watch::channel(None);
         down.trial = Some((now, told));

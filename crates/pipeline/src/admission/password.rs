@@ -180,7 +180,7 @@ async fn verify(shared: &Shared, lock: &Arc<Lock>, said: Credentials, client: Op
         verifying.waiting.fetch_sub(1, Relaxed);
         return Verified::Busy;
     }
-    let _waiting = Waiting(&verifying.waiting);
+    let _waiting = VerificationTicket(&verifying.waiting);
     let Ok(Ok(turn)) = timeout(WAIT_MAX, Arc::clone(&verifying.threads).acquire_owned()).await else { return Verified::Busy };
     // Meanwhile others may have come with the same, or with wrong ones from the same address.
     if lock.knows(&said) {
@@ -202,10 +202,10 @@ async fn verify(shared: &Shared, lock: &Arc<Lock>, said: Credentials, client: Op
     if verified.await.unwrap_or(false) { Verified::Right } else { Verified::Wrong }
 }
 
-/// A place among the requests that wait to be verified.
-struct Waiting<'a>(&'a AtomicUsize);
+/// The ticket of a request that waits to be verified.
+struct VerificationTicket<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for VerificationTicket<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -30,12 +30,12 @@ const LOCK_AGE_MAX_SECONDS: u64 = 10;
 pub struct Schedule {
     /// The path of the script that runs it.
     path: String,
-    heard: Mutex<Heard>,
+    heard: Mutex<LockValues>,
 }
 
 /// The values of locks that requests had: the first one of each group since the last one was taken.
 #[derive(Debug, Default)]
-struct Heard {
+struct LockValues {
     /// From this machine or its networks, where WordPress is.
     near: Option<String>,
     /// From anywhere else. WordPress may reach itself by a public address.
@@ -59,7 +59,7 @@ impl Schedule {
     pub fn take(&self, now: Timestamp) -> Option<String> {
         let mut heard = self.heard.lock();
         let recent = |value: &mut Option<String>| value.take().filter(|value| is_recent(value, now));
-        let Heard { near, far } = &mut *heard;
+        let LockValues { near, far } = &mut *heard;
         recent(near).or_else(|| recent(far))
     }
 

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, header, response::Parts};
 use origins::{FileBody, FileForms};
 use semantics::{
     RequestFields,
-    coding::{Accepted, Coding, CodingSet, evaluate_forms, tag_of, vary_on_accept_encoding},
+    coding::{AcceptedCodings, Coding, CodingSet, evaluate_forms, tag_of, vary_on_accept_encoding},
     conditional::{Precondition, not_modified_fields},
     date::parse_http_date,
     range::Part,
@@ -36,7 +36,7 @@ pub(crate) fn respond(method: &Method, fields: &RequestFields<'_>, response: Res
         vary_on_accept_encoding(&mut parts.headers);
     }
     let at_hand = forms.iter().fold(CodingSet::EMPTY, |set, (coding, _)| set.with(*coding));
-    let accepted = Accepted::of(fields);
+    let accepted = AcceptedCodings::of(fields);
     let validators = (parts.headers.get(header::ETAG).map(HeaderValue::as_bytes), last_modified(&parts.headers));
     let (precondition, coding) = evaluate_forms(method, fields, validators, accepted.best(at_hand), accepted);
     tag(&mut parts.headers, coding);

@@ -17,13 +17,13 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
-use policy::Kept;
+use policy::KeepTerms;
 use store::{Fetching, Generation};
 
 use crate::{
     Body, Shared, Stored,
     keep::{self, ContentSize, ContentTag, ResponseHead},
-    learnt::tier_proof::{self, Answered},
+    learnt::tier_proof::{self, MemberAnswer},
     question::Question,
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct StoredAs {
     pub(crate) question: Rc<Question>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    pub(crate) kept: Kept,
+    pub(crate) kept: KeepTerms,
     /// The generation at which the response was asked for: what was purged since then is not stored as if it were new.
     pub(crate) begun: Generation,
 }
@@ -51,7 +51,12 @@ impl StoredAs {
             let content = ContentSize { length: Some(whole.len() as u64), has_forms: false, has_nonce, tag };
             let (record, scope) = keep::record(&shared, &question, head, content, kept);
             if let Some(member) = &question.member
-                && !tier_proof::is_proven(&shared, &question, member, Answered { headers: &headers, body: &whole, begun, scope: &scope })
+                && !tier_proof::is_proven(
+                    &shared,
+                    &question,
+                    member,
+                    MemberAnswer { headers: &headers, body: &whole, begun, scope: &scope },
+                )
             {
                 return;
             }

@@ -54,10 +54,10 @@ const NOBODYS: [HeaderName; 7] = [
 
 /// The hints that are known. All workers share them.
 #[derive(Default)]
-pub(crate) struct EarlyHints(Mutex<Known>);
+pub(crate) struct EarlyHints(Mutex<HintTables>);
 
 #[derive(Default)]
-struct Known {
+struct HintTables {
     pages: HashMap<KeyHash, Page, AsIs>,
     oldest_pages: VecDeque<KeyHash>,
     page_bytes: usize,
@@ -92,7 +92,7 @@ impl Page {
     }
 }
 
-impl Known {
+impl HintTables {
     fn learn_page(&mut self, name: KeyHash, page: Option<Page>) {
         let before = self.pages.remove(&name);
         self.page_bytes -= before.as_ref().map_or(0, Page::bytes);
@@ -324,7 +324,7 @@ mod tests {
     fn pages_and_hosts_are_bounded() {
         let shared = shared();
         let begun = shared.store.generation();
-        let mut known = Known::default();
+        let mut known = HintTables::default();
         let name = |n: usize| shared.store.hash(n.to_string().as_bytes());
         let page = |link: &str| {
             let link = HeaderValue::from_str(link).expect("a value");

@@ -27,12 +27,12 @@ pub(crate) struct Reason {
     pub(crate) at: Timestamp,
 }
 
-/// The place of a key.
-type Place = Option<(KeyHash, Reason)>;
+/// A slot of the table: empty, or with a key and its last reason.
+type Slot = Option<(KeyHash, Reason)>;
 
 /// The last reason of each key.
 #[derive(Debug)]
-pub(crate) struct Reasons(Mutex<Box<[Place]>>);
+pub(crate) struct Reasons(Mutex<Box<[Slot]>>);
 
 impl Default for Reasons {
     fn default() -> Self {
@@ -71,7 +71,7 @@ fn of(key: KeyHash) -> std::ops::Range<usize> {
     first..first + WAYS
 }
 
-fn is(place: &Place, key: KeyHash) -> bool {
+fn is(place: &Slot, key: KeyHash) -> bool {
     place.as_ref().is_some_and(|(other, _)| *other == key)
 }
 

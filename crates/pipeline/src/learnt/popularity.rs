@@ -37,10 +37,10 @@ pub(crate) struct Popularity {
 #[derive(Default)]
 struct Set {
     halved: u64,
-    places: Vec<Place>,
+    places: Vec<CountedKey>,
 }
 
-struct Place {
+struct CountedKey {
     hash: KeyHash,
     key: Box<[u8]>,
     count: u32,
@@ -68,10 +68,10 @@ impl Popularity {
         if let Some(place) = set.places.iter_mut().find(|place| place.hash == hash) {
             place.count = place.count.saturating_add(weight);
         } else if set.places.len() < WAYS {
-            set.places.push(Place { hash, key: key.into(), count: weight, error: 0 });
+            set.places.push(CountedKey { hash, key: key.into(), count: weight, error: 0 });
         } else if let Some(least) = set.places.iter_mut().min_by_key(|place| place.count) {
             let error = least.count;
-            *least = Place { hash, key: key.into(), count: error.saturating_add(weight), error };
+            *least = CountedKey { hash, key: key.into(), count: error.saturating_add(weight), error };
         }
     }
 

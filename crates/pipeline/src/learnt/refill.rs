@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 use crate::{
     Client, Pipeline, Shared, Site, Stored,
     collapse::flight_of,
-    fetch::Told,
+    fetch::FetchOutcome,
     identity::Identity,
     learnt::trouble::{Failures, Trouble},
     purge::{
@@ -379,7 +379,7 @@ impl Run<'_> {
             return None;
         }
         match pipeline.begin_fetch(Rc::clone(&question), lead, stored, None, None).await {
-            Ok(Told::Growing(mut grows)) => {
+            Ok(FetchOutcome::Growing(mut grows)) => {
                 // To its end: that is how long the origin is busy with it.
                 while let Some(chunk) = grows.body.chunk().await {
                     if chunk.is_err() {
@@ -387,10 +387,10 @@ impl Run<'_> {
                     }
                 }
             }
-            Ok(Told::Confirmed { .. }) => {}
+            Ok(FetchOutcome::Confirmed { .. }) => {}
             // Another machine has refilled it, or it is not for all.
-            Ok(Told::Found(_) | Told::Alone { .. }) => return None,
-            Ok(Told::Failed(_)) | Err(_) => return Some(false),
+            Ok(FetchOutcome::Found(_) | FetchOutcome::Alone { .. }) => return None,
+            Ok(FetchOutcome::Failed(_)) | Err(_) => return Some(false),
         }
         pipeline.shared.refilling.refilled.fetch_add(1, Relaxed);
         pipeline.shared.signalled.refilled(&question.site.name);

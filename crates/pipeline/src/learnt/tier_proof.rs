@@ -88,11 +88,11 @@ fn number_with_tier(shared: &Shared, member: &Member) -> u64 {
 #[derive(Debug, Clone, Copy)]
 struct Page {
     at: Timestamp,
-    known: Known,
+    known: MemberAnswers,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Known {
+enum MemberAnswers {
     /// One member was answered so.
     Answered { member: u64, digest: [u8; 32], begun: Generation },
     /// Two members were answered differently: this one first, and another one so.
@@ -104,8 +104,8 @@ enum Known {
 impl Page {
     fn is_over(&self, now: Timestamp) -> bool {
         let kept = match self.known {
-            Known::Answered { .. } => ANSWER_KEPT,
-            Known::Differed { .. } | Known::Personal => PERSONAL,
+            MemberAnswers::Answered { .. } => ANSWER_KEPT,
+            MemberAnswers::Differed { .. } | MemberAnswers::Personal => PERSONAL,
         };
         now.since(self.at) >= kept
     }
@@ -119,9 +119,9 @@ impl TierProofs {
     /// Returns whether members were answered differently a while ago, and the answer to the member of this number can tell nothing more.
     fn is_personal(&self, key: KeyHash, member: u64, now: Timestamp) -> bool {
         self.0.lock().get(&key).filter(|page| !page.is_over(now)).is_some_and(|page| match page.known {
-            Known::Answered { .. } => false,
-            Known::Differed { first, .. } => first != member,
-            Known::Personal => true,
+            MemberAnswers::Answered { .. } => false,
+            MemberAnswers::Differed { first, .. } => first != member,
+            MemberAnswers::Personal => true,
         })
     }
 
@@ -154,7 +154,7 @@ fn number_of(shared: &Shared, member: &Member) -> u64 {
 
 /// An answer to a member, whole.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answered<'a> {
+pub(crate) struct MemberAnswer<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
     /// The generation at which it was asked for.
@@ -164,15 +164,15 @@ pub(crate) struct Answered<'a> {
 
 /// Returns whether the answer to a member is that of all members of the tier, as another one was answered the same. Otherwise it is
 /// remembered for the next.
-pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, answered: Answered<'_>) -> bool {
+pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, answered: MemberAnswer<'_>) -> bool {
     let (now, proofs, key) = (shared.clock.now(), &shared.tier_proofs, question.hash);
-    let Answered { headers, body, begun, scope } = answered;
+    let MemberAnswer { headers, body, begun, scope } = answered;
     // What was purged meanwhile proves nothing about what is there now.
     if shared.store.is_purged(scope, begun) {
         return false;
     }
     if member.is_named_in(headers, body) {
-        proofs.note(key, Page { at: now, known: Known::Personal });
+        proofs.note(key, Page { at: now, known: MemberAnswers::Personal });
         return false;
     }
     // A page that is stored was proven. It is the same for one member more, or it never was for all.
@@ -180,7 +180,7 @@ pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, a
         // What lies in a file is left as it is.
         let Some(is_same) = is_content_of(&stored, body) else { return false };
         if !is_same {
-            proofs.note(key, Page { at: now, known: Known::Personal });
+            proofs.note(key, Page { at: now, known: MemberAnswers::Personal });
             shared.store.remove(key, &question.key);
         }
         return is_same;
@@ -188,21 +188,23 @@ pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, a
     let (number, digest) = (number_of(shared, member), answer_digest(headers, body));
     let is_current = |before: Generation| !shared.store.is_purged(scope, before);
     let known = match proofs.take(key).filter(|page| !page.is_over(now)).map(|page| page.known) {
-        Some(Known::Answered { member: other, digest: others, begun: before }) if other != number && is_current(before) => {
+        Some(MemberAnswers::Answered { member: other, digest: others, begun: before }) if other != number && is_current(before) => {
             if others == digest {
                 return true;
             }
-            Known::Differed { first: other, digest, begun }
+            MemberAnswers::Differed { first: other, digest, begun }
         }
-        Some(Known::Differed { first, digest: others, begun: before }) if is_current(before) => {
+        Some(MemberAnswers::Differed { first, digest: others, begun: before }) if is_current(before) => {
             if first == number && others == digest {
                 return true;
             }
-            Known::Differed { first, digest: others, begun: before }
+            MemberAnswers::Differed { first, digest: others, begun: before }
         }
-        Some(Known::Personal) => Known::Personal,
+        Some(MemberAnswers::Personal) => MemberAnswers::Personal,
         // Nobody else was answered, or something else was there then.
-        Some(Known::Answered { .. } | Known::Differed { .. }) | None => Known::Answered { member: number, digest, begun },
+        Some(MemberAnswers::Answered { .. } | MemberAnswers::Differed { .. }) | None => {
+            MemberAnswers::Answered { member: number, digest, begun }
+        }
     };
     proofs.note(key, Page { at: now, known });
     false
@@ -244,7 +246,7 @@ mod tests {
         let proofs = TierProofs::default();
         let at = |n: usize| Timestamp::from_millis(1_000_000 + n as u64);
         for n in 0..=PAGES_MAX {
-            proofs.note(key(n), Page { at: at(n), known: Known::Personal });
+            proofs.note(key(n), Page { at: at(n), known: MemberAnswers::Personal });
         }
         let is_known = |n| proofs.is_personal(key(n), 0, at(n));
         assert_eq!(proofs.0.lock().len(), PAGES_MAX);

@@ -27,11 +27,11 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::{Fault, OriginError, server::Budget};
 use parking_lot::Mutex;
-use policy::{Login, PassRule, PasswordIn, Tried};
+use policy::{Login, PassRule, PasswordIn, PasswordVerdict};
 use semantics::Timestamp;
 
-use self::places::{NoPlace, Place, Places};
-use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question, rate::Together};
+use self::places::{LoginPermit, NoPlace, Places};
+use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question, rate::LimitSharing};
 
 /// The largest form with a password. Other content with one is at hand up to this size before it takes a place.
 const FORM_BYTES_MAX: usize = 64 << 10;
@@ -90,10 +90,10 @@ impl LoginLimits {
 
 /// The knowledge of those who send passwords. All workers and sites share it.
 #[derive(Debug, Default)]
-pub(crate) struct Logins(Mutex<Known>);
+pub(crate) struct Logins(Mutex<LoginTables>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct LoginTables {
     /// Wrong passwords by the numbers of the addresses.
     attempts: Attempts<u64>,
     /// The wrong passwords of which the other machines are still to be told.
@@ -105,7 +105,7 @@ struct Known {
     told: BTreeMap<(u16, Option<IpAddr>), Timestamp>,
 }
 
-impl Known {
+impl LoginTables {
     fn is_right(&self, credentials: u64) -> bool {
         self.right.contains(&credentials)
     }
@@ -134,18 +134,18 @@ impl Known {
 }
 
 /// The part of one address in the places and their queue.
-struct Part<'a> {
+struct AddressQueue<'a> {
     logins: &'a Logins,
     who: IpAddr,
 }
 
 impl Logins {
     /// Counts a wrong password that came here. A machine that hears nothing of the others has a part of each budget, so that each counts for many.
-    fn was_wrong(&self, who: u64, together: Together, now: Timestamp) {
+    fn was_wrong(&self, who: u64, together: LimitSharing, now: Timestamp) {
         let mut known = self.0.lock();
-        let times = if let Together::Apart { machines } = together { machines.clamp(1, HEARD_MAX) } else { 1 };
+        let times = if let LimitSharing::Apart { machines } = together { machines.clamp(1, HEARD_MAX) } else { 1 };
         known.attempts.was_wrong(who, times, now);
-        if together != Together::Alone && (known.untold.len() < UNTOLD_MAX || known.untold.contains_key(&who)) {
+        if together != LimitSharing::Alone && (known.untold.len() < UNTOLD_MAX || known.untold.contains_key(&who)) {
             *known.untold.entry(who).or_default() += 1;
         }
     }
@@ -162,7 +162,7 @@ impl Logins {
     }
 
     /// Takes a part for an address, if it has not too many. One that is not counted by its address needs none.
-    fn part(&self, who: Option<IpAddr>) -> Result<Option<Part<'_>>, ()> {
+    fn part(&self, who: Option<IpAddr>) -> Result<Option<AddressQueue<'_>>, ()> {
         let Some(who) = who else { return Ok(None) };
         let mut known = self.0.lock();
         let of_one = known.busy.entry(who).or_default();
@@ -170,11 +170,11 @@ impl Logins {
             return Err(());
         }
         *of_one += 1;
-        Ok(Some(Part { logins: self, who }))
+        Ok(Some(AddressQueue { logins: self, who }))
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for AddressQueue<'_> {
     fn drop(&mut self) {
         let mut known = self.logins.0.lock();
         if let Some(of_one) = known.busy.get_mut(&self.who) {
@@ -250,8 +250,8 @@ impl Pipeline {
             let mut answer = self.pass(Rc::new(question), body, rule).await;
             let response = &mut answer.0;
             match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
-                Tried::Right => {}
-                Tried::Wrong => {
+                PasswordVerdict::Right => {}
+                PasswordVerdict::Wrong => {
                     attempt.was_wrong();
                     shared.logins.0.lock().set_right(credentials, false);
                 }
@@ -292,8 +292,8 @@ impl Pipeline {
         // The place is for the work. A client that reads slowly has none.
         drop(slot.lock().take());
         match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
-            Tried::Wrong => attempt.was_wrong(),
-            Tried::Right => {
+            PasswordVerdict::Wrong => attempt.was_wrong(),
+            PasswordVerdict::Right => {
                 if let Some(credentials) = credentials.filter(|_| response.status().is_success()) {
                     shared.logins.0.lock().set_right(credentials, true);
                 }
@@ -339,7 +339,7 @@ impl Pipeline {
 }
 
 /// Has the content of a response say whether a password was right.
-fn look_into(response: &mut Response<Body>, in_content: Tried, shared: &Arc<Shared>, who: Option<IpAddr>) {
+fn look_into(response: &mut Response<Body>, in_content: PasswordVerdict, shared: &Arc<Shared>, who: Option<IpAddr>) {
     let body = std::mem::replace(response.body_mut(), Body::empty());
     *response.body_mut() = InContent::look_for(in_content, body, shared, who);
 }
@@ -364,22 +364,26 @@ async fn read_ahead(mut body: origins::Body) -> Result<(Bytes, Option<origins::B
 }
 
 /// The wait for a place.
-type Waiting = Pin<Box<dyn Future<Output = Result<Place, NoPlace>> + Send>>;
+type PlaceWait = Pin<Box<dyn Future<Output = Result<LoginPermit, NoPlace>> + Send>>;
 
 /// Content that takes a place when it has arrived, and ends only then: no origin begins before it has all of it.
 struct TakingPlace {
     rest: origins::Body,
     places: Arc<Places>,
     who: Option<IpAddr>,
-    slot: Arc<Mutex<Option<Place>>>,
-    waiting: Option<Waiting>,
+    slot: Arc<Mutex<Option<LoginPermit>>>,
+    waiting: Option<PlaceWait>,
     /// The last piece, which is held back.
     last: Option<Frame<Bytes>>,
     is_over: bool,
 }
 
 impl TakingPlace {
-    fn new((first, rest): (Bytes, origins::Body), (places, who): (Arc<Places>, Option<IpAddr>), slot: Arc<Mutex<Option<Place>>>) -> Self {
+    fn new(
+        (first, rest): (Bytes, origins::Body),
+        (places, who): (Arc<Places>, Option<IpAddr>),
+        slot: Arc<Mutex<Option<LoginPermit>>>,
+    ) -> Self {
         Self { rest, places, who, slot, waiting: None, last: Some(Frame::data(first)), is_over: false }
     }
 }
@@ -446,12 +450,12 @@ struct InContent {
 
 impl InContent {
     /// Counts in `body` what the head of the answer has left to it.
-    fn look_for(tried: Tried, body: Body, shared: &Arc<Shared>, who: Option<IpAddr>) -> Body {
+    fn look_for(tried: PasswordVerdict, body: Body, shared: &Arc<Shared>, who: Option<IpAddr>) -> Body {
         let (text, left) = match tried {
-            Tried::InContent(code) => (format!("faultCode</name><value><int>{code}</int>"), FAULTS_MAX),
+            PasswordVerdict::InContent(code) => (format!("faultCode</name><value><int>{code}</int>"), FAULTS_MAX),
             // The error inside repeats its status. In a text, quotes are escaped.
-            Tried::InEnvelope(status) => (format!("\"status\":{status}"), 1),
-            Tried::Right | Tried::Wrong => return body,
+            PasswordVerdict::InEnvelope(status) => (format!("\"status\":{status}"), 1),
+            PasswordVerdict::Right | PasswordVerdict::Wrong => return body,
         };
         match body {
             Body::Origin(body) => Body::Origin(origins::Body::stream(Self { body, text, seen: 0, left, shared: Arc::clone(shared), who })),
@@ -509,7 +513,7 @@ mod tests {
 
     #[test]
     fn an_address_is_reported_once_a_minute() {
-        let (mut known, who) = (Known::default(), "192.0.2.1".parse().ok());
+        let (mut known, who) = (LoginTables::default(), "192.0.2.1".parse().ok());
         assert!(known.is_news((0, who), at(1_000)));
         assert!(!known.is_news((0, who), at(1_059)));
         assert!(known.is_news((1, who), at(1_059)) && known.is_news((0, None), at(1_059)));
@@ -565,14 +569,14 @@ mod tests {
         // A third of ten, rounded up.
         assert_eq!(tried, 4);
         // What was wrong meanwhile was within its part: nobody else is charged for it.
-        assert_eq!(apart.tell_others(100), crate::Told::default());
+        assert_eq!(apart.tell_others(100), crate::RateReport::default());
         apart.hear_others(&[], 3);
-        assert_eq!(apart.tell_others(100), crate::Told::default());
+        assert_eq!(apart.tell_others(100), crate::RateReport::default());
     }
 
     #[test]
     fn credentials_are_right_until_they_are_refused_or_many_others_were() {
-        let mut known = Known::default();
+        let mut known = LoginTables::default();
         known.set_right(1, true);
         known.set_right(2, true);
         known.set_right(2, false);

@@ -30,22 +30,22 @@ struct State {
     /// The addresses that hold the places that are taken. `None`: many people are behind that address.
     taken: Vec<Option<IpAddr>>,
     /// Who waits, the longest first.
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<LoginWaiter>,
     next: u64,
     /// The addresses that were served, the latest last.
     served: VecDeque<IpAddr>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct LoginWaiter {
     number: u64,
     who: Option<IpAddr>,
     call: oneshot::Sender<()>,
 }
 
-/// A place that is given back when it is dropped.
+/// A permit for one login at the origin: it has a place there, which is given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct LoginPermit {
     places: Arc<Places>,
     who: Option<IpAddr>,
 }
@@ -138,21 +138,21 @@ impl Places {
     }
 
     /// Waits for a place. Dropping the future leaves the queue.
-    pub(super) async fn acquire(self: Arc<Self>, who: Option<IpAddr>) -> Result<Place, NoPlace> {
+    pub(super) async fn acquire(self: Arc<Self>, who: Option<IpAddr>) -> Result<LoginPermit, NoPlace> {
         let (call, called) = oneshot::channel();
         let number = {
             let mut state = self.state();
             if state.may_take(who) {
                 // Whoever waits although there is a place may not have this one.
                 state.take(who);
-                return Ok(Place { places: Arc::clone(&self), who });
+                return Ok(LoginPermit { places: Arc::clone(&self), who });
             }
             if state.queue.len() >= self.waiting_max && !state.make_room(who) {
                 return Err(NoPlace);
             }
             state.next += 1;
             let number = state.next;
-            state.queue.push_back(Waiting { number, who, call });
+            state.queue.push_back(LoginWaiter { number, who, call });
             number
         };
         let mut queued = Queued { places: &self, who, number, called, is_over: false };
@@ -162,7 +162,7 @@ impl Places {
             Ok(Ok(())) => {
                 queued.is_over = true;
                 drop(queued);
-                Ok(Place { places: self, who })
+                Ok(LoginPermit { places: self, who })
             }
             Ok(Err(_)) | Err(_) => Err(NoPlace),
         }
@@ -192,7 +192,7 @@ impl Drop for Queued<'_> {
     }
 }
 
-impl Drop for Place {
+impl Drop for LoginPermit {
     fn drop(&mut self) {
         self.places.state().give_back(self.who);
     }
@@ -232,7 +232,7 @@ mod tests {
         let places = Arc::new(Places::new(3, 8, Duration::from_secs(10)).within(Some(Arc::clone(&budget))));
         let all = |places: &Arc<Places>| {
             let takes = |number| Arc::clone(places).acquire(address(number)).now_or_never()?.ok();
-            (1..10).map_while(takes).collect::<Vec<Place>>().len()
+            (1..10).map_while(takes).collect::<Vec<LoginPermit>>().len()
         };
         for (cap, sign_ins) in [(16, 3), (8, 2), (7, 1), (1, 1), (0, 1), (12, 3)] {
             budget.set_concurrency(cap);

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use policy::{
-    Kept, Silent, Verdict,
+    KeepTerms, Silent, Verdict,
     purge::{Address, Maker, Order, Signals, What},
 };
 use semantics::{
@@ -92,7 +92,13 @@ impl Pipeline {
     ///
     /// This is narrower than RFC 9110 §9.3.3: the request must be nobody's, and the origin must have seen nothing that it would not have
     /// seen of a GET.
-    pub(crate) fn posted(&self, question: &Question, head: ResponseHead<'_>, times: Times, begun: Generation) -> Option<(Question, Kept)> {
+    pub(crate) fn posted(
+        &self,
+        question: &Question,
+        head: ResponseHead<'_>,
+        times: Times,
+        begun: Generation,
+    ) -> Option<(Question, KeepTerms)> {
         if question.method != Method::POST || head.status != StatusCode::OK || question.site.passes() {
             return None;
         }

@@ -27,13 +27,13 @@ use crate::{Router, hosts::Hosts};
 /// next change: a purge covers them too, which costs nothing where they are the same.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    now: Arc<Known>,
-    before: Arc<Known>,
+    now: Arc<KnownSites>,
+    before: Arc<KnownSites>,
 }
 
 /// The sites of one configuration.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownSites {
     numbers: BTreeMap<String, u16>,
     hosts: Hosts<u16>,
 }
@@ -82,7 +82,7 @@ impl Directory {
     pub(super) fn followed_by(&self, router: &Router) -> Self {
         let hosts = router.hosts().map(|site| site.id);
         let numbers = router.hosts().values().map(|site| (site.name.clone(), site.id)).collect();
-        Self { now: Arc::new(Known { numbers, hosts }), before: Arc::clone(&self.now) }
+        Self { now: Arc::new(KnownSites { numbers, hosts }), before: Arc::clone(&self.now) }
     }
 
     /// Tells whether no sites are known yet.
@@ -93,7 +93,7 @@ impl Directory {
     /// Makes the directory of one site that has every host.
     #[cfg(test)]
     pub(super) fn of_one(name: &str, number: u16) -> Self {
-        let mut known = Known::default();
+        let mut known = KnownSites::default();
         known.numbers.insert(name.to_owned(), number);
         known.hosts.insert_for_any(number);
         Self { now: Arc::new(known), before: Arc::default() }
@@ -196,7 +196,7 @@ impl Directory {
             Sites::All => Ok(self.each().flat_map(|known| known.hosts.find_all(host)).copied().collect()),
             Sites::Named(name) => {
                 let numbers = self.numbers(sites)?;
-                let answers = |known: &Known| known.numbers.get(name).is_some_and(|number| known.hosts.find(host) == Some(number));
+                let answers = |known: &KnownSites| known.numbers.get(name).is_some_and(|number| known.hosts.find(host) == Some(number));
                 if self.each().any(answers) { Ok(numbers) } else { Err(Unresolved::NotOfTheSite(host.to_owned())) }
             }
         }
@@ -215,7 +215,7 @@ impl Directory {
         urls.map(|urls| (numbers, urls)).ok_or_else(|| Unresolved::NoPath(address.clone()))
     }
 
-    fn each(&self) -> impl Iterator<Item = &Known> {
+    fn each(&self) -> impl Iterator<Item = &KnownSites> {
         [&*self.now, &*self.before].into_iter()
     }
 }

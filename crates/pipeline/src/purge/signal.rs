@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use parking_lot::Mutex;
 use policy::{
     AcceptClass, Silent, Verdict,
-    purge::{Maker, Order, Signal, What, Written},
+    purge::{Maker, Order, Signal, What, WriteSubject},
 };
 use semantics::{RequestFields, RequestHead, Scheme, Timestamp, invalidation::is_safe};
 use store::Generation;
@@ -61,7 +61,7 @@ const SITES_MAX: usize = 4_096;
 
 /// The lines of the field in which an origin says what has changed, taken off its answer to a write.
 #[derive(Debug, Clone)]
-struct Said(Vec<HeaderValue>);
+struct SignalLines(Vec<HeaderValue>);
 
 /// Marks the answer to a write after which everything was purged.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ pub(crate) fn take(question: &Question, response: &mut Response<origins::Body>) 
     }
     response.headers_mut().remove(&name);
     if !is_safe(&question.method) && response.status().is_success() {
-        response.extensions_mut().insert(Said(lines));
+        response.extensions_mut().insert(SignalLines(lines));
     }
 }
 
@@ -319,7 +319,7 @@ impl Pipeline {
         let cookies = question.headers.get_all(header::COOKIE);
         let is_of_editor = cookies.iter().any(|line| line.to_str().is_ok_and(|line| line.contains(EDITORS_COOKIE)));
         // A scheduler shows its token in the query.
-        if !is_of_editor && !question.headers.contains_key(header::AUTHORIZATION) && written != Written::Schedule {
+        if !is_of_editor && !question.headers.contains_key(header::AUTHORIZATION) && written != WriteSubject::Schedule {
             return;
         }
         self.purge_for_unanswered(site, Writer::Known, Maker::Origin, caused);
@@ -357,12 +357,12 @@ impl Pipeline {
     /// Purges what the origin's answer to a write says.
     async fn obey(self: &Rc<Self>, question: &Question, fetched: &mut Fetched, caused: &Caused) {
         let written = question.site.policy.written(&question.method, question.uri.path());
-        if written == Some(Written::Keys) && fetched.response.status().is_success() {
+        if written == Some(WriteSubject::Keys) && fetched.response.status().is_success() {
             // The origin says nothing of keys that have ended.
             let ended = vec![question.site.policy.ended_by_keys()];
             self.shared.publish(&Order::for_site(&question.site.name, ended, true, Maker::Origin), caused);
         }
-        let Some(Said(lines)) = fetched.response.extensions_mut().remove::<Said>() else { return };
+        let Some(SignalLines(lines)) = fetched.response.extensions_mut().remove::<SignalLines>() else { return };
         let site = &question.site;
         let mut hosts = BTreeSet::from([question.authority.as_str()]);
         hosts.extend(site.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*')));
@@ -378,9 +378,9 @@ impl Pipeline {
             return;
         }
         self.shared.publish_everything(site, false, Maker::Origin, caused);
-        self.ripple_of_write(site, matches!(written, Some(Written::Post | Written::Schedule)));
+        self.ripple_of_write(site, matches!(written, Some(WriteSubject::Post | WriteSubject::Schedule)));
         fetched.response.extensions_mut().insert(SaidEverything);
-        if written == Some(Written::Settings) && !self.is_public(site, question.client.scheme, &question.authority).await {
+        if written == Some(WriteSubject::Settings) && !self.is_public(site, question.client.scheme, &question.authority).await {
             self.shared.publish_everything(site, true, Maker::Origin, caused);
         }
     }

@@ -177,25 +177,25 @@ impl std::fmt::Debug for WebhookSecret {
 pub(super) struct Reading(Mutex<BTreeMap<Option<IpAddr>, usize>>);
 
 impl Reading {
-    /// Takes a place for a webhook. `None`: there is none, so it is not kept.
-    fn place(&self, address: Option<IpAddr>) -> Option<Place<'_>> {
+    /// Takes a permit to keep a webhook. `None`: there is none, so it is not kept.
+    fn permit(&self, address: Option<IpAddr>) -> Option<KeepPermit<'_>> {
         let mut kept = self.0.lock();
         let of_address = kept.get(&address).copied().unwrap_or_default();
         if of_address >= KEPT_OF_ONE_MAX || kept.values().sum::<usize>() >= KEPT_MAX {
             return None;
         }
         kept.insert(address, of_address + 1);
-        Some(Place { all: self, address })
+        Some(KeepPermit { all: self, address })
     }
 }
 
-/// The place of a webhook that is kept.
-struct Place<'a> {
+/// A permit to keep the content of a webhook while it is read.
+struct KeepPermit<'a> {
     all: &'a Reading,
     address: Option<IpAddr>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for KeepPermit<'_> {
     fn drop(&mut self) {
         let mut kept = self.all.0.lock();
         if let Some(count) = kept.get_mut(&self.address) {
@@ -210,7 +210,7 @@ impl Drop for Place<'_> {
 /// The content of a webhook while it is read.
 struct Content<'a> {
     /// `None`: it is not kept.
-    place: Option<Place<'a>>,
+    permit: Option<KeepPermit<'a>>,
     bytes: Vec<u8>,
     length: usize,
     dialect: &'static Dialect,
@@ -223,10 +223,10 @@ impl Content<'_> {
             return Err(self.dialect.too_large);
         }
         if self.length > KEPT_BYTES_MAX {
-            self.place = None;
+            self.permit = None;
             self.bytes = Vec::new();
         }
-        if self.place.is_some() {
+        if self.permit.is_some() {
             self.bytes.extend_from_slice(data);
         }
         Ok(())
@@ -234,7 +234,7 @@ impl Content<'_> {
 
     /// Returns the content if it was kept.
     fn kept(&self) -> Option<&[u8]> {
-        self.place.is_some().then_some(&self.bytes)
+        self.permit.is_some().then_some(&self.bytes)
     }
 }
 
@@ -375,7 +375,7 @@ async fn read<'a>(
     if announced.is_some_and(|length| length > dialect.bytes_max as u64) {
         return Err(dialect.too_large);
     }
-    let content = Content { place: shared.signalled.reading.place(address), bytes: Vec::new(), length: 0, dialect };
+    let content = Content { permit: shared.signalled.reading.permit(address), bytes: Vec::new(), length: 0, dialect };
     timeout(WEBHOOK_WITHIN, read_into(content, body, see)).await.unwrap_or(Err(TOO_SLOW))
 }
 

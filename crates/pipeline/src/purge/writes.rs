@@ -21,7 +21,7 @@ use origins::{Body, OriginError};
 use parking_lot::Mutex;
 use policy::{
     Policy,
-    purge::{Accepted, Address, Answer, Attempt, Content, Maker, Order, Told, What},
+    purge::{Address, Answer, AnswerContent, Attempt, Content, Maker, Order, What, WriteEffect},
 };
 use semantics::target::host_without_port;
 use store::KeyHash;
@@ -75,18 +75,18 @@ fn signs<'a>(shared: &'a Shared, question: &'a Question) -> impl Iterator<Item =
 #[derive(Debug)]
 pub(crate) struct Writing {
     attempt: Attempt,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<ContentBeginning>>,
 }
 
 /// The beginning of the content of such a request.
 #[derive(Debug, Default)]
-struct Heard {
+struct ContentBeginning {
     bytes: Vec<u8>,
     is_cut: bool,
     is_whole: bool,
 }
 
-impl Heard {
+impl ContentBeginning {
     fn hear(&mut self, data: &[u8]) {
         let room = CONTENT_BYTES_MAX - self.bytes.len();
         self.is_cut |= data.len() > room;
@@ -142,7 +142,7 @@ impl Writing {
 /// The content of a request on its way, the beginning of which is kept.
 struct Overheard {
     body: Body,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<ContentBeginning>>,
 }
 
 impl HttpBody for Overheard {
@@ -220,18 +220,18 @@ impl Pipeline {
         let headers = fetched.response.headers().clone();
         let content = writing.content();
         let answer = Answer { is_editors, ..answer_to(question, content.as_ref(), status, &headers) };
-        let told =
+        let answer_content =
             if policy.is_told_by_answer(writing.attempt, &answer) { read_beginning(fetched.response.body_mut()).await } else { None };
-        let told = match &told {
-            None => Told::Unread,
-            Some(None) => Told::TooLong,
-            Some(Some(content)) => Told::Whole(content),
+        let answer_content = match &answer_content {
+            None => AnswerContent::Unread,
+            Some(None) => AnswerContent::TooLong,
+            Some(Some(content)) => AnswerContent::Whole(content),
         };
-        match policy.accepted(writing.attempt, &Answer { told, ..answer }) {
-            Accepted::Nothing => {}
-            Accepted::Pages(paths) => self.comment_on(question, &paths, caused),
-            Accepted::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write, caused),
-            Accepted::Everything => {
+        match policy.accepted(writing.attempt, &Answer { answer_content, ..answer }) {
+            WriteEffect::Nothing => {}
+            WriteEffect::Pages(paths) => self.comment_on(question, &paths, caused),
+            WriteEffect::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write, caused),
+            WriteEffect::Everything => {
                 if !is_editors && writing.attempt.is_of_editors() {
                     self.shared.signalled.editors.remember(signs(&self.shared, question));
                 }
@@ -273,7 +273,7 @@ impl Pipeline {
 
     /// Watches an answer of an origin that says by itself what has changed: if it breaks off, that may be what was still to come.
     pub(crate) fn watch(&self, question: &Question, body: Body) -> Body {
-        let watched = Watched { body, shared: Arc::clone(&self.shared), site: question.site.name.clone() };
+        let watched = WatchedAnswer { body, shared: Arc::clone(&self.shared), site: question.site.name.clone() };
         if Policy::credentials(&question.headers).is_empty() { watched.body } else { Body::stream(watched) }
     }
 }
@@ -288,18 +288,18 @@ fn answer_to<'a>(question: &'a Question, content: Option<&'a (Vec<u8>, bool)>, s
         is_editors: false,
         status,
         headers,
-        told: Told::Unread,
+        answer_content: AnswerContent::Unread,
     }
 }
 
 /// An answer to a write on its way, which purges if it breaks off.
-struct Watched {
+struct WatchedAnswer {
     body: Body,
     shared: Arc<Shared>,
     site: String,
 }
 
-impl HttpBody for Watched {
+impl HttpBody for WatchedAnswer {
     type Data = Bytes;
     type Error = OriginError;
 
@@ -354,18 +354,18 @@ async fn read_beginning(body: &mut Body) -> Option<Option<Vec<u8>>> {
         true
     };
     let is_whole = timeout(ANSWER_WITHIN, read).await.unwrap_or(false);
-    *body = Body::stream(Begun { begun, rest: (!is_whole).then_some(rest) });
+    *body = Body::stream(PartlyRead { begun, rest: (!is_whole).then_some(rest) });
     Some(whole.filter(|_| is_whole))
 }
 
 /// An answer of which the beginning was read before it goes out.
-struct Begun {
+struct PartlyRead {
     begun: VecDeque<Result<Frame<Bytes>, OriginError>>,
     /// `None`: there is no more.
     rest: Option<Body>,
 }
 
-impl HttpBody for Begun {
+impl HttpBody for PartlyRead {
     type Data = Bytes;
     type Error = OriginError;
 

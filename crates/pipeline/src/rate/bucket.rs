@@ -22,11 +22,11 @@
 //! - Who was silent for a minute ([`FORGOTTEN`]) counts as one of whom nobody has heard, wherever it was before.
 //! - A share of less than one request would admit nobody. So each machine admits one request between two exchanges as long as the whole bucket has one.
 //!   A small limit is exceeded by that for a moment, by one request of each other machine.
-//! - A machine that hears nothing of the others ([`Together::Apart`]) has a bucket of its own, which is as large a part as there are machines.
+//! - A machine that hears nothing of the others ([`LimitSharing::Apart`]) has a bucket of its own, which is as large a part as there are machines.
 
 use std::time::Duration;
 
-use super::{Rate, Together};
+use super::{LimitSharing, Rate};
 
 /// The least that counts as a whole request, as sums of parts are not exact.
 const ONE: f64 = 1.0 - 1e-6;
@@ -69,7 +69,7 @@ pub(super) struct Bucket {
     /// When another machine was active last.
     others_at: Option<u64>,
     /// What this machine admitted and was asked for, and has not told the others.
-    untold: Untold,
+    untold: UntoldCounts,
     /// Whether it stands among those that the others are to be told of.
     pub(super) is_listed: bool,
     /// What it was asked for, as it has told the others since the last [`settle`](Self::settle).
@@ -78,14 +78,14 @@ pub(super) struct Bucket {
 
 /// What a machine has admitted for an address, and what it was asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Untold {
+pub(super) struct UntoldCounts {
     pub(super) admitted: u32,
     pub(super) asked: u32,
 }
 
 impl Bucket {
     /// Makes a full bucket for an address of which nothing is known.
-    pub(super) fn new(tag: u64, rate: Rate, together: Together, now: u64) -> Self {
+    pub(super) fn new(tag: u64, rate: Rate, together: LimitSharing, now: u64) -> Self {
         let share = equal(together);
         let left = limit(rate, together).burst;
         Self {
@@ -98,7 +98,7 @@ impl Bucket {
             weights: [0.0; 2],
             others: 0.0,
             others_at: None,
-            untold: Untold::default(),
+            untold: UntoldCounts::default(),
             is_listed: false,
             told: 0,
         }
@@ -108,14 +108,14 @@ impl Bucket {
     ///
     /// # Errors
     /// Returns the milliseconds until there is one again, if nobody else asks.
-    pub(super) fn ask(&mut self, rate: Rate, together: Together, now: u64) -> Result<(), u64> {
+    pub(super) fn ask(&mut self, rate: Rate, together: LimitSharing, now: u64) -> Result<(), u64> {
         self.fill(rate, together, now);
         let is_admitted = match together {
-            Together::Alone | Together::Apart { .. } => self.left >= ONE,
-            Together::With { .. } => self.own >= ONE || self.untold.admitted == 0 && self.left >= ONE,
+            LimitSharing::Alone | LimitSharing::Apart { .. } => self.left >= ONE,
+            LimitSharing::With { .. } => self.own >= ONE || self.untold.admitted == 0 && self.left >= ONE,
         };
         // Nobody tells of it where there is nobody else.
-        if !matches!(together, Together::Alone) {
+        if !matches!(together, LimitSharing::Alone) {
             self.untold.asked = self.untold.asked.saturating_add(1);
         }
         if !is_admitted {
@@ -123,14 +123,14 @@ impl Bucket {
         }
         self.left -= 1.0;
         self.own -= 1.0;
-        if !matches!(together, Together::Alone) {
+        if !matches!(together, LimitSharing::Alone) {
             self.untold.admitted = self.untold.admitted.saturating_add(1);
         }
         Ok(())
     }
 
     /// Charges what another machine has admitted.
-    pub(super) fn charge(&mut self, admitted: u32, asked: u32, rate: Rate, together: Together, now: u64) {
+    pub(super) fn charge(&mut self, admitted: u32, asked: u32, rate: Rate, together: LimitSharing, now: u64) {
         self.others_at = Some(now);
         self.fill(rate, together, now);
         let debt_max = rate.burst * f64::from(together.machines()) + rate.per_second;
@@ -139,19 +139,19 @@ impl Bucket {
     }
 
     /// Takes what the others are to be told.
-    pub(super) fn tell(&mut self) -> Untold {
+    pub(super) fn tell(&mut self) -> UntoldCounts {
         let untold = std::mem::take(&mut self.untold);
         self.told = self.told.saturating_add(untold.asked);
         untold
     }
 
     /// Returns what the others are to be told.
-    pub(super) const fn untold(&self) -> Untold {
+    pub(super) const fn untold(&self) -> UntoldCounts {
         self.untold
     }
 
     /// Finds this machine's share, and its own part until the next exchange: when this one is over.
-    pub(super) fn settle(&mut self, rate: Rate, together: Together, now: u64) {
+    pub(super) fn settle(&mut self, rate: Rate, together: LimitSharing, now: u64) {
         self.fill(rate, together, now);
         let asked = [std::mem::take(&mut self.told) as f32, std::mem::take(&mut self.others)];
         if asked.iter().any(|asked| *asked > 0.0) {
@@ -179,12 +179,12 @@ impl Bucket {
         self.others_at.is_some_and(|at| now.saturating_sub(at) < ACTIVE)
     }
 
-    fn fill(&mut self, rate: Rate, together: Together, now: u64) {
+    fn fill(&mut self, rate: Rate, together: LimitSharing, now: u64) {
         let passed = now.saturating_sub(self.at);
         let since = passed as f64 / 1_000.0;
         self.at = self.at.max(now);
         let limit = limit(rate, together);
-        let spare = if matches!(together, Together::With { .. }) && self.others_are_active(now) { LATE as f64 / 1_000.0 } else { 0.0 };
+        let spare = if matches!(together, LimitSharing::With { .. }) && self.others_are_active(now) { LATE as f64 / 1_000.0 } else { 0.0 };
         self.left = (self.left + since * limit.per_second).min(limit.burst + spare * limit.per_second);
         if passed > FORGOTTEN {
             (self.weights, self.share, self.since) = ([0.0; 2], equal(together), now);
@@ -195,10 +195,10 @@ impl Bucket {
 }
 
 /// Returns the limit by which a bucket is filled: a machine that is apart has its part of it, and room for one request at least.
-fn limit(rate: Rate, together: Together) -> Rate {
+fn limit(rate: Rate, together: LimitSharing) -> Rate {
     match together {
-        Together::Alone | Together::With { .. } => rate,
-        Together::Apart { machines } => {
+        LimitSharing::Alone | LimitSharing::With { .. } => rate,
+        LimitSharing::Apart { machines } => {
             let machines = f64::from(machines.max(1));
             Rate { per_second: rate.per_second / machines, burst: (rate.burst / machines).max(1.0) }
         }
@@ -206,7 +206,7 @@ fn limit(rate: Rate, together: Together) -> Rate {
 }
 
 /// Returns a share of which each machine has the same.
-fn equal(together: Together) -> f32 {
+fn equal(together: LimitSharing) -> f32 {
     1.0 / together.machines() as f32
 }
 

@@ -2,21 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::{Rates, Together};
+use super::{LimitSharing, Rates};
 use crate::Shared;
 
 /// What a machine tells the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct RateReport {
     /// Requests.
-    pub requests: Vec<ToldRequests>,
+    pub requests: Vec<AddressRequests>,
     /// Wrong passwords: the number of the address, and how many there were.
     pub wrong: Vec<(u64, u32)>,
 }
 
 /// The requests of one address since the last exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToldRequests {
+pub struct AddressRequests {
     /// The number of the address.
     pub address: u64,
     /// The requests that were admitted.
@@ -30,36 +30,36 @@ impl Shared {
     /// left stays for the next time.
     ///
     /// A machine that is apart tells nothing: what it admits is its own part.
-    pub fn tell_others(&self, addresses_max: usize) -> Told {
-        if matches!(self.rates.together(), Together::Apart { .. }) {
-            return Told::default();
+    pub fn tell_others(&self, addresses_max: usize) -> RateReport {
+        if matches!(self.rates.together(), LimitSharing::Apart { .. }) {
+            return RateReport::default();
         }
-        Told { requests: self.rates.tell(addresses_max), wrong: self.logins.tell(addresses_max) }
+        RateReport { requests: self.rates.tell(addresses_max), wrong: self.logins.tell(addresses_max) }
     }
 
     /// Takes what the other machines have told, when they have this one's, too: an exchange is over.
-    pub fn hear_others(&self, told: &[Told], machines: u32) {
-        let together = Together::With { machines };
-        if !matches!(self.rates.together(), Together::With { .. }) {
+    pub fn hear_others(&self, reports: &[RateReport], machines: u32) {
+        let together = LimitSharing::With { machines };
+        if !matches!(self.rates.together(), LimitSharing::With { .. }) {
             // What was admitted apart was within this machine's part.
             let _ = (self.rates.tell(usize::MAX), self.logins.tell(usize::MAX));
         }
         self.rates.stand(together);
         let now = self.clock.now();
-        self.rates.hear(told.iter().flat_map(|told| &told.requests), together, now.as_millis());
-        for (address, count) in told.iter().flat_map(|told| &told.wrong) {
+        self.rates.hear(reports.iter().flat_map(|report| &report.requests), together, now.as_millis());
+        for (address, count) in reports.iter().flat_map(|report| &report.wrong) {
             self.logins.hear(*address, *count, now);
         }
     }
 
     /// Notes that nothing was heard of the other machines for so long that each takes its part: one of `machines`.
     pub fn stand_apart(&self, machines: u32) {
-        self.rates.stand(Together::Apart { machines });
+        self.rates.stand(LimitSharing::Apart { machines });
     }
 }
 
 impl Rates {
-    pub(super) fn tell(&self, addresses_max: usize) -> Vec<ToldRequests> {
+    pub(super) fn tell(&self, addresses_max: usize) -> Vec<AddressRequests> {
         let Some(table) = self.table.get() else { return Vec::new() };
         let mut listed = std::mem::take(&mut *self.listed.lock());
         if listed.len() > addresses_max {
@@ -71,25 +71,25 @@ impl Rates {
             let rest = listed.split_off(addresses_max.min(listed.len()));
             self.listed.lock().extend(rest);
         }
-        let mut told: Vec<ToldRequests> = Vec::with_capacity(listed.len());
+        let mut told: Vec<AddressRequests> = Vec::with_capacity(listed.len());
         for tag in listed {
             let untold = table.find(tag, |bucket| {
                 bucket.is_listed = false;
                 bucket.tell()
             });
             if let Some(untold) = untold.filter(|untold| untold.asked > 0) {
-                told.push(ToldRequests { address: tag, admitted: untold.admitted, asked: untold.asked });
+                told.push(AddressRequests { address: tag, admitted: untold.admitted, asked: untold.asked });
             }
         }
         *self.settling.lock() = told.iter().map(|told| told.address).collect();
         told
     }
 
-    pub(super) fn hear<'a>(&self, told: impl Iterator<Item = &'a ToldRequests>, together: Together, now: u64) {
+    pub(super) fn hear<'a>(&self, told: impl Iterator<Item = &'a AddressRequests>, together: LimitSharing, now: u64) {
         let mut settling: HashSet<u64> = std::mem::take(&mut *self.settling.lock()).into_iter().collect();
         let Some(rate) = *self.rate.lock() else { return };
         let table = self.table();
-        for ToldRequests { address, admitted, asked } in told {
+        for AddressRequests { address, admitted, asked } in told {
             table.with(*address, rate, together, now, |bucket| bucket.charge(*admitted, *asked, rate, together, now));
             settling.insert(*address);
         }

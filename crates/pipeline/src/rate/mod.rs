@@ -4,7 +4,7 @@
 //! counted where it is answered: a hit where it is found ([`Pipeline::hit`](crate::Pipeline::hit)), any other request among the first
 //! steps. What nobody admits changes no bucket, so a hit that is refused is asked about once more, on the long way, where it gets its answer.
 //!
-//! Nothing here waits for other machines. What they tell each other is a value ([`Told`]); who carries it is not known here.
+//! Nothing here waits for other machines. What they tell each other is a value ([`RateReport`]); who carries it is not known here.
 
 mod bucket;
 mod exchange;
@@ -30,7 +30,7 @@ use ipnet::IpNet;
 use parking_lot::Mutex;
 use semantics::Timestamp;
 
-pub use self::exchange::{Told, ToldRequests};
+pub use self::exchange::{AddressRequests, RateReport};
 use self::{table::Table, tags::Tags};
 
 /// The time in which one line of the log tells of refusals.
@@ -67,7 +67,7 @@ impl RequestLimit {
 
 /// The machines that share the limits for addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Together {
+pub enum LimitSharing {
     /// This machine has them for itself.
     #[default]
     Alone,
@@ -83,7 +83,7 @@ pub enum Together {
     },
 }
 
-impl Together {
+impl LimitSharing {
     /// Returns the number of machines: at least 1.
     #[must_use]
     pub fn machines(self) -> u32 {
@@ -139,7 +139,7 @@ impl Rates {
         let (tag, together) = (self.tags.of_requests(who), self.together());
         let asked = self.table().with(tag, limit.rate, together, now.as_millis(), |bucket| {
             let asked = bucket.ask(limit.rate, together, now.as_millis());
-            if together != Together::Alone && !bucket.is_listed {
+            if together != LimitSharing::Alone && !bucket.is_listed {
                 let mut listed = self.listed.lock();
                 if listed.len() < LISTED_MAX {
                     listed.push(tag);
@@ -175,8 +175,8 @@ impl Rates {
 
     /// Returns who shares the limits.
     #[must_use]
-    pub fn together(&self) -> Together {
-        Together::from_bits(self.together.load(Acquire))
+    pub fn together(&self) -> LimitSharing {
+        LimitSharing::from_bits(self.together.load(Acquire))
     }
 
     /// Sets the limit that is in force.
@@ -192,10 +192,10 @@ impl Rates {
     /// request.
     pub fn join(&self, secret: [u8; 16]) {
         self.tags.set(secret);
-        self.stand(Together::With { machines: 1 });
+        self.stand(LimitSharing::With { machines: 1 });
     }
 
-    fn stand(&self, together: Together) {
+    fn stand(&self, together: LimitSharing) {
         self.together.store(together.to_bits(), Release);
     }
 
@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn who_shares_a_limit_is_kept_in_one_word() {
-        for together in [Together::Alone, Together::With { machines: 3 }, Together::Apart { machines: u32::MAX }] {
-            assert_eq!(Together::from_bits(together.to_bits()), together);
+        for together in [LimitSharing::Alone, LimitSharing::With { machines: 3 }, LimitSharing::Apart { machines: u32::MAX }] {
+            assert_eq!(LimitSharing::from_bits(together.to_bits()), together);
         }
     }
 }

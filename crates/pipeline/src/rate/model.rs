@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use semantics::Timestamp;
 
-use super::{Rate, Rates, RequestLimit, Together, ToldRequests};
+use super::{AddressRequests, LimitSharing, Rate, Rates, RequestLimit};
 
 /// The interval of exchanges, in milliseconds.
 const INTERVAL: u64 = 100;
@@ -24,7 +24,7 @@ struct World {
     rate: Rate,
     machines: Vec<Machine>,
     /// What was told, and by whom.
-    said: Vec<(usize, ToldRequests)>,
+    said: Vec<(usize, AddressRequests)>,
     /// The delays of an exchange, there and back together, in milliseconds.
     delay: Delay,
     random: fastrand::Rng,
@@ -43,8 +43,8 @@ struct Machine {
 
 /// An exchange that is under way.
 enum Exchange {
-    There { at: u64, back: u64, told: Vec<ToldRequests> },
-    Back { at: u64, heard: Vec<ToldRequests> },
+    There { at: u64, back: u64, told: Vec<AddressRequests> },
+    Back { at: u64, heard: Vec<AddressRequests> },
 }
 
 impl World {
@@ -66,7 +66,7 @@ impl World {
 
     fn count_machines(&mut self) {
         let up = u32::try_from(self.machines.iter().filter(|machine| machine.is_up).count()).expect("few");
-        self.machines.iter().for_each(|machine| machine.rates.stand(Together::With { machines: up }));
+        self.machines.iter().for_each(|machine| machine.rates.stand(LimitSharing::With { machines: up }));
     }
 
     /// Stops a machine, with what it has not told.
@@ -253,7 +253,7 @@ fn whoever_is_apart_takes_one_part() {
     for machines in [1, 3, 4] {
         let rates = Rates::default();
         rates.join([1; 16]);
-        rates.stand(Together::Apart { machines });
+        rates.stand(LimitSharing::Apart { machines });
         let limit = RequestLimit { rate: HUNDRED, exempt: [].into() };
         let address: Option<IpAddr> = Some("192.0.2.1".parse().expect("an address"));
         let admitted = |from: u64, to: u64| (from..to).filter(|at| rates.ask(&limit, address, Timestamp::from_millis(*at)).is_ok()).count();

@@ -7,7 +7,7 @@ use std::fmt;
 
 use parking_lot::Mutex;
 
-use super::{Rate, Together, bucket::Bucket};
+use super::{LimitSharing, Rate, bucket::Bucket};
 
 /// The sets of buckets. One request looks at one set.
 const SETS: usize = 1 << 13;
@@ -24,7 +24,7 @@ impl Table {
     }
 
     /// Does something with the bucket of an address. If there is none, one is made; in a full set, the one that owes least makes room.
-    pub(super) fn with<T>(&self, tag: u64, rate: Rate, together: Together, now: u64, act: impl FnOnce(&mut Bucket) -> T) -> T {
+    pub(super) fn with<T>(&self, tag: u64, rate: Rate, together: LimitSharing, now: u64, act: impl FnOnce(&mut Bucket) -> T) -> T {
         let mut set = self.set(tag).lock();
         let at = set.iter().position(|bucket| bucket.tag == tag).unwrap_or_else(|| {
             let new = Bucket::new(tag, rate, together, now);
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn a_crowd_of_addresses_does_not_wash_away_those_that_owe() {
         let table = Table::new();
-        let ask = |tag| table.with(tag, RATE, Together::Alone, 1_000, |bucket| bucket.ask(RATE, Together::Alone, 1_000));
+        let ask = |tag| table.with(tag, RATE, LimitSharing::Alone, 1_000, |bucket| bucket.ask(RATE, LimitSharing::Alone, 1_000));
         let owing = 7;
         for _ in 0..3 {
             assert_eq!(ask(owing), Ok(()));

@@ -60,14 +60,14 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
-    let mut bytes = Unread(bytes);
+    let mut bytes = RecordBytes(bytes);
     if bytes.byte()? != VERSION {
         return None;
     }
     let status = StatusCode::from_u16(bytes.0.try_get_u16_le().ok()?).ok()?;
     let freshness = bytes.freshness()?;
     let vary = bytes.vary()?;
-    let last_modified = bytes.option(Unread::timestamp)?;
+    let last_modified = bytes.option(RecordBytes::timestamp)?;
     let (for_cookies, for_authorization, codable) = (bytes.flag()?, bytes.flag()?, bytes.flag()?);
     let (confirming, etag) = (bytes.range()?, bytes.range()?);
     let (shown, length) = (bytes.number()?, bytes.number()?);
@@ -169,9 +169,9 @@ fn put_length(length: usize, out: &mut Vec<u8>) {
 }
 
 /// The bytes of a record that are still to be read. Everything asked of them may not be there.
-struct Unread<'a>(&'a [u8]);
+struct RecordBytes<'a>(&'a [u8]);
 
-impl<'a> Unread<'a> {
+impl<'a> RecordBytes<'a> {
     fn byte(&mut self) -> Option<u8> {
         self.0.try_get_u8().ok()
     }
@@ -312,7 +312,7 @@ mod tests {
             }
             // Of each, its name is behind what is shown.
             let omitted = if flags.0 { vec![HeaderName::from_static("x-field")] } else { Vec::new() };
-            let kept = policy::Kept { freshness, for_cookies: flags.0, for_authorization: flags.1, tags: Vec::new(), omitted };
+            let kept = policy::KeepTerms { freshness, for_cookies: flags.0, for_authorization: flags.1, tags: Vec::new(), omitted };
             let status = StatusCode::from_u16(status).expect("three digits");
             Record { last_modified, codable: flags.1, ..Record::new(status, &headers, length, kept, vary) }
         }
@@ -368,7 +368,7 @@ mod tests {
             stale_allowed: true,
             validate_always: false,
         };
-        let kept = policy::Kept { freshness, for_cookies: false, for_authorization: false, tags: Vec::new(), omitted: Vec::new() };
+        let kept = policy::KeepTerms { freshness, for_cookies: false, for_authorization: false, tags: Vec::new(), omitted: Vec::new() };
         let mut bytes = bytes(&Record::new(StatusCode::OK, &HeaderMap::new(), None, kept, Vary::Star));
         assert!(decode(&bytes).is_some());
         bytes[0] = VERSION + 1;

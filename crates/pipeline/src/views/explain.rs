@@ -25,7 +25,7 @@ use crate::{
     deliver,
     find::{found_in, purged_name},
     identity::Identity,
-    judge::{Judged, judge},
+    judge::{Judgement, judge},
     learnt::{cookies, early_hints, not_kept::Reason, trouble::Trouble},
     next::{Next, next},
     pass::passed_because,
@@ -36,14 +36,14 @@ use crate::{
 };
 
 /// A request that is being explained, and what was found out about it so far.
-struct Told {
+struct ExplanationDraft {
     method: String,
     url: String,
     steps: Steps,
     now: Timestamp,
 }
 
-impl Told {
+impl ExplanationDraft {
     /// Ends the explanation of a request for which the cache is not asked. Without a site, the server answers for every host.
     fn end(self, site: Option<&Site>, verdict: &str, now: Now) -> Explanation {
         let rules_of = |site: &Site| SiteRules {
@@ -87,28 +87,28 @@ impl Pipeline {
         let mut incoming = Box::new(IncomingRequest { client, identity, authority, parts, interim: None });
         let host = incoming.authority().to_owned();
         let url = format!("{}://{host}{}", scheme.as_str(), incoming.parts.uri);
-        let mut told = Told { method: incoming.parts.method.to_string(), url, steps: Steps::default(), now };
-        let admission = admit(&self.shared, &config.router, &incoming, &mut told.steps);
+        let mut draft = ExplanationDraft { method: incoming.parts.method.to_string(), url, steps: Steps::default(), now };
+        let admission = admit(&self.shared, &config.router, &incoming, &mut draft.steps);
         let (site, lock) = match admission {
             Admission::Admitted { site, lock } => (site, lock),
             Admission::NoSite => return None,
             Admission::Answered { step, response, .. } => {
                 let site = config.router.site(config.router.moved_to(&host).unwrap_or(&host));
                 let verdict = if response.status().is_redirection() { "redirect" } else { "answered" };
-                return Some(told.end(site.map(|site| &**site), verdict, answered_by(step, &response)));
+                return Some(draft.end(site.map(|site| &**site), verdict, answered_by(step, &response)));
             }
         };
         if let Some(lock) = lock {
             lock.presume_right(&mut incoming.parts.headers);
         }
-        match judge(&self.shared, &config.trusted_proxies, &site, incoming, || now, &mut told.steps) {
-            Judged::Purge { site, .. } => Some(told.end(Some(&site), "purge", purging())),
-            Judged::Webhook { site, .. } => Some(told.end(Some(&site), "webhook", webhook())),
-            Judged::Malformed(site) => Some(told.end(Some(&site), "malformed", malformed())),
-            Judged::Pass(question, rule) => Some(told.end(Some(&question.site), "pass", passed(rule))),
-            Judged::Lookup(question) => {
+        match judge(&self.shared, &config.trusted_proxies, &site, incoming, || now, &mut draft.steps) {
+            Judgement::Purge { site, .. } => Some(draft.end(Some(&site), "purge", purging())),
+            Judgement::Webhook { site, .. } => Some(draft.end(Some(&site), "webhook", webhook())),
+            Judgement::Malformed(site) => Some(draft.end(Some(&site), "malformed", malformed())),
+            Judgement::Pass(question, rule) => Some(draft.end(Some(&question.site), "pass", passed(rule))),
+            Judgement::Lookup(question) => {
                 let site = Rc::clone(&question.site);
-                Some(self.explain_lookup(question, told.end(Some(&site), "lookup", malformed()), now))
+                Some(self.explain_lookup(question, draft.end(Some(&site), "lookup", malformed()), now))
             }
         }
     }

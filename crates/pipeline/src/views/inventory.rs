@@ -10,7 +10,7 @@ use crate::{Record, Shared};
 
 /// The result of counting what a purge would cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct PurgeCoverage {
     /// Stored responses in memory.
     pub(crate) responses: usize,
     /// Whether the disk has nothing that is not in memory, too.
@@ -44,7 +44,7 @@ impl Shared {
 
     /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max` target URIs
     /// are stored, too many to be looked at.
-    pub(crate) fn covered(&self, targets: &[PurgeTarget], max: usize) -> Option<Counted> {
+    pub(crate) fn covered(&self, targets: &[PurgeTarget], max: usize) -> Option<PurgeCoverage> {
         let usage = self.store.usage();
         if usage.resources > max {
             return None;
@@ -59,7 +59,7 @@ impl Shared {
             on_disk += u64::from(usage.disk_objects > 0 && self.store.tiers(self.store.hash(resource.key()), resource.key()).disk);
         }
         // Each of them has at least one file: if there are no further files, memory knows them all.
-        Some(Counted { responses: covered, complete: on_disk >= usage.disk_objects && !usage.disk_is_loading })
+        Some(PurgeCoverage { responses: covered, complete: on_disk >= usage.disk_objects && !usage.disk_is_loading })
     }
 
     fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<&'static str> {

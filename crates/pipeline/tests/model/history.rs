@@ -25,7 +25,7 @@ use tokio::task::{JoinHandle, LocalSet};
 use crate::{
     judge::{Purge, judge},
     origin::{PAGES, Rules, Server, Treatment, Word},
-    reader::{self, Asked, Got, Wish},
+    reader::{self, Got, ReaderRequest, Wish},
 };
 
 /// Something that happens.
@@ -34,7 +34,7 @@ pub(crate) enum Step {
     /// A reader asks one of the workers; `repeat` of them at once.
     Ask {
         worker: usize,
-        asked: Asked,
+        asked: ReaderRequest,
         repeat: usize,
     },
     /// A reader presents the entity tag that it was given last.
@@ -90,7 +90,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = ReaderRequest> {
     let method = prop_oneof![9 => Just(Method::GET), 1 => Just(Method::HEAD)];
     let wish = prop_oneof![
         12 => Just(Wish::None),
@@ -101,7 +101,7 @@ fn asked() -> impl Strategy<Value = Asked> {
     ];
     let range = prop_oneof![9 => Just(None), 1 => (0..200_usize, 0..400_usize).prop_map(|(from, more)| Some((from, from + more)))];
     let user = prop_oneof![4 => Just(None), 1 => (0..2_u8).prop_map(Some)];
-    (0..PAGES, method, prop::option::of(0..2_u8), user, wish, range).prop_map(|(page, method, language, user, wish, range)| Asked {
+    (0..PAGES, method, prop::option::of(0..2_u8), user, wish, range).prop_map(|(page, method, language, user, wish, range)| ReaderRequest {
         page,
         method,
         language,
@@ -200,7 +200,7 @@ impl<'a> World<'a> {
                 let last = self.got.borrow().last().and_then(|got| {
                     let tag =
                         got.headers.get(reader::TAG_AS_SENT).or_else(|| got.headers.get(http::header::ETAG))?.to_str().ok()?.to_owned();
-                    Some(Asked { if_none_match: Some(tag), range: None, ..got.asked.clone() })
+                    Some(ReaderRequest { if_none_match: Some(tag), range: None, ..got.asked.clone() })
                 });
                 if let Some(asked) = last {
                     self.ask(*worker, asked);
@@ -214,7 +214,7 @@ impl<'a> World<'a> {
             }
             Step::Post { worker, page } => {
                 let (language, user, wish, range, if_none_match) = (None, None, Wish::None, None, None);
-                self.ask(*worker, Asked { page: *page, method: Method::POST, language, user, wish, range, if_none_match });
+                self.ask(*worker, ReaderRequest { page: *page, method: Method::POST, language, user, wish, range, if_none_match });
             }
             Step::Purge { page, hard } => {
                 let order = {
@@ -233,7 +233,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn ask(&mut self, worker: usize, asked: Asked) {
+    fn ask(&mut self, worker: usize, asked: ReaderRequest) {
         self.asked += 1;
         let order = self.server.0.borrow().order;
         let reader = reader::ask(Rc::clone(&self.workers[worker]), asked, (self.now(), order), Rc::clone(&self.got));

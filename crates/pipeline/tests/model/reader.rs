@@ -23,7 +23,7 @@ pub(crate) enum Wish {
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct ReaderRequest {
     pub(crate) page: usize,
     pub(crate) method: Method,
     pub(crate) language: Option<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Asked {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Got {
-    pub(crate) asked: Asked,
+    pub(crate) asked: ReaderRequest,
     /// Time and number of purges when it was asked.
     pub(crate) at: u64,
     pub(crate) order: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Got {
 }
 
 /// Asks as the edge does: for a hit first, then the long way.
-pub(crate) async fn ask(pipeline: Rc<Pipeline>, asked: Asked, (at, order): (u64, u64), got: Rc<RefCell<Vec<Got>>>) {
+pub(crate) async fn ask(pipeline: Rc<Pipeline>, asked: ReaderRequest, (at, order): (u64, u64), got: Rc<RefCell<Vec<Got>>>) {
     let headers = asked.fields();
     let uri = format!("/{}", asked.page);
     let peer = Some(Ipv4Addr::LOCALHOST.into());
@@ -104,7 +104,7 @@ fn decoded(headers: &mut HeaderMap, content: Bytes) -> Bytes {
     decoded.freeze()
 }
 
-fn hit(pipeline: &Pipeline, asked: &Asked, headers: &HeaderMap, path: &str) -> Option<(StatusCode, HeaderMap, Bytes)> {
+fn hit(pipeline: &Pipeline, asked: &ReaderRequest, headers: &HeaderMap, path: &str) -> Option<(StatusCode, HeaderMap, Bytes)> {
     if asked.method != Method::GET && asked.method != Method::HEAD {
         return None;
     }
@@ -125,7 +125,7 @@ fn hit(pipeline: &Pipeline, asked: &Asked, headers: &HeaderMap, path: &str) -> O
     Some((hit.status, headers, content))
 }
 
-impl Asked {
+impl ReaderRequest {
     fn fields(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let mut add = |name: header::HeaderName, value: String| headers.append(name, value.parse().expect("a field value"));

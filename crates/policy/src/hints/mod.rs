@@ -87,7 +87,7 @@ impl Hint {
 /// without a coding; otherwise the fields alone count.
 #[must_use]
 pub fn hints<'a>(authority: &str, target: &str, fields: impl IntoIterator<Item = &'a [u8]>, content: &[u8]) -> Vec<Hint> {
-    let mut found = Found { base: (authority, target), hints: Vec::new(), bytes: 0 };
+    let mut found = HintCollection { base: (authority, target), hints: Vec::new(), bytes: 0 };
     for link in fields.into_iter().flat_map(links) {
         found.add(of_link(&link));
     }
@@ -116,14 +116,14 @@ pub fn link_field(hints: &[Hint]) -> Option<HeaderValue> {
 }
 
 /// A collection of hints, each once, within the bounds.
-struct Found<'a> {
+struct HintCollection<'a> {
     base: (&'a str, &'a str),
     hints: Vec<Hint>,
     bytes: usize,
 }
 
-impl Found<'_> {
-    fn add(&mut self, wish: Option<Wish<'_>>) {
+impl HintCollection<'_> {
+    fn add(&mut self, wish: Option<LoadLink<'_>>) {
         let Some(hint) = wish.and_then(|wish| wish.hint(self.base)) else { return };
         let known = |other: &Hint| other.address == hint.address && other.relation == hint.relation;
         if self.hints.len() < HINTS_MAX && self.bytes + hint.len() <= HINTS_BYTES_MAX && !self.hints.iter().any(known) {
@@ -134,7 +134,7 @@ impl Found<'_> {
 }
 
 /// A link or a tag that asks for something to be loaded.
-struct Wish<'a> {
+struct LoadLink<'a> {
     address: Cow<'a, [u8]>,
     relation: &'static str,
     /// The value of `as`; empty where the relation needs none.
@@ -144,7 +144,7 @@ struct Wish<'a> {
     priority: Option<Cow<'a, [u8]>>,
 }
 
-impl Wish<'_> {
+impl LoadLink<'_> {
     fn hint(self, (authority, target): (&str, &str)) -> Option<Hint> {
         let address = address(authority, target, &self.address)?;
         let mut parameters = String::new();
@@ -216,7 +216,7 @@ fn is_for_screens(media: Option<&[u8]>) -> bool {
     })
 }
 
-fn of_link<'a>(link: &'a Link<'a>) -> Option<Wish<'a>> {
+fn of_link<'a>(link: &'a Link<'a>) -> Option<LoadLink<'a>> {
     let has = |name| link.parameter(name).is_some();
     // With an anchor it is about another page.
     if has("anchor") || has("integrity") || has("imagesrcset") || !is_for_screens(link.parameter("media")) {
@@ -225,7 +225,7 @@ fn of_link<'a>(link: &'a Link<'a>) -> Option<Wish<'a>> {
     let parameter = |name| link.parameter(name).map(Cow::Borrowed);
     let relation = ["preload", "modulepreload", "preconnect"].into_iter().find(|relation| link.is(relation))?;
     let destination = if relation == "preload" { destination(link.parameter("as")?)? } else { "" };
-    Some(Wish {
+    Some(LoadLink {
         address: Cow::Borrowed(link.target),
         relation,
         destination,
@@ -235,11 +235,11 @@ fn of_link<'a>(link: &'a Link<'a>) -> Option<Wish<'a>> {
     })
 }
 
-fn of_tag<'a>(tag: &Tag<'a>) -> Option<Wish<'a>> {
+fn of_tag<'a>(tag: &Tag<'a>) -> Option<LoadLink<'a>> {
     if tag.has("integrity") {
         return None;
     }
-    let wish = |address, relation, destination| Wish {
+    let wish = |address, relation, destination| LoadLink {
         address,
         relation,
         destination,
@@ -261,7 +261,7 @@ fn of_tag<'a>(tag: &Tag<'a>) -> Option<Wish<'a>> {
             }
             if is("preload") {
                 let destination = destination(&tag.attribute("as")?)?;
-                return Some(Wish { media_type: tag.attribute("type"), ..wish(href, "preload", destination) });
+                return Some(LoadLink { media_type: tag.attribute("type"), ..wish(href, "preload", destination) });
             }
             let relation = ["modulepreload", "preconnect"].into_iter().find(|relation| is(relation))?;
             Some(wish(href, relation, ""))

@@ -30,7 +30,7 @@ const LITESPEED_PURGE: [HeaderName; 2] = [HeaderName::from_static("x-litespeed-p
 
 /// One purge that a field of an answer asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedPurge {
     /// What is to be purged. There is at least one thing.
     pub what: Vec<What>,
     /// Whether that is never to be seen again.
@@ -96,7 +96,7 @@ impl Policy {
 
     /// Reads what the fields of an answer ask to be purged. What is not understood means everything.
     #[must_use]
-    pub fn asked_purges(&self, headers: &HeaderMap, is_own_host: IsOwnHost<'_>) -> Vec<Asked> {
+    pub fn asked_purges(&self, headers: &HeaderMap, is_own_host: IsOwnHost<'_>) -> Vec<RequestedPurge> {
         if !self.preset.obeys_purge_fields {
             return Vec::new();
         }
@@ -131,16 +131,16 @@ pub fn items<'a>(items: impl Iterator<Item = &'a str>, is_own_host: IsOwnHost<'_
     (!what.is_empty()).then_some(what)
 }
 
-fn asked_by_plugin(line: &str, is_own_host: IsOwnHost<'_>) -> Option<Asked> {
+fn asked_by_plugin(line: &str, is_own_host: IsOwnHost<'_>) -> Option<RequestedPurge> {
     let line = line.trim();
     let (first, rest) = line.split_once(',').unwrap_or((line, ""));
     let is_soft = first.trim() == "soft";
     let what = items(if is_soft { rest } else { line }.split(','), is_own_host)?;
-    Some(Asked { what, hard: !is_soft })
+    Some(RequestedPurge { what, hard: !is_soft })
 }
 
 /// Reads one segment of LiteSpeed's field. What it says of one visitor's own pages concerns nothing that is stored here.
-fn asked_by_litespeed(segment: &str, is_own_host: IsOwnHost<'_>) -> Option<Asked> {
+fn asked_by_litespeed(segment: &str, is_own_host: IsOwnHost<'_>) -> Option<RequestedPurge> {
     let (mut hard, mut tags) = (true, Vec::new());
     for (place, item) in segment.split(',').map(str::trim).filter(|item| !item.is_empty()).enumerate() {
         match item {
@@ -155,7 +155,7 @@ fn asked_by_litespeed(segment: &str, is_own_host: IsOwnHost<'_>) -> Option<Asked
             }
         }
     }
-    Some(Asked { what: items(tags.iter().map(String::as_str), is_own_host)?, hard })
+    Some(RequestedPurge { what: items(tags.iter().map(String::as_str), is_own_host)?, hard })
 }
 
 /// Returns whether this is the tag that LiteSpeed's plugin gives to all pages of its only blog: the prefix of its tags alone. Pages that others have

@@ -56,7 +56,7 @@ pub struct Signal {
 
 /// The subject of a write to the source's own API for editors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteSubject {
     /// A post or a page: what was published can be told from the answer.
     Post,
     /// The settings: the whole site may have become private.
@@ -185,7 +185,7 @@ impl Policy {
 
     /// Returns what a request to the source's API for editors writes; `None` if it is a read, or something else.
     #[must_use]
-    pub fn written(&self, method: &Method, path: &str) -> Option<Written> {
+    pub fn written(&self, method: &Method, path: &str) -> Option<WriteSubject> {
         if self.preset.signals != Signals::Ghost || is_safe(method) {
             return None;
         }
@@ -194,11 +194,11 @@ impl Policy {
         let mut segments = rest.split('/').skip_while(|segment| *segment != "admin");
         segments.next()?;
         Some(match segments.next()? {
-            "posts" | "pages" => Written::Post,
-            "settings" => Written::Settings,
-            "schedules" => Written::Schedule,
-            "integrations" | "api_keys" => Written::Keys,
-            _ => Written::Other,
+            "posts" | "pages" => WriteSubject::Post,
+            "settings" => WriteSubject::Settings,
+            "schedules" => WriteSubject::Schedule,
+            "integrations" | "api_keys" => WriteSubject::Keys,
+            _ => WriteSubject::Other,
         })
     }
 
@@ -321,15 +321,15 @@ struct Answer {
 struct Post {
     status: Option<String>,
     url: Option<String>,
-    primary_tag: Option<Named>,
+    primary_tag: Option<WithUrl>,
     #[serde(default)]
-    tags: Option<Vec<Named>>,
+    tags: Option<Vec<WithUrl>>,
     #[serde(default)]
-    authors: Option<Vec<Named>>,
+    authors: Option<Vec<WithUrl>>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct WithUrl {
     url: Option<String>,
 }
 

@@ -82,12 +82,12 @@ pub struct Answer<'a> {
     /// The fields.
     pub headers: &'a HeaderMap,
     /// The content, where [`Policy::is_told_by_answer`]; `None` if it is too long, or did not come in time.
-    pub told: Told<'a>,
+    pub answer_content: AnswerContent<'a>,
 }
 
 /// The content of an answer that is looked at.
 #[derive(Debug, Clone, Copy)]
-pub enum Told<'a> {
+pub enum AnswerContent<'a> {
     /// It was not looked at.
     Unread,
     /// It is too long to be looked at.
@@ -98,7 +98,7 @@ pub enum Told<'a> {
 
 /// What an attempt came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Accepted {
+pub enum WriteEffect {
     /// Readers see no change.
     Nothing,
     /// A comment is public: these paths may show it.
@@ -422,12 +422,12 @@ impl Policy {
 
     /// Finds out what an attempt came to.
     #[must_use]
-    pub fn accepted(&self, attempt: Attempt, answer: &Answer<'_>) -> Accepted {
+    pub fn accepted(&self, attempt: Attempt, answer: &Answer<'_>) -> WriteEffect {
         if !self.is_of_interface(attempt, answer.target, answer.status, answer.headers) {
-            return Accepted::Nothing;
+            return WriteEffect::Nothing;
         }
         let (status, is_editors) = (answer.status, answer.is_editors);
-        let everything_if = |accepted: bool| if accepted { Accepted::Everything } else { Accepted::Nothing };
+        let everything_if = |accepted: bool| if accepted { WriteEffect::Everything } else { WriteEffect::Nothing };
         match attempt {
             Attempt::Admin { of_anybody } if status.is_success() => everything_if(!of_anybody || is_editors),
             Attempt::Admin { of_anybody } if status.is_redirection() => everything_if(match leads_to(answer.headers) {
@@ -440,32 +440,32 @@ impl Policy {
                 Some(action) if HARMLESS_ACTIONS.contains(&action.as_str()) => false,
                 Some(action) if action == "customize_save" && !publishes_changeset(answer) => false,
                 Some(action) if WRITING_ACTIONS.contains(&action.as_str()) && certain_action(answer).is_some() => {
-                    is_editors || !says_refused(answer.told)
+                    is_editors || !says_refused(answer.answer_content)
                 }
                 _ => is_editors,
             }),
-            Attempt::Rest(_) if !status.is_success() => Accepted::Nothing,
+            Attempt::Rest(_) if !status.is_success() => WriteEffect::Nothing,
             // The route within a form goes before the others.
-            Attempt::Rest(_) if !is_editors && may_be_for_another_route(answer) => Accepted::Nothing,
-            Attempt::Rest(Resource::Editors) => Accepted::Everything,
-            Attempt::Rest(Resource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.told)),
-            Attempt::Rest(Resource::User) if is_of_preferences(answer.content) => Accepted::Nothing,
+            Attempt::Rest(_) if !is_editors && may_be_for_another_route(answer) => WriteEffect::Nothing,
+            Attempt::Rest(Resource::Editors) => WriteEffect::Everything,
+            Attempt::Rest(Resource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.answer_content)),
+            Attempt::Rest(Resource::User) if is_of_preferences(answer.content) => WriteEffect::Nothing,
             Attempt::Rest(Resource::User) => {
                 if is_editors {
-                    Accepted::Everything
+                    WriteEffect::Everything
                 } else {
-                    Accepted::Perhaps
+                    WriteEffect::Perhaps
                 }
             }
             Attempt::Rest(Resource::Comments) if !is_editors => self.commented_by_rest(answer),
             Attempt::Rest(Resource::Comments | Resource::Unknown) => everything_if(is_editors),
             Attempt::XmlRpc if status.is_success() => {
                 // Lists are long, and written by nobody.
-                let Told::Whole(told) = answer.told else { return Accepted::Nothing };
-                answer.content.map_or(Accepted::Nothing, |content| xml_rpc::Calls::of(content.bytes).accepted(told))
+                let AnswerContent::Whole(answer_content) = answer.answer_content else { return WriteEffect::Nothing };
+                answer.content.map_or(WriteEffect::Nothing, |content| xml_rpc::Calls::of(content.bytes).accepted(answer_content))
             }
             Attempt::Comment if status.is_redirection() => self.commented(answer),
-            Attempt::Admin { .. } | Attempt::Ajax | Attempt::XmlRpc | Attempt::Comment => Accepted::Nothing,
+            Attempt::Admin { .. } | Attempt::Ajax | Attempt::XmlRpc | Attempt::Comment => WriteEffect::Nothing,
         }
     }
 
@@ -500,32 +500,32 @@ impl Policy {
     }
 
     /// Names the pages of a comment that WordPress has taken by its form. Spam is answered as a comment is: it costs the page that it names.
-    fn commented(&self, answer: &Answer<'_>) -> Accepted {
-        let Some(location) = answer.headers.get(header::LOCATION) else { return Accepted::Nothing };
-        let Some(there) = resolve(answer.authority, answer.target, location.as_bytes()) else { return Accepted::Nothing };
+    fn commented(&self, answer: &Answer<'_>) -> WriteEffect {
+        let Some(location) = answer.headers.get(header::LOCATION) else { return WriteEffect::Nothing };
+        let Some(there) = resolve(answer.authority, answer.target, location.as_bytes()) else { return WriteEffect::Nothing };
         let (page, query) = there.split_once('?').map_or((there.as_str(), ""), |(page, query)| (page, query));
         // It is held, and shown to its author alone.
         if parameters(query).any(|(name, _)| name == "unapproved") {
-            return Accepted::Nothing;
+            return WriteEffect::Nothing;
         }
         // A blog of a network is where its scripts are; a WordPress in a folder of its own is not.
         let of_script = answer.target.split(COMMENTS_POST).next().unwrap_or_default();
         let base = if page.starts_with(&format!("{of_script}/")) { of_script } else { &self.settings().base_path };
-        normal_path(page).map_or(Accepted::Nothing, |page| Accepted::Pages(shown_with_comments(&page, base)))
+        normal_path(page).map_or(WriteEffect::Nothing, |page| WriteEffect::Pages(shown_with_comments(&page, base)))
     }
 
-    fn commented_by_rest(&self, answer: &Answer<'_>) -> Accepted {
+    fn commented_by_rest(&self, answer: &Answer<'_>) -> WriteEffect {
         #[derive(Deserialize)]
         struct Comment {
             status: String,
             link: String,
         }
-        let Told::Whole(content) = answer.told else { return Accepted::Nothing };
-        let Ok(comment) = serde_json::from_slice::<Comment>(content) else { return Accepted::Nothing };
+        let AnswerContent::Whole(content) = answer.answer_content else { return WriteEffect::Nothing };
+        let Ok(comment) = serde_json::from_slice::<Comment>(content) else { return WriteEffect::Nothing };
         let page = comment.link.parse::<Uri>().ok().filter(|_| comment.status == "approved");
         let page = page.and_then(|page| normal_path(page.path()).ok().map(std::borrow::Cow::into_owned));
         let base = answer.target.split("/wp-json").next().filter(|base| base.len() < answer.target.len());
-        page.map_or(Accepted::Nothing, |page| Accepted::Pages(shown_with_comments(&page, base.unwrap_or(&self.settings().base_path))))
+        page.map_or(WriteEffect::Nothing, |page| WriteEffect::Pages(shown_with_comments(&page, base.unwrap_or(&self.settings().base_path))))
     }
 
     /// Returns what in a request says who made it: the cookies of users who are signed in, and credentials.
@@ -717,11 +717,11 @@ fn leads_away(answer: &Answer<'_>) -> bool {
 }
 
 /// Returns what the answer of a script that every user of the site can use came to: users can change the names that they are shown by.
-fn said_of_a_user(answer: &Answer<'_>) -> Accepted {
+fn said_of_a_user(answer: &Answer<'_>) -> WriteEffect {
     let location = answer.headers.get(header::LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
     let (page, query) = location.split_once('?').unwrap_or((location, ""));
     let is_of_user = page.ends_with("/profile.php") || page.ends_with("/user-edit.php");
-    if is_of_user && parameter(query, "updated").is_some() { Accepted::Perhaps } else { Accepted::Nothing }
+    if is_of_user && parameter(query, "updated").is_some() { WriteEffect::Perhaps } else { WriteEffect::Nothing }
 }
 
 /// Returns the action of a request to `admin-ajax.php`, as far as it can be seen. `None`: it is not known.
@@ -761,9 +761,9 @@ fn publishes_changeset(answer: &Answer<'_>) -> bool {
 const TIME_DIGITS: usize = 10;
 
 /// Returns whether the content of an answer of `admin-ajax.php` says that WordPress has refused.
-fn says_refused(told: Told<'_>) -> bool {
-    match told {
-        Told::Whole(content) => {
+fn says_refused(answer_content: AnswerContent<'_>) -> bool {
+    match answer_content {
+        AnswerContent::Whole(content) => {
             let content = content.trim_ascii();
             let is_failure = || serde_json::from_slice::<serde_json::Value>(content).is_ok_and(|said| said["success"] == false);
             // A comment that is not there: WordPress tells the time, before it has looked who asks.
@@ -771,8 +771,8 @@ fn says_refused(told: Told<'_>) -> bool {
             let is_error = content.starts_with(b"<?xml") && memmem::find(content, b"<wp_error").is_some();
             matches!(content, b"" | b"0" | b"-1") || is_time || is_error || is_failure()
         }
-        Told::TooLong => false,
-        Told::Unread => true,
+        AnswerContent::TooLong => false,
+        AnswerContent::Unread => true,
     }
 }
 
@@ -782,8 +782,8 @@ fn may_be_for_another_route(answer: &Answer<'_>) -> bool {
 }
 
 /// Returns whether the content of an answer of the REST interface says that a write was accepted.
-fn says_accepted(told: Told<'_>) -> bool {
-    let Told::Whole(content) = told else { return false };
+fn says_accepted(answer_content: AnswerContent<'_>) -> bool {
+    let AnswerContent::Whole(content) = answer_content else { return false };
     let Ok(said) = serde_json::from_slice::<serde_json::Value>(content) else { return false };
     let is_success = |said: &serde_json::Value| said["status"].as_u64().is_some_and(|status| (200..300).contains(&status));
     let of_several = |said: &serde_json::Value| said["responses"].as_array().map(|each| each.iter().any(is_success));

@@ -50,7 +50,7 @@ const FAILED_LATELY: Duration = Duration::from_secs(30);
 pub(super) struct Watching {
     pub(super) alerts: Alerts,
     /// The sums of each site when they were looked at last, by the site's number.
-    counted: BTreeMap<u16, Counted>,
+    counted: BTreeMap<u16, SiteCounts>,
     /// Addresses of servers that count as down, and whether they could be connected to.
     probed: BTreeMap<String, bool>,
     origins: Option<Timestamp>,
@@ -60,7 +60,7 @@ pub(super) struct Watching {
 
 /// What was counted of a site.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct SiteCounts {
     requests: u64,
     lookups: u64,
     hits: u64,
@@ -138,13 +138,13 @@ fn is_due(last: &mut Option<Timestamp>, now: Timestamp, every: Duration) -> bool
     is_due
 }
 
-fn sums(site: &SiteSnapshot) -> Counted {
+fn sums(site: &SiteSnapshot) -> SiteCounts {
     let of = |names: &[&str]| {
         let counts = OUTCOMES.iter().zip(site.outcomes).filter(|(name, _)| names.contains(name));
         counts.map(|(_, count)| count).sum::<u64>()
     };
     let hits = of(&["hit", "updating", "stale"]);
-    Counted {
+    SiteCounts {
         requests: site.outcomes.iter().sum(),
         lookups: hits + of(&["revalidated", "expired", "miss"]),
         hits,

@@ -94,7 +94,7 @@ impl Failure {
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     /// In the order in which they came.
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Vec<WaitingNotice>>,
     /// The receiver has asked to be left alone until then.
     rests_until: Mutex<Option<Instant>>,
     filled: Notify,
@@ -106,14 +106,14 @@ pub(super) struct Outbox {
 
 /// A notice that waits, or is under way.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingNotice {
     notice: Notice,
     attempts: usize,
     /// The time of the next attempt.
     due: Instant,
 }
 
-impl Waiting {
+impl WaitingNotice {
     /// Returns whether two notices are about the same alert, however often that has begun and ended.
     fn is_about_the_same(&self, other: &Self) -> bool {
         let (one, two) = (&self.notice.alert, &other.notice.alert);
@@ -137,7 +137,7 @@ impl Outbox {
             tracing::error!("an alert is not sent by the {}, as {WAITING_MAX} others wait: {}", way.name(), notice.id());
             return;
         }
-        waiting.push(Waiting { notice, attempts: 0, due: Instant::now() });
+        waiting.push(WaitingNotice { notice, attempts: 0, due: Instant::now() });
         self.filled.notify_one();
     }
 
@@ -147,7 +147,7 @@ impl Outbox {
         let is_first = |at: usize| !waiting[..at].iter().any(|earlier| earlier.is_about_the_same(&waiting[at]));
         let firsts = || waiting.iter().enumerate().filter(|(at, _)| is_first(*at)).map(|(_, waiting)| waiting);
         let rests_until = self.rests_until.lock().unwrap_or(now);
-        let time = |waiting: &Waiting| waiting.due.max(rests_until);
+        let time = |waiting: &WaitingNotice| waiting.due.max(rests_until);
         let due = firsts().filter(|waiting| is_end || time(waiting) <= now).min_by_key(|waiting| waiting.attempts);
         match (due, firsts().map(time).min()) {
             (Some(due), _) => Next::Send(due.notice.clone()),

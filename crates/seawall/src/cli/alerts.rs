@@ -5,7 +5,7 @@ use std::{io, process::ExitCode};
 use clap::{Args, Subcommand};
 use operator::{alerts, terminal::has_colour};
 
-use super::{Run, access::Access, output::say, serve::Taken};
+use super::{Run, access::Access, output::say, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,7 @@ pub(crate) enum AlertAction {
 impl Run for Alerts {
     const NAME: &'static str = "alerts";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let colour = has_colour(&io::stdout());
         match self.action {
             Some(AlertAction::Test { access }) => {

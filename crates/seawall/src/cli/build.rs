@@ -7,11 +7,11 @@ use blog::{Blog, BlogOptions, ExportError, Problem, Severity};
 use clap::Args;
 use tracing::Level;
 
-use super::{Run, env, output::confirm, serve::Taken};
+use super::{Run, env, output::confirm, serve::Inherited};
 use crate::{
     config::{ConfigErrors, cache_dir, error::Place, words::BaseUrl},
     pictures::workshop_of_command,
-    told,
+    stderr,
 };
 
 const EXAMPLES: &str = "\
@@ -49,7 +49,7 @@ impl Run for Build {
     const NAME: &'static str = "build";
 
     #[expect(clippy::disallowed_methods, reason = "which posts are to come depends on the machine's time")]
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let options = BlogOptions { base_url: self.base_url()?, drafts: self.drafts, ..BlogOptions::default() };
         let source = &self.source;
         if !source.is_dir() {
@@ -114,7 +114,7 @@ impl Build {
                 Severity::Error => (Level::ERROR, "error"),
                 Severity::Warning => (Level::WARN, "warning"),
             };
-            told::tell_all(level, &format!("{word}: {}/{problem}\n", self.source.display()));
+            stderr::tell_all(level, &format!("{word}: {}/{problem}\n", self.source.display()));
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
     Run,
     access::Access,
     output::{confirm, say},
-    serve::Taken,
+    serve::Inherited,
 };
 
 const EXAMPLES: &str = "\
@@ -55,7 +55,7 @@ pub(crate) enum CertificateAction {
 impl Run for Certificates {
     const NAME: &'static str = "certificates";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         match self.action {
             Some(CertificateAction::Revoke { name, access }) => confirm(&certificates::revoke(access.client()?, &name)?),
             None if self.json => {

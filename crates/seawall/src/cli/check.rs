@@ -15,7 +15,7 @@ use tracing::Level;
 use super::{
     Run, env,
     output::say,
-    serve::{Serve, Taken},
+    serve::{Inherited, Serve},
 };
 use crate::{
     automatic,
@@ -27,8 +27,8 @@ use crate::{
     },
     php_server,
     plan::files_options,
-    recognition::{Known, how_known, memory},
-    told,
+    recognition::{Findings, how_known, memory},
+    stderr,
 };
 
 const EXAMPLES: &str = "\
@@ -63,7 +63,7 @@ pub(crate) struct Check {
 impl Run for Check {
     const NAME: &'static str = "check";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let is_well = if self.acme { self.look_at_acme()? } else { self.look_at_sources()? };
         Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -73,15 +73,15 @@ impl Check {
     /// Says what would be served. Returns whether all is well.
     fn look_at_sources(&self) -> anyhow::Result<bool> {
         let written = config::read(&self.serve, env);
-        let first = config::resolve(&written, &self.serve, env, &Known::default())?;
+        let first = config::resolve(&written, &self.serve, env, &Findings::default())?;
         // What a start would begin with.
         let remembered = first.disk_tier().map(|(dir, _)| memory::read(dir)).unwrap_or_default();
         let Checked { text, faults, warnings } = look(&self.name(), &config::resolve(&written, &self.serve, env, &remembered)?);
         for fault in &faults {
-            told::tell_all(Level::ERROR, &format!("error: {fault}\n"));
+            stderr::tell_all(Level::ERROR, &format!("error: {fault}\n"));
         }
         for warning in &warnings {
-            told::tell_all(Level::WARN, &format!("warning: {warning}\n"));
+            stderr::tell_all(Level::WARN, &format!("warning: {warning}\n"));
         }
         say(&text)?;
         Ok(faults.is_empty())
@@ -182,7 +182,7 @@ pub(crate) fn route_line(route: &Route) -> String {
 
 /// What opening one source shows.
 #[derive(Debug, Default)]
-struct Found {
+struct SourceReport {
     faults: Vec<String>,
     warnings: Vec<String>,
     /// A line for each text of a blog that readers do not see yet.
@@ -192,7 +192,7 @@ struct Found {
 /// What the Valkey or the Redis of a cluster says.
 #[derive(Debug, Default)]
 struct EngineFound {
-    found: Found,
+    found: SourceReport,
     lines: Vec<String>,
 }
 
@@ -204,11 +204,11 @@ fn engine(settings: &Cluster) -> EngineFound {
             let took = latency.as_secs_f64() * 1e3;
             let said = format!("{} {}, a round trip takes {took:.1} ms", server.software, server.version);
             let warnings = warnings.into_iter().map(|warning| format!("{}: {warning}", server.address)).collect();
-            EngineFound { found: Found { warnings, ..Found::default() }, lines: vec![part, said] }
+            EngineFound { found: SourceReport { warnings, ..SourceReport::default() }, lines: vec![part, said] }
         }
         Err(error) => {
             let warning = format!("[cluster] {error:#}; until it answers, each machine validates what it has stored before it shows it");
-            let found = Found { warnings: vec![warning], ..Found::default() };
+            let found = SourceReport { warnings: vec![warning], ..SourceReport::default() };
             EngineFound { found, lines: vec![part] }
         }
     };
@@ -230,7 +230,7 @@ fn engine(settings: &Cluster) -> EngineFound {
     found
 }
 
-fn found(site: &Site, settings: &Settings) -> Found {
+fn found(site: &Site, settings: &Settings) -> SourceReport {
     let faults = match &site.source {
         Source::Http(_) => Vec::new(),
         Source::Php(folder) => match PhpFolder::open(folder, site.php.as_ref().map(|php| php.folder.clone()).unwrap_or_default()) {
@@ -243,11 +243,11 @@ fn found(site: &Site, settings: &Settings) -> Found {
         },
         Source::Blog(folder) => return in_blog(folder, site, settings),
     };
-    Found { faults, ..Found::default() }
+    SourceReport { faults, ..SourceReport::default() }
 }
 
 #[expect(clippy::disallowed_methods, reason = "which posts are to come depends on the machine's time")]
-fn in_blog(folder: &Path, site: &Site, settings: &Settings) -> Found {
+fn in_blog(folder: &Path, site: &Site, settings: &Settings) -> SourceReport {
     let (problems, drafts) = match Blog::open(folder, blogs::options(site), std::time::SystemTime::now().into()) {
         Ok(blog) => {
             // Where there is no secret yet, the first start makes it.
@@ -260,7 +260,7 @@ fn in_blog(folder: &Path, site: &Site, settings: &Settings) -> Found {
     };
     let (faults, warnings): (Vec<_>, Vec<_>) = problems.iter().partition(|problem| problem.severity == Severity::Error);
     let lines = |problems: Vec<&Problem>| problems.iter().map(|problem| format!("{}/{problem}", folder.display())).collect();
-    Found { faults: lines(faults), warnings: lines(warnings), drafts }
+    SourceReport { faults: lines(faults), warnings: lines(warnings), drafts }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{io, process::ExitCode};
 use clap::Args;
 use operator::{cluster, terminal::has_colour};
 
-use super::{Run, access::Access, output::say, serve::Taken};
+use super::{Run, access::Access, output::say, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub(crate) struct Cluster {
 impl Run for Cluster {
     const NAME: &'static str = "cluster";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?;
         if self.json {
             let state: serde_json::Value = client.get("/cluster")?;

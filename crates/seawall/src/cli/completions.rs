@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use clap_complete::Shell;
 
-use super::{Run, definition, serve::Taken};
+use super::{Run, definition, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,7 +28,7 @@ pub(crate) struct Completions {
 impl Run for Completions {
     const NAME: &'static str = "completions";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut definition(), "seawall", &mut script);
         io::stdout().lock().write_all(&script)?;

@@ -9,7 +9,7 @@ use super::{
     Run,
     access::{Access, page},
     output::say,
-    serve::Taken,
+    serve::Inherited,
 };
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ pub(crate) struct Explain {
 impl Run for Explain {
     const NAME: &'static str = "explain";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let command = explain::command(&self.url, &self.method, &self.fields).map_err(anyhow::Error::msg)?;
         let explanation = explain::run(&self.access.client()?, &command)?;
         if self.json {

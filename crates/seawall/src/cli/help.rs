@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 use operator::terminal::has_colour;
 
-use super::{Run, definition, output::say, read, serve::Taken};
+use super::{Run, definition, output::say, read, serve::Inherited};
 
 /// Explain a command
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct Help {
 impl Run for Help {
     const NAME: &'static str = "help";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let mut command = definition();
         command.build();
         let mut found = &mut command;

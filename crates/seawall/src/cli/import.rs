@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use import::Engine;
 
-use super::{Run, output::confirm, serve::Taken};
+use super::{Run, output::confirm, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,7 +58,7 @@ impl Run for Import {
     const NAME: &'static str = "import";
 
     #[expect(clippy::disallowed_methods, reason = "what has expired depends on the machine's time")]
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let Some((folder, exports)) = self.paths.split_last() else { bail!("nothing to import was named") };
         let now = jiff::Timestamp::now();
         let options = import::Options { now, from: self.from, content: self.content, include_paid: self.include_paid };

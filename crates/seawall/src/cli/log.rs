@@ -19,8 +19,8 @@ use tokio::{
 };
 use tracing::Level;
 
-use super::{Run, access::Access, serve::Taken};
-use crate::told;
+use super::{Run, access::Access, serve::Inherited};
+use crate::stderr;
 
 /// How long a question may take. Ctrl-C waits for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ fn filter(expression: &str) -> Result<Filter, String> {
 impl Run for Log {
     const NAME: &'static str = "log";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?.within(PATIENCE);
         let stdout = io::stdout();
         let options = Options {
@@ -115,7 +115,7 @@ impl Reader for Person {
     }
 
     fn tell(&mut self, words: &str) {
-        told::tell(Level::WARN, &format!("{words}\n"));
+        stderr::tell(Level::WARN, &format!("{words}\n"));
     }
 
     fn is_over_after(&mut self, time: Duration) -> bool {

@@ -6,7 +6,7 @@ use std::{fmt::Write as _, process::ExitCode};
 
 use clap::{Arg, Args, Command};
 
-use super::{Run, definition, output::say, serve::Taken};
+use super::{Run, definition, output::say, serve::Inherited};
 
 /// Write the manual page, made of these help texts; for packages
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct Manual {}
 impl Run for Manual {
     const NAME: &'static str = "manual";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         say(&page())?;
         Ok(ExitCode::SUCCESS)
     }

@@ -37,8 +37,8 @@ pub(crate) use self::check::route_line;
 pub use self::{access::Access, serve::Serve};
 #[cfg(test)]
 pub(crate) use self::{check::look, purge::Purge};
-use self::{output::complain, serve::Taken};
-use crate::told;
+use self::{output::complain, serve::Inherited};
+use crate::stderr;
 
 /// Makes a command of the flags that can be typed after its name. The first line of their type's doc is what the list of commands says about it.
 pub(crate) trait Run: Args {
@@ -49,14 +49,14 @@ pub(crate) trait Run: Args {
     ///
     /// # Errors
     /// When it could not be done.
-    fn run(self, taken: Option<Taken>) -> anyhow::Result<ExitCode>;
+    fn run(self, taken: Option<Inherited>) -> anyhow::Result<ExitCode>;
 }
 
 /// Holds a command, whatever its type.
 struct Entry {
     name: &'static str,
     define: fn(clap::Command) -> clap::Command,
-    run: fn(&ArgMatches, Option<Taken>) -> anyhow::Result<ExitCode>,
+    run: fn(&ArgMatches, Option<Inherited>) -> anyhow::Result<ExitCode>,
 }
 
 const fn entry<C: Run>() -> Entry {
@@ -156,15 +156,15 @@ fn read(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Res
 #[must_use]
 pub fn run() -> ExitCode {
     // Before anything else: until then a signal would end the process. Other commands are ended by signals, as is usual.
-    let taken = std::env::args_os().nth(1).is_some_and(|command| command == Serve::NAME).then(Taken::take);
+    let taken = std::env::args_os().nth(1).is_some_and(|command| command == Serve::NAME).then(Inherited::take);
     let (entry, matches) = read(std::env::args_os()).unwrap_or_else(|mistake| mistake.exit());
-    told::start_diagnostics();
-    panic::set_hook(Box::new(told::panicked));
+    stderr::start_diagnostics();
+    panic::set_hook(Box::new(stderr::panicked));
     let code = (entry.run)(&matches, taken).unwrap_or_else(|error| {
         complain(&error);
         ExitCode::FAILURE
     });
-    told::settle();
+    stderr::settle();
     code
 }
 

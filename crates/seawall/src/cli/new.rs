@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::ExitCode};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use super::{Run, output::confirm, serve::Taken};
+use super::{Run, output::confirm, serve::Inherited};
 
 /// Write an example blog to start from
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct New {
 impl Run for New {
     const NAME: &'static str = "new";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let folder = &self.folder;
         if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("{} is not empty\n  Nothing was written. Name a folder that does not exist yet.", folder.display());

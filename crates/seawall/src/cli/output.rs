@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use tracing::Level;
 
-use crate::{config::ConfigErrors, told};
+use crate::{config::ConfigErrors, stderr};
 
 /// Writes what was asked for. A reader that has seen enough (`| head`) is no failure.
 pub(super) fn say(text: &str) -> io::Result<()> {
@@ -23,11 +23,11 @@ pub(super) fn confirm(text: &str) {
 /// that are wrong.
 pub(super) fn complain(error: &anyhow::Error) {
     if let Some(errors) = error.downcast_ref::<ConfigErrors>() {
-        return told::tell(Level::ERROR, &errors.render(told::is_terminal()));
+        return stderr::tell(Level::ERROR, &errors.render(stderr::is_terminal()));
     }
     let mut text = format!("error: {error}\n");
     for cause in error.chain().skip(1) {
         text.push_str(&format!("  because: {cause}\n"));
     }
-    told::tell(Level::ERROR, &text);
+    stderr::tell(Level::ERROR, &text);
 }

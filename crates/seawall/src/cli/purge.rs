@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use operator::purge;
 use policy::purge::What;
 
-use super::{Run, access::Access, output::confirm, serve::Taken};
+use super::{Run, access::Access, output::confirm, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,7 +89,7 @@ impl Purge {
 impl Run for Purge {
     const NAME: &'static str = "purge";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let (address, token) = self.access.address_and_token()?;
         let purged = purge::run(address, token.as_str(), &self.what(), self.is_hard())?;
         confirm(&format!("{}\n", purged.said));

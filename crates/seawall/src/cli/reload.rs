@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use operator::reload;
 
-use super::{Run, access::Access, output::say, serve::Taken};
+use super::{Run, access::Access, output::say, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +26,7 @@ pub(crate) struct Reload {
 impl Run for Reload {
     const NAME: &'static str = "reload";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         say(&reload::run(self.access.client()?)?)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -145,12 +145,12 @@ pub struct Serve {
 
 /// The sockets and signals that a server takes over from whoever started it.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct Inherited {
     passed: anyhow::Result<PassedSockets>,
     signals: io::Result<Signals>,
 }
 
-impl Taken {
+impl Inherited {
     /// Takes the sockets first: that changes the environment, which no other thread may read meanwhile.
     pub(crate) fn take() -> Self {
         let passed = PassedSockets::from_env();
@@ -161,8 +161,8 @@ impl Taken {
 impl Run for Serve {
     const NAME: &'static str = "serve";
 
-    fn run(self, taken: Option<Taken>) -> anyhow::Result<ExitCode> {
-        let taken = taken.unwrap_or_else(Taken::take);
+    fn run(self, taken: Option<Inherited>) -> anyhow::Result<ExitCode> {
+        let taken = taken.unwrap_or_else(Inherited::take);
         let (passed, signals) = (taken.passed?, taken.signals?);
         let reach = Reach::new(&self, env);
         process::serve_until_stopped(signals, passed, Configuration::read(self), &reach)

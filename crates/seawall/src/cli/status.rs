@@ -5,7 +5,7 @@ use std::{io, process::ExitCode};
 use clap::Args;
 use operator::{foreign::visible_json, status, terminal::has_colour};
 
-use super::{Run, access::Access, output::say, serve::Taken};
+use super::{Run, access::Access, output::say, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub(crate) struct Status {
 impl Run for Status {
     const NAME: &'static str = "status";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?;
         if self.json {
             say(&format!("{}\n", visible_json(&serde_json::to_string_pretty(&status::json(&client)?)?)))?;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 
-use super::{Run, output::confirm, serve::Taken};
+use super::{Run, output::confirm, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,7 +53,7 @@ struct Export {
 impl Run for Theme {
     const NAME: &'static str = "theme";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let Command::Export(export) = self.command;
         export.run()
     }

@@ -15,7 +15,7 @@ use operator::{terminal::has_colour, top};
 use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Run, access::Access, env, output::say, serve::Taken};
+use super::{Run, access::Access, env, output::say, serve::Inherited};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +55,7 @@ pub(crate) struct Top {
 impl Run for Top {
     const NAME: &'static str = "top";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?;
         let stdout = io::stdout();
         if self.json {

@@ -16,7 +16,7 @@ use tune::{Advice, Changes, Facts, Outcome, Root, Seawall, Setting, in_words};
 use super::{
     Run, env,
     output::say,
-    serve::{Serve, Taken},
+    serve::{Inherited, Serve},
 };
 use crate::config::{
     self,
@@ -90,7 +90,7 @@ fn memory(text: &str) -> Result<u64, String> {
 impl Run for Tune {
     const NAME: &'static str = "tune";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let (seawall, mut sites) = self.seawall()?;
         if !self.site.is_empty() {
             sites.clone_from(&self.site);

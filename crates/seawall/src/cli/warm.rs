@@ -15,9 +15,9 @@ use super::{
     Run,
     access::{Access, page},
     output::say,
-    serve::Taken,
+    serve::Inherited,
 };
-use crate::told;
+use crate::stderr;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,7 @@ fn rate(text: &str) -> Result<f64, String> {
 impl Run for Warm {
     const NAME: &'static str = "warm";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let client = self.access.client()?;
         let options = Options {
             urls: self.urls,
@@ -88,7 +88,7 @@ impl Run for Warm {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let colour = has_colour(&io::stdout());
-        let mut progress = Screen::new(told::is_terminal() && io::stdout().is_terminal(), colour);
+        let mut progress = Screen::new(stderr::is_terminal() && io::stdout().is_terminal(), colour);
         let summary = runtime.block_on(warm(&client, &options, &mut progress, async {
             // Without the signal, Ctrl-C ends the process at once: nothing is lost but the summary.
             if tokio::signal::ctrl_c().await.is_err() {

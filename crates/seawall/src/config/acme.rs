@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::{
     error::{Mistake, Place},
     file::{self, File, Given},
-    overrides::{Overrides, Said},
+    overrides::{Overrides, WithPlace},
     resolve::{Resolver, whole, xdg},
     settings::Acme,
     words::HostPattern,
@@ -142,7 +142,7 @@ impl Resolver<'_> {
     }
 
     fn file_of(&mut self, given: &Given<String>, what: &str) -> Option<PathBuf> {
-        let Said { value, place } = self.said(given)?;
+        let WithPlace { value, place } = self.said(given)?;
         let path = self.folder_of(&place).join(value);
         if !path.is_file() {
             let mistake = Mistake::new(format!("there is no file \"{}\"", path.display()), format!("write the path of {what}"));

@@ -9,7 +9,7 @@ use super::{
     error::{Mistake, Place},
     file,
     ghost::NOT_SHOWN,
-    overrides::Said,
+    overrides::WithPlace,
     resolve::Resolver,
     settings::Tier,
     words::choose,
@@ -135,7 +135,7 @@ impl Resolver<'_> {
     /// The file goes before Amazon's variables: those are often set for all programs of a machine.
     pub(super) fn tier(&mut self, file: &file::Cluster, env: &impl Fn(&str) -> Option<String>) -> Option<Tier> {
         let (name, prefix, place) = match self.said(&file.tier) {
-            Some(Said { value: TierWord::Bucket { name, prefix }, place }) => (name, prefix, place),
+            Some(WithPlace { value: TierWord::Bucket { name, prefix }, place }) => (name, prefix, place),
             other => {
                 if let Some((key, span)) = first_key(file) {
                     let remedy = "name a bucket, such as tier = \"s3://my-bucket/seawall\", or remove this line";
@@ -147,17 +147,17 @@ impl Resolver<'_> {
         let variable = |names: &[&'static str]| {
             names.iter().find_map(|name| {
                 let value = env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())?;
-                Some(Said { place: Place::Environment(name, NOT_SHOWN.to_owned()), value })
+                Some(WithPlace { place: Place::Environment(name, NOT_SHOWN.to_owned()), value })
             })
         };
         let endpoint = match (self.said(&file.tier_endpoint), variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"])) {
             (Some(said), _) => Some(said.value.0),
-            (None, Some(Said { value, place })) => Some(self.read_variable::<StorageAddress>(&value, place)?.0),
+            (None, Some(WithPlace { value, place })) => Some(self.read_variable::<StorageAddress>(&value, place)?.0),
             (None, None) => None,
         };
         let region = match (self.said(&file.tier_region), variable(&["AWS_REGION", "AWS_DEFAULT_REGION"])) {
             (Some(said), _) => said.value.0,
-            (None, Some(Said { value, place })) => self.read_variable::<StorageWord>(&value, place)?.0,
+            (None, Some(WithPlace { value, place })) => self.read_variable::<StorageWord>(&value, place)?.0,
             (None, None) => REGION.to_owned(),
         };
         let authorities = self.roots_of(&file.tier_ca_file);
@@ -174,7 +174,7 @@ impl Resolver<'_> {
         } else {
             let key_id = variable(&["AWS_ACCESS_KEY_ID"]);
             let key_id = match key_id {
-                Some(Said { value, place }) => Some(self.read_variable::<StorageWord>(&value, place)?.0),
+                Some(WithPlace { value, place }) => Some(self.read_variable::<StorageWord>(&value, place)?.0),
                 None => None,
             };
             (key_id, variable(&["AWS_SECRET_ACCESS_KEY"]).map(|said| said.value), variable(&["AWS_SESSION_TOKEN"]).map(|said| said.value))

@@ -11,7 +11,7 @@ use super::{
     error::{Mistake, Place},
     file,
     ghost::{NOT_SHOWN, SecretText},
-    overrides::{Overrides, Said},
+    overrides::{Overrides, WithPlace},
     resolve::{Resolver, seconds},
     settings::Cluster,
     units::{ByteSize, Count, Period},
@@ -152,11 +152,11 @@ const fn is_part_of_name(c: char) -> bool {
 /// The values of `[cluster]` that variables can set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Variables {
-    pub(super) url: Option<Said<ClusterUrls>>,
-    pub(super) name: Option<Said<ClusterName>>,
-    pub(super) machine: Option<Said<ClusterName>>,
-    pub(super) secret: Option<Said<SecretText>>,
-    pub(super) secret_file: Option<Said<String>>,
+    pub(super) url: Option<WithPlace<ClusterUrls>>,
+    pub(super) name: Option<WithPlace<ClusterName>>,
+    pub(super) machine: Option<WithPlace<ClusterName>>,
+    pub(super) secret: Option<WithPlace<SecretText>>,
+    pub(super) secret_file: Option<WithPlace<String>>,
 }
 
 impl Resolver<'_> {
@@ -181,7 +181,7 @@ impl Resolver<'_> {
         let ca_file = self.roots_of(&file.ca_file);
         let name = self.pick(variables.name.clone(), &file.name).map_or_else(|| "seawall".to_owned(), |said| said.value.0);
         let machine = self.pick(variables.machine.clone(), &file.machine).map(|said| said.value.0);
-        let Some(Said { value: urls, place }) = url else {
+        let Some(WithPlace { value: urls, place }) = url else {
             if let Some((key, span)) = first_key(file) {
                 let remedy = "write the address of a Valkey or a Redis too, such as url = \"redis://127.0.0.1:6379\"";
                 // A url that is wrong is not called absent, too.
@@ -243,21 +243,21 @@ impl Resolver<'_> {
     /// Takes a secret, or reads its file; both with their keys. Returns `None` if there is none; then either none was given, or there is an error.
     pub(super) fn one_secret(
         &mut self,
-        (key, text): (&str, Option<Said<SecretText>>),
-        (file_key, file): (&str, Option<Said<String>>),
-    ) -> Option<Said<String>> {
-        let Said { value, place } = match (text, file) {
-            (Some(_), Some(Said { place, .. })) => {
+        (key, text): (&str, Option<WithPlace<SecretText>>),
+        (file_key, file): (&str, Option<WithPlace<String>>),
+    ) -> Option<WithPlace<String>> {
+        let WithPlace { value, place } = match (text, file) {
+            (Some(_), Some(WithPlace { place, .. })) => {
                 self.wrong(Mistake::new(format!("there are both {key} and {file_key}"), "remove one of the two"), place);
                 return None;
             }
-            (Some(Said { value, place }), None) => return Some(Said { value: value.0, place }),
+            (Some(WithPlace { value, place }), None) => return Some(WithPlace { value: value.0, place }),
             (None, file) => file?,
         };
         let path = self.folder_of(&place).join(value);
         let size = fs::metadata(&path).map_or(0, |file| if file.is_file() { file.len() } else { 0 });
         match (size <= SECRET_FILE_BYTES_MAX).then(|| fs::read_to_string(&path)) {
-            Some(Ok(text)) => Some(Said { value: text.trim().to_owned(), place }),
+            Some(Ok(text)) => Some(WithPlace { value: text.trim().to_owned(), place }),
             Some(Err(error)) => {
                 let problem = format!("cannot read {}: {error}", path.display());
                 self.wrong(Mistake::new(problem, "write the path of a file with the secret, which Seawall's user may read"), place);
@@ -276,7 +276,7 @@ impl Resolver<'_> {
 
     /// Returns the path of a file with certificates to trust.
     pub(super) fn roots_of(&mut self, given: &file::Given<String>) -> Option<PathBuf> {
-        let Said { value, place } = self.said(given)?;
+        let WithPlace { value, place } = self.said(given)?;
         let path = self.folder_of(&place).join(value);
         if !path.is_file() {
             let problem = format!("there is no file \"{}\"", path.display());

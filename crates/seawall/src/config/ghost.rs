@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use super::{
     error::{Mistake, Place},
     file,
-    overrides::{Overrides, Said},
+    overrides::{Overrides, WithPlace},
     resolve::Resolver,
     settings::{GhostSettings, Kind},
     sites::{first, first_span},
@@ -77,8 +77,8 @@ shows_nothing!(SecretText, MemberSecret);
 /// The secrets of a site's Ghost, as they were written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secrets {
-    pub(super) webhook: Option<Said<SecretText>>,
-    pub(super) member: Option<Said<MemberSecret>>,
+    pub(super) webhook: Option<WithPlace<SecretText>>,
+    pub(super) member: Option<WithPlace<MemberSecret>>,
 }
 
 impl Secrets {

@@ -54,7 +54,7 @@ use self::{
 };
 use crate::{
     cli::{Access, Serve},
-    recognition::Known,
+    recognition::Findings,
 };
 
 /// The file that is read if none is named.
@@ -70,18 +70,23 @@ pub fn load(flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Setti
 
 /// The file, as it was read, if there is one. Settings can be made of it again when more is known of the servers.
 #[derive(Clone, Debug)]
-pub struct Written(Result<Option<Document>, ConfigErrors>);
+pub struct ConfigFile(Result<Option<Document>, ConfigErrors>);
 
 /// Reads the file for `seawall serve` with these flags.
-pub fn read(flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Written {
-    Written(find_document(Path::new(""), flags.config.as_deref(), flags.source.is_none(), &env))
+pub fn read(flags: &Serve, env: impl Fn(&str) -> Option<String>) -> ConfigFile {
+    ConfigFile(find_document(Path::new(""), flags.config.as_deref(), flags.source.is_none(), &env))
 }
 
 /// Makes the settings of `seawall serve` from its flags, the environment, the file as it was read, and what is known of the servers.
 ///
 /// # Errors
 /// As [`load`].
-pub fn resolve(written: &Written, flags: &Serve, env: impl Fn(&str) -> Option<String>, known: &Known) -> Result<Settings, ConfigErrors> {
+pub fn resolve(
+    written: &ConfigFile,
+    flags: &Serve,
+    env: impl Fn(&str) -> Option<String>,
+    known: &Findings,
+) -> Result<Settings, ConfigErrors> {
     resolve_in(Path::new(""), written.0.clone(), flags, env, known)
 }
 
@@ -113,7 +118,7 @@ pub fn admin_access(flags: &Access, env: impl Fn(&str) -> Option<String>) -> Res
 
 fn load_in(folder: &Path, typed: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
     let document = find_document(folder, typed.config.as_deref(), typed.source.is_none(), &env);
-    resolve_in(folder, document, typed, env, &Known::default())
+    resolve_in(folder, document, typed, env, &Findings::default())
 }
 
 fn resolve_in(
@@ -121,7 +126,7 @@ fn resolve_in(
     document: Result<Option<Document>, ConfigErrors>,
     typed: &Serve,
     env: impl Fn(&str) -> Option<String>,
-    known: &Known,
+    known: &Findings,
 ) -> Result<Settings, ConfigErrors> {
     let mut errors = Vec::new();
     let document = match document {

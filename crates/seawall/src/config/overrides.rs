@@ -18,7 +18,7 @@ use crate::cli::Serve;
 
 /// A value and the place where it was written.
 #[derive(Clone, Debug)]
-pub(super) struct Said<T> {
+pub(super) struct WithPlace<T> {
     pub(super) value: T,
     pub(super) place: Place,
 }
@@ -26,29 +26,29 @@ pub(super) struct Said<T> {
 /// The settings that flags and variables can set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overrides {
-    pub(super) source: Option<Said<String>>,
-    pub(super) kind: Option<Said<KindWord>>,
-    pub(super) php: Option<Said<PhpServer>>,
-    pub(super) listen: Vec<Said<Listen>>,
-    pub(super) domain: Vec<Said<HostPattern>>,
-    pub(super) redirect_from: Vec<Said<HostPattern>>,
-    pub(super) route: Vec<Said<RouteWord>>,
-    pub(super) tls_listen: Vec<Said<Listen>>,
-    pub(super) tls_cert: Option<Said<String>>,
-    pub(super) tls_key: Option<Said<String>>,
-    pub(super) admin: Option<Said<AdminAddress>>,
-    pub(super) memory: Option<Said<ByteSize>>,
-    pub(super) cache_dir: Option<Said<String>>,
-    pub(super) workers: Option<Said<Count>>,
-    pub(super) access_log: Option<Said<AccessLog>>,
-    pub(super) log_format: Option<Said<LogFormat>>,
-    pub(super) hold: Option<Said<Period>>,
-    pub(super) trusted_proxies: Vec<Said<TrustedProxy>>,
+    pub(super) source: Option<WithPlace<String>>,
+    pub(super) kind: Option<WithPlace<KindWord>>,
+    pub(super) php: Option<WithPlace<PhpServer>>,
+    pub(super) listen: Vec<WithPlace<Listen>>,
+    pub(super) domain: Vec<WithPlace<HostPattern>>,
+    pub(super) redirect_from: Vec<WithPlace<HostPattern>>,
+    pub(super) route: Vec<WithPlace<RouteWord>>,
+    pub(super) tls_listen: Vec<WithPlace<Listen>>,
+    pub(super) tls_cert: Option<WithPlace<String>>,
+    pub(super) tls_key: Option<WithPlace<String>>,
+    pub(super) admin: Option<WithPlace<AdminAddress>>,
+    pub(super) memory: Option<WithPlace<ByteSize>>,
+    pub(super) cache_dir: Option<WithPlace<String>>,
+    pub(super) workers: Option<WithPlace<Count>>,
+    pub(super) access_log: Option<WithPlace<AccessLog>>,
+    pub(super) log_format: Option<WithPlace<LogFormat>>,
+    pub(super) hold: Option<WithPlace<Period>>,
+    pub(super) trusted_proxies: Vec<WithPlace<TrustedProxy>>,
     pub(super) https_redirect: Option<bool>,
-    pub(super) http3: Option<Said<bool>>,
-    pub(super) drafts: Option<Said<bool>>,
+    pub(super) http3: Option<WithPlace<bool>>,
+    pub(super) drafts: Option<WithPlace<bool>>,
     pub(super) ghost: Secrets,
-    pub(super) wordpress_secret: Option<Said<SecretText>>,
+    pub(super) wordpress_secret: Option<WithPlace<SecretText>>,
     pub(super) cluster: cluster::Variables,
 }
 
@@ -95,12 +95,12 @@ struct Sayings<'a, E> {
 }
 
 impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
-    fn text(&self, flag: &Flag, value: Option<&str>) -> Option<Said<String>> {
+    fn text(&self, flag: &Flag, value: Option<&str>) -> Option<WithPlace<String>> {
         if let Some(value) = value {
-            return Some(Said { value: value.to_owned(), place: Place::Flag(flag.typed(), value.to_owned()) });
+            return Some(WithPlace { value: value.to_owned(), place: Place::Flag(flag.typed(), value.to_owned()) });
         }
         let value = self.variable(flag.variable)?;
-        Some(Said { value: value.clone(), place: Place::Environment(flag.variable, value) })
+        Some(WithPlace { value: value.clone(), place: Place::Environment(flag.variable, value) })
     }
 
     /// Reads a variable. An empty variable counts as absent, because Compose files and unit files cannot leave one out conditionally.
@@ -108,20 +108,20 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         (self.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    fn one<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, value: Option<&str>) -> Option<Said<T>> {
-        let Said { value, place } = self.text(flag, value)?;
+    fn one<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, value: Option<&str>) -> Option<WithPlace<T>> {
+        let WithPlace { value, place } = self.text(flag, value)?;
         self.parse(&value, place)
     }
 
     /// Reads a secret from its variable. It has no flag, as everybody on the machine sees what a process was started with.
-    fn secret<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag) -> Option<Said<T>> {
+    fn secret<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag) -> Option<WithPlace<T>> {
         let value = self.variable(flag.variable)?;
         self.parse(&value, Place::Environment(flag.variable, NOT_SHOWN.to_owned()))
     }
 
-    fn parse<T: FromStr<Err = Mistake>>(&mut self, text: &str, place: Place) -> Option<Said<T>> {
+    fn parse<T: FromStr<Err = Mistake>>(&mut self, text: &str, place: Place) -> Option<WithPlace<T>> {
         match text.parse() {
-            Ok(value) => Some(Said { value, place }),
+            Ok(value) => Some(WithPlace { value, place }),
             Err(mistake) => {
                 self.errors.push(mistake.at(place));
                 None
@@ -130,12 +130,12 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
     }
 
     /// Reads a flag that has no value; its variable has one.
-    fn flag(&mut self, flag: &Flag, is_typed: bool) -> Option<Said<bool>> {
+    fn flag(&mut self, flag: &Flag, is_typed: bool) -> Option<WithPlace<bool>> {
         let variable = flag.variable;
         if is_typed {
-            return Some(Said { value: true, place: Place::Flag(flag.name, String::new()) });
+            return Some(WithPlace { value: true, place: Place::Flag(flag.name, String::new()) });
         }
-        let said = |value, text: &str| Some(Said { value, place: Place::Environment(variable, text.to_owned()) });
+        let said = |value, text: &str| Some(WithPlace { value, place: Place::Environment(variable, text.to_owned()) });
         match self.variable(variable)?.as_str() {
             text @ ("true" | "1" | "yes" | "on") => said(true, text),
             text @ ("false" | "0" | "no" | "off") => said(false, text),
@@ -148,7 +148,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
     }
 
     /// Reads a flag that can be given several times; its variable separates the values by commas.
-    fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, typed: &[String]) -> Vec<Said<T>> {
+    fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, typed: &[String]) -> Vec<WithPlace<T>> {
         if !typed.is_empty() {
             return typed.iter().filter_map(|text| self.parse(text, Place::Flag(flag.name, text.clone()))).collect();
         }
@@ -157,7 +157,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         each.filter_map(|text| self.parse(text, Place::Environment(flag.variable, text.to_owned()))).collect()
     }
 
-    fn listen(&mut self, typed: &[String]) -> Vec<Said<Listen>> {
+    fn listen(&mut self, typed: &[String]) -> Vec<WithPlace<Listen>> {
         if !typed.is_empty() || self.variable(flags::LISTEN.variable).is_some() {
             return self.list(&flags::LISTEN, typed);
         }
@@ -165,7 +165,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         let place = Place::Environment("PORT", port.clone());
         // Platforms that set PORT route to any address of the container, so loopback alone would not be reached.
         match port.parse::<u16>() {
-            Ok(port) if port > 0 => vec![Said { value: Listen::Tcp(([0, 0, 0, 0], port).into()), place }],
+            Ok(port) if port > 0 => vec![WithPlace { value: Listen::Tcp(([0, 0, 0, 0], port).into()), place }],
             _ => {
                 self.errors.push(Mistake::new(format!("\"{port}\" is not a port"), "a port is a number from 1 to 65535").at(place));
                 Vec::new()

@@ -19,11 +19,11 @@ use super::{
     addresses::AdminAddress,
     error::{ConfigError, ConfigErrors, Document, Mistake, Place},
     file::{self, File, Given},
-    overrides::{Overrides, Said},
+    overrides::{Overrides, WithPlace},
     settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Logins, Requests, Server, Settings},
     units::{ByteSize, Count, Period},
 };
-use crate::recognition::Known;
+use crate::recognition::Findings;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -50,17 +50,17 @@ pub(super) struct Resolver<'a> {
     /// Whether the file has faults of form. A value that seems to be absent may then be the faulty one, so its absence is not reported.
     file_is_faulty: bool,
     /// What is known of servers that were asked.
-    pub(super) known: Known,
+    pub(super) known: Findings,
 }
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(document: Option<&'a Document>, working_folder: &'a Path, errors: Vec<ConfigError>) -> Self {
         let file_is_faulty = errors.iter().any(|error| matches!(error.place, Place::Line { .. }));
-        Self { document, working_folder, errors, warnings: Vec::new(), file_is_faulty, known: Known::default() }
+        Self { document, working_folder, errors, warnings: Vec::new(), file_is_faulty, known: Findings::default() }
     }
 
     /// Tells it what is known of servers that were asked.
-    pub(super) fn knowing(self, known: &Known) -> Self {
+    pub(super) fn knowing(self, known: &Findings) -> Self {
         Self { known: known.clone(), ..self }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Resolver<'a> {
             self.wrong(Mistake::new(problem, "possible: 16MiB to 16TiB, or 0 to keep everything in memory; default: 4GiB"), place);
         }
         let dir = match self.pick(overrides.cache_dir.clone(), &file.dir) {
-            Some(Said { value, place }) if value.is_empty() || self.folder_of(&place).join(&value).is_file() => {
+            Some(WithPlace { value, place }) if value.is_empty() || self.folder_of(&place).join(&value).is_file() => {
                 let mistake = Mistake::new(
                     format!("\"{value}\" is not a folder for stored responses"),
                     "write a folder's path, such as \"/var/cache/seawall\"",
@@ -137,7 +137,7 @@ impl<'a> Resolver<'a> {
                 self.wrong(mistake, place);
                 None
             }
-            Some(Said { value, place }) => Some(self.folder_of(&place).join(value)),
+            Some(WithPlace { value, place }) => Some(self.folder_of(&place).join(value)),
             None => own_cache_dir(env),
         };
         (size_max > 0).then_some(Disk { dir, size_max })
@@ -172,7 +172,7 @@ impl<'a> Resolver<'a> {
     /// Resolves the address of the admin API, and the place where it was written.
     pub(super) fn admin(&self, file: &file::Server, overrides: &Overrides) -> (Option<SocketAddr>, Place) {
         match self.pick(overrides.admin.clone(), &file.admin) {
-            Some(Said { value: AdminAddress(address), place }) => (address, place),
+            Some(WithPlace { value: AdminAddress(address), place }) => (address, place),
             None => (Some(ADMIN_ADDRESS.into()), Place::Default),
         }
     }
@@ -192,7 +192,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn listen(&mut self, file: &file::Server, overrides: &Overrides, admin: Option<SocketAddr>) -> Vec<Listen> {
-        let said: Vec<Said<Listen>> = match &file.listen {
+        let said: Vec<WithPlace<Listen>> = match &file.listen {
             _ if !overrides.listen.is_empty() => overrides.listen.clone(),
             Some(list) if list.get_ref().is_empty() => {
                 let mistake = Mistake::new(
@@ -204,10 +204,10 @@ impl<'a> Resolver<'a> {
             }
             Some(list) => list.get_ref().iter().map(|listen| self.said_of(listen)).collect(),
             None if !overrides.domain.is_empty() => every_address(DOMAIN_PORT),
-            None => vec![Said { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
+            None => vec![WithPlace { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
         };
         let mut listen: Vec<Listen> = Vec::with_capacity(said.len());
-        for Said { value, place } in said {
+        for WithPlace { value, place } in said {
             if listen.iter().any(|other| collide(other, &value)) {
                 self.wrong(Mistake::new(format!("{value} conflicts with an earlier address in the list"), "remove one of the two"), place);
             } else if admin.is_some_and(|admin| collide(&Listen::Tcp(admin), &value)) {
@@ -282,7 +282,7 @@ impl<'a> Resolver<'a> {
     fn log(&mut self, file: &file::Log, overrides: &Overrides) -> Log {
         let access = match self.pick(overrides.access_log.clone(), &file.access) {
             None => AccessLog::Stdout,
-            Some(Said { value: AccessLog::File(path), place }) => {
+            Some(WithPlace { value: AccessLog::File(path), place }) => {
                 let path = self.folder_of(&place).join(path);
                 if !path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir()) || path.is_dir() {
                     let mistake = Mistake::new(
@@ -293,7 +293,7 @@ impl<'a> Resolver<'a> {
                 }
                 AccessLog::File(path)
             }
-            Some(Said { value, .. }) => value,
+            Some(WithPlace { value, .. }) => value,
         };
         let format = self.pick(overrides.log_format.clone(), &file.format).map_or(LogFormat::Combined, |format| format.value);
         Log { access, format }
@@ -343,16 +343,16 @@ impl Resolver<'_> {
         self.wrong(mistake, place);
     }
 
-    pub(super) fn said_of<T: Clone>(&self, given: &Spanned<T>) -> Said<T> {
-        Said { value: given.get_ref().clone(), place: self.place(given.span()) }
+    pub(super) fn said_of<T: Clone>(&self, given: &Spanned<T>) -> WithPlace<T> {
+        WithPlace { value: given.get_ref().clone(), place: self.place(given.span()) }
     }
 
-    pub(super) fn said<T: Clone>(&self, given: &Given<T>) -> Option<Said<T>> {
+    pub(super) fn said<T: Clone>(&self, given: &Given<T>) -> Option<WithPlace<T>> {
         given.as_ref().map(|given| self.said_of(given))
     }
 
     /// Chooses between a value from outside the file and one in the file. The one from outside takes precedence.
-    pub(super) fn pick<T: Clone>(&self, outside: Option<Said<T>>, given: &Given<T>) -> Option<Said<T>> {
+    pub(super) fn pick<T: Clone>(&self, outside: Option<WithPlace<T>>, given: &Given<T>) -> Option<WithPlace<T>> {
         outside.or_else(|| self.said(given))
     }
 
@@ -360,11 +360,11 @@ impl Resolver<'_> {
     pub(super) fn within<T: Copy + PartialOrd + Display>(
         &mut self,
         key: &str,
-        said: Option<Said<T>>,
+        said: Option<WithPlace<T>>,
         default: T,
         bounds: RangeInclusive<T>,
     ) -> T {
-        let Some(Said { value, place }) = said else { return default };
+        let Some(WithPlace { value, place }) = said else { return default };
         if !bounds.contains(&value) {
             let (low, high) = bounds.into_inner();
             let size = if value < low { "too little" } else { "too much" };
@@ -392,7 +392,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the time that a peer may take, as [`Self::within`] does for its bounds.
-    pub(super) fn wait_for(&mut self, key: &str, said: Option<Said<Period>>, default: u64) -> Duration {
+    pub(super) fn wait_for(&mut self, key: &str, said: Option<WithPlace<Period>>, default: u64) -> Duration {
         self.within(key, said, seconds(default), WAIT).0
     }
 }
@@ -428,9 +428,9 @@ pub(super) fn as_usize(number: u64) -> usize {
 }
 
 /// Returns every address of this machine, for IPv4 and IPv6: a domain is for everybody, whether its record is A or AAAA.
-pub(super) fn every_address(port: u16) -> Vec<Said<Listen>> {
+pub(super) fn every_address(port: u16) -> Vec<WithPlace<Listen>> {
     let addresses = [SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))];
-    addresses.map(|address| Said { value: Listen::Tcp(address), place: Place::Default }).into()
+    addresses.map(|address| WithPlace { value: Listen::Tcp(address), place: Place::Default }).into()
 }
 
 /// Tells whether both addresses cannot be listened on: they are equal, or one of them is every address. Port 0 never collides, because the

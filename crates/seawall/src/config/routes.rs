@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::{
     error::Mistake,
     file,
-    overrides::Said,
+    overrides::WithPlace,
     resolve::Resolver,
     settings::{Cache, Headers, OriginAddress, Route},
 };
@@ -79,7 +79,7 @@ impl FromStr for RouteWord {
 /// A route in one of the two forms in which it can be written.
 pub(super) enum WrittenRoute<'a> {
     Section(&'a Spanned<file::Route>),
-    Word(Said<RouteWord>),
+    Word(WithPlace<RouteWord>),
 }
 
 impl Resolver<'_> {
@@ -89,8 +89,8 @@ impl Resolver<'_> {
         let none = file::Origin::default();
         for route in written {
             let (path, mut addresses, section) = match route {
-                WrittenRoute::Word(Said { value: RouteWord { path, source }, place }) => {
-                    (Said { value: path.clone(), place: place.clone() }, vec![source.clone()], None)
+                WrittenRoute::Word(WithPlace { value: RouteWord { path, source }, place }) => {
+                    (WithPlace { value: path.clone(), place: place.clone() }, vec![source.clone()], None)
                 }
                 WrittenRoute::Section(section) => {
                     let route = section.get_ref();

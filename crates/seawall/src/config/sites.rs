@@ -15,12 +15,12 @@ use super::{
     error::{Mistake, Place, in_words_of},
     file::{self, File, Given, Listed},
     ghost::{self, SecretText, Secrets},
-    overrides::{Overrides, Said},
+    overrides::{Overrides, WithPlace},
     php::{self, PhpServer},
     resolve::{Resolver, as_usize, seconds},
     routes::WrittenRoute,
     settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source},
-    source::{Found, Misfit, doubt, find, fit},
+    source::{Misfit, NamedSource, doubt, find, fit},
     units::{ByteSize, Count, Period},
     wordpress,
     words::{HostPattern, KindWord},
@@ -34,13 +34,13 @@ const ADDRESSES_MAX: usize = 16;
 const YEAR: Period = seconds(365 * 86_400);
 
 /// The sections that apply to one site, from the short form or from a `[[site]]`.
-struct Written<'a> {
+struct SiteSections<'a> {
     hosts: Vec<String>,
-    source: Said<String>,
+    source: WithPlace<String>,
     /// The folder in which a relative source begins.
     base: PathBuf,
-    kind: Option<Said<KindWord>>,
-    php_server: Option<Said<PhpServer>>,
+    kind: Option<WithPlace<KindWord>>,
+    php_server: Option<WithPlace<PhpServer>>,
     php: [&'a file::Php; 2],
     /// Its own sections, then the common ones.
     cache: [&'a file::Cache; 2],
@@ -49,7 +49,7 @@ struct Written<'a> {
     ghost: [&'a file::Ghost; 2],
     secrets: Secrets,
     wordpress: [&'a file::WordPress; 2],
-    wordpress_secret: Option<Said<SecretText>>,
+    wordpress_secret: Option<WithPlace<SecretText>>,
     files: [&'a file::Static; 2],
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
@@ -62,13 +62,13 @@ struct Written<'a> {
     common_origin: &'a file::Origin,
 }
 
-impl Written<'_> {
+impl SiteSections<'_> {
     /// Returns the kind that was set. Whoever says where PHP runs has a folder with an application in PHP.
-    fn wanted_kind(&self, found: &Found) -> Option<Kind> {
+    fn wanted_kind(&self, found: &NamedSource) -> Option<Kind> {
         let runs_php = self.php_server.as_ref().and(match found {
-            Found::Folder { wordpress: true, .. } => Some(Kind::WordPress),
-            Found::Folder { .. } => Some(Kind::Php),
-            Found::Server(..) => None,
+            NamedSource::Folder { wordpress: true, .. } => Some(Kind::WordPress),
+            NamedSource::Folder { .. } => Some(Kind::Php),
+            NamedSource::Server(..) => None,
         });
         self.kind.as_ref().map(|kind| kind.value.0).or(runs_php)
     }
@@ -100,7 +100,7 @@ impl Resolver<'_> {
         sites
     }
 
-    fn short_form<'a>(&mut self, file: &'a File, overrides: &Overrides, none: &'a file::Site) -> Option<Written<'a>> {
+    fn short_form<'a>(&mut self, file: &'a File, overrides: &Overrides, none: &'a file::Site) -> Option<SiteSections<'a>> {
         let replaced = overrides.source.is_some();
         let hosts: Vec<String> = overrides.domain.iter().map(|domain| domain.value.0.clone()).collect();
         let redirect_from = match &overrides.redirect_from[..] {
@@ -116,7 +116,7 @@ impl Resolver<'_> {
             self.absent(mistake, place);
             return None;
         };
-        Some(Written {
+        Some(SiteSections {
             redirect_from: self.redirect_from(redirect_from, &hosts, &mut HashMap::new()),
             hosts,
             source,
@@ -252,7 +252,7 @@ impl Resolver<'_> {
                 self.absent(mistake, place);
                 continue;
             };
-            let written = Written {
+            let written = SiteSections {
                 hosts,
                 source,
                 base: self.file_folder(),
@@ -284,9 +284,9 @@ impl Resolver<'_> {
     }
 
     /// Resolves the names whose visitors are sent to the first of `hosts`. No other site may use such a name.
-    fn redirect_from(&mut self, said: Vec<Said<HostPattern>>, hosts: &[String], taken: &mut HashMap<String, usize>) -> Vec<String> {
+    fn redirect_from(&mut self, said: Vec<WithPlace<HostPattern>>, hosts: &[String], taken: &mut HashMap<String, usize>) -> Vec<String> {
         let mut names: Vec<String> = Vec::with_capacity(said.len());
-        for Said { value: HostPattern(name), place } in said {
+        for WithPlace { value: HostPattern(name), place } in said {
             let line = if let Place::Line { line, .. } = place { line } else { 0 };
             if name.starts_with('*') {
                 let mistake = Mistake::new(format!("\"{name}\" stands for many names"), "write each name that is to be redirected");
@@ -336,7 +336,7 @@ impl Resolver<'_> {
         hosts
     }
 
-    fn site(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Option<Site> {
+    fn site(&mut self, written: &SiteSections<'_>, overrides: &Overrides, memory: u64) -> Option<Site> {
         // The other sections are looked at even if the source is wrong: all errors at once.
         let mut cache = self.cache(written, overrides, memory);
         let origin = self.origin(written.origin);
@@ -351,7 +351,7 @@ impl Resolver<'_> {
         let text = &written.source.value;
         let found = find(text, &written.base).map_err(Misfit::Source);
         let (mut finding, mut source_path) = (Finding::Unasked, None);
-        if let Ok(Found::Server(address, path)) = &found {
+        if let Ok(NamedSource::Server(address, path)) = &found {
             finding = self.known.of(&Question::new(address, &written.hosts, &origin.host));
             source_path.clone_from(path);
         }
@@ -434,7 +434,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves where PHP runs, for a folder with an application in PHP.
-    fn php(&mut self, source: &Source, written: &Written<'_>) -> Option<PhpSettings> {
+    fn php(&mut self, source: &Source, written: &SiteSections<'_>) -> Option<PhpSettings> {
         let is_php = matches!(source, Source::Php(_));
         let folder = php_options(written.php);
         let temporary_folder =
@@ -490,7 +490,7 @@ impl Resolver<'_> {
         None
     }
 
-    fn cache(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Cache {
+    fn cache(&mut self, written: &SiteSections<'_>, overrides: &Overrides, memory: u64) -> Cache {
         let cache = written.cache;
         let hold = overrides.hold.clone().or_else(|| self.layered(cache.map(|cache| &cache.hold)));
         let object_max = self.layered(cache.map(|cache| &cache.object_max));
@@ -529,7 +529,7 @@ impl Resolver<'_> {
             ignore_cookies: cookies.map(|name| name.get_ref().0.clone()).collect(),
             ignore_query: texts(ignored),
             keep_query: texts(kept),
-            // Both depend on the kind: see `Written::fill_in`.
+            // Both depend on the kind: see `SiteSections::fill_in`.
             honour_request_directives: false,
             two_visitor_proof: false,
             store_set_cookie: first(cache.map(|cache| &cache.store_set_cookie)).is_some_and(|store| *store.get_ref()),
@@ -539,7 +539,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn hold(&mut self, hold: Said<Period>) -> std::time::Duration {
+    fn hold(&mut self, hold: WithPlace<Period>) -> std::time::Duration {
         let value = hold.value;
         if value.0.is_zero() {
             let remedy = "leave ‹hold› out to keep responses as long as they say themselves, or write at least \"1ms\"";
@@ -680,7 +680,7 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn layered<T: Clone>(&self, layers: [&Given<T>; 2]) -> Option<Said<T>> {
+    pub(super) fn layered<T: Clone>(&self, layers: [&Given<T>; 2]) -> Option<WithPlace<T>> {
         first(layers).map(|given| self.said_of(given))
     }
 }

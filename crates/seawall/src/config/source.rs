@@ -30,7 +30,7 @@ const NAMES_MAX: u32 = 20_000;
 
 /// The result of a look at a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum NamedSource {
     /// A server's address, and the path behind it if there is one.
     Server(OriginAddress, Option<String>),
     /// A folder that is not empty.
@@ -52,7 +52,7 @@ const FORMS: &str = "a source is a server (\"http://127.0.0.1:2368\"), a folder 
 ///
 /// # Errors
 /// When it is none of them, with what to do instead.
-pub fn find(text: &str, base: &Path) -> Result<Found, Mistake> {
+pub fn find(text: &str, base: &Path) -> Result<NamedSource, Mistake> {
     if text.trim().is_empty() {
         return Err(Mistake::new("the source is empty", FORMS));
     }
@@ -69,9 +69,9 @@ pub fn find(text: &str, base: &Path) -> Result<Found, Mistake> {
 }
 
 /// Reads a server's address. A path behind it means something for some kinds only.
-fn server(text: &str) -> Result<Found, Mistake> {
+fn server(text: &str) -> Result<NamedSource, Mistake> {
     let mistake = match text.parse() {
-        Ok(address) => return Ok(Found::Server(address, None)),
+        Ok(address) => return Ok(NamedSource::Server(address, None)),
         Err(mistake) => mistake,
     };
     let bare = text.split_once("://").and_then(|(scheme, rest)| {
@@ -79,7 +79,7 @@ fn server(text: &str) -> Result<Found, Mistake> {
         let RoutePath(path) = path.trim_end_matches('/').parse().ok()?;
         Some((format!("{scheme}://{authority}").parse().ok()?, path))
     });
-    bare.map(|(address, path)| Found::Server(address, Some(path))).ok_or(mistake)
+    bare.map(|(address, path)| NamedSource::Server(address, Some(path))).ok_or(mistake)
 }
 
 /// Returns the reason why this kind of server cannot have a path behind its address.
@@ -126,7 +126,7 @@ fn not_a_folder(text: &str) -> Mistake {
     }
 }
 
-fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
+fn folder(text: &str, path: PathBuf) -> Result<NamedSource, Mistake> {
     if path.join("config.production.json").exists() || path.join(".ghost-cli").exists() {
         return Err(Mistake::new(
             format!("\"{text}\" is a Ghost installation"),
@@ -154,7 +154,7 @@ fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
         () if markdown => Some(SourceForm::Markdown),
         () => None,
     };
-    Ok(Found::Folder { path, looks, markdown, wordpress })
+    Ok(NamedSource::Folder { path, looks, markdown, wordpress })
 }
 
 /// Tells whether `folder`, or a folder up to `depth - 1` levels below it, contains a Markdown file. Skips hidden folders, links and
@@ -195,10 +195,10 @@ pub enum Misfit {
 ///
 /// # Errors
 /// When the kind is not for such a source, or none was given and nothing speaks for one.
-pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) -> Result<(Source, Kind), Misfit> {
+pub fn fit(text: &str, found: NamedSource, wanted: Option<Kind>, finding: &Finding) -> Result<(Source, Kind), Misfit> {
     let kind_of = |form: SourceForm| wanted.unwrap_or_else(|| form.usual_kind());
     match found {
-        Found::Server(address, path) => {
+        NamedSource::Server(address, path) => {
             let recognised = finding.software().map(Software::kind);
             let kind = wanted.or(recognised).unwrap_or_else(|| SourceForm::Server.usual_kind());
             // As long as nobody has asked, it may be what can have one.
@@ -214,7 +214,7 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
                 "write ‹kind generic›, ‹kind ghost› or ‹kind wordpress›, or leave ‹kind› out",
             )))
         }
-        Found::Folder { path, looks, markdown, wordpress } => {
+        NamedSource::Folder { path, looks, markdown, wordpress } => {
             let Some(form) = wanted.map(Kind::folder_form).or(looks) else {
                 return Err(Misfit::Source(nothing_in(text, &path)));
             };
@@ -445,7 +445,7 @@ mod tests {
             }
         }
         let found = find(below, Path::new("")).expect("an address");
-        assert!(matches!(found, Found::Server(_, Some(path)) if path == "/blog"));
-        assert!(matches!(find("unix:/run/ghost.sock", Path::new("")), Ok(Found::Server(OriginAddress::Unix(_), None))));
+        assert!(matches!(found, NamedSource::Server(_, Some(path)) if path == "/blog"));
+        assert!(matches!(find("unix:/run/ghost.sock", Path::new("")), Ok(NamedSource::Server(OriginAddress::Unix(_), None))));
     }
 }

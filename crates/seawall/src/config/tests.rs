@@ -385,7 +385,7 @@ fn what_a_server_answers_goes_into_the_settings() {
     let settings = |toml: &str, arguments: &str, finding: Finding| {
         let place = Folder::new(toml);
         let serve = cli::typed(&format!("seawall serve {arguments}")).expect("serve");
-        let mut known = Known::default();
+        let mut known = Findings::default();
         known.take(Question { source: "http://127.0.0.1:2368".to_owned(), host: None }, finding);
         let document = find_document(place.0.path(), None, true, &|_| None);
         resolve_in(place.0.path(), document, &serve, |_| None, &known)

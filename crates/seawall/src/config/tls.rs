@@ -7,7 +7,7 @@ use edge::tls::{CertificateError, read_pair};
 use super::{
     error::{Mistake, Place},
     file::{self, File},
-    overrides::{Overrides, Said},
+    overrides::{Overrides, WithPlace},
     resolve::{Resolver, collide, every_address},
     settings::{CertificateFiles, Http3, Listen, Server, Tls},
     units::Count,
@@ -64,19 +64,19 @@ impl Resolver<'_> {
         Some(Tls { listen: self.tls_listen(listen, server), certificates, acme, http3: None })
     }
 
-    fn tls_addresses(&self, file: &file::Tls, overrides: &Overrides, has_certificate: bool) -> Vec<Said<Listen>> {
+    fn tls_addresses(&self, file: &file::Tls, overrides: &Overrides, has_certificate: bool) -> Vec<WithPlace<Listen>> {
         match &file.listen {
             _ if !overrides.tls_listen.is_empty() => overrides.tls_listen.clone(),
             Some(list) => list.get_ref().iter().map(|listen| self.said_of(listen)).collect(),
             None if !overrides.domain.is_empty() => every_address(DOMAIN_PORT),
-            None if has_certificate => vec![Said { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
+            None if has_certificate => vec![WithPlace { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
             None => Vec::new(),
         }
     }
 
-    fn tls_listen(&mut self, said: Vec<Said<Listen>>, server: &Server) -> Vec<SocketAddr> {
+    fn tls_listen(&mut self, said: Vec<WithPlace<Listen>>, server: &Server) -> Vec<SocketAddr> {
         let mut listen: Vec<SocketAddr> = Vec::with_capacity(said.len());
-        for Said { value, place } in said {
+        for WithPlace { value, place } in said {
             let Listen::Tcp(address) = value else {
                 let remedy = "write an address and a port, such as \"0.0.0.0:443\"; a Unix socket belongs in listen of [server]";
                 self.wrong(Mistake::new("TLS is not spoken on a Unix socket", remedy), place);
@@ -100,7 +100,7 @@ impl Resolver<'_> {
     }
 
     /// Checks a certificate and its key. Returns them if they can be used.
-    fn pair(&mut self, said: (Option<Said<String>>, Option<Said<String>>), is_default: bool) -> Option<CertificateFiles> {
+    fn pair(&mut self, said: (Option<WithPlace<String>>, Option<WithPlace<String>>), is_default: bool) -> Option<CertificateFiles> {
         let (certificate, key) = match said {
             (Some(certificate), key) => (certificate, key),
             (None, Some(key)) => {

@@ -11,7 +11,7 @@ use super::{
     error::{Mistake, Place},
     file,
     ghost::NOT_SHOWN,
-    overrides::Said,
+    overrides::WithPlace,
     resolve::Resolver,
     settings::Traces,
 };
@@ -160,7 +160,7 @@ impl Resolver<'_> {
     pub(super) fn traces(&mut self, file: &file::Traces, env: &impl Fn(&str) -> Option<String>) -> Option<Traces> {
         let variable = |name: &'static str| {
             let value = env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())?;
-            Some(Said { place: Place::Environment(name, value.clone()), value })
+            Some(WithPlace { place: Place::Environment(name, value.clone()), value })
         };
         let ca_file = self.collectors_roots(file);
         let headers =
@@ -170,8 +170,10 @@ impl Resolver<'_> {
             Some(said) => said.value.0,
             None if variable("OTEL_SDK_DISABLED").is_some_and(|said| said.value.eq_ignore_ascii_case("true")) => None,
             None => match (variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), variable("OTEL_EXPORTER_OTLP_ENDPOINT")) {
-                (Some(Said { value, place }), _) => self.or_wrong(whole(&value, &value), place),
-                (None, Some(Said { value, place })) => self.or_wrong(value.parse::<Collector>(), place).and_then(|collector| collector.0),
+                (Some(WithPlace { value, place }), _) => self.or_wrong(whole(&value, &value), place),
+                (None, Some(WithPlace { value, place })) => {
+                    self.or_wrong(value.parse::<Collector>(), place).and_then(|collector| collector.0)
+                }
                 (None, None) => None,
             },
         }?;
@@ -189,7 +191,7 @@ impl Resolver<'_> {
         read.map_err(|mistake| self.wrong(mistake, place)).ok()
     }
 
-    fn collectors_fields(&mut self, file: &file::Traces, variable: Option<Said<String>>) -> Vec<(HeaderName, HeaderValue)> {
+    fn collectors_fields(&mut self, file: &file::Traces, variable: Option<WithPlace<String>>) -> Vec<(HeaderName, HeaderValue)> {
         let fields: Vec<CollectorField> = match (&file.headers, variable) {
             (Some(list), _) => {
                 if list.get_ref().len() > HEADERS_MAX {
@@ -198,7 +200,7 @@ impl Resolver<'_> {
                 }
                 list.get_ref().iter().map(Spanned::get_ref).cloned().collect()
             }
-            (None, Some(Said { value, place })) => {
+            (None, Some(WithPlace { value, place })) => {
                 let Place::Environment(name, _) = place else { return Vec::new() };
                 let each = value.split(',').map(str::trim).filter(|pair| !pair.is_empty()).take(HEADERS_MAX);
                 let read = |pair: &str| {
@@ -213,8 +215,8 @@ impl Resolver<'_> {
         fields.into_iter().map(|CollectorField(name, value)| (name, value)).collect()
     }
 
-    fn service_name(&mut self, file: &file::Traces, variable: Option<Said<String>>) -> String {
-        let Some(Said { value, place }) = self.said(&file.service_name).or(variable) else { return SERVICE_NAME.to_owned() };
+    fn service_name(&mut self, file: &file::Traces, variable: Option<WithPlace<String>>) -> String {
+        let Some(WithPlace { value, place }) = self.said(&file.service_name).or(variable) else { return SERVICE_NAME.to_owned() };
         if value.trim().is_empty() || value.len() > NAME_BYTES_MAX {
             self.wrong(Mistake::new("this is not the name of a service", "write a short name, such as \"blog\""), place);
         }
@@ -222,7 +224,7 @@ impl Resolver<'_> {
     }
 
     fn collectors_roots(&mut self, file: &file::Traces) -> Option<PathBuf> {
-        let Said { value, place } = self.said(&file.ca_file)?;
+        let WithPlace { value, place } = self.said(&file.ca_file)?;
         let path = self.folder_of(&place).join(value);
         if !path.is_file() {
             let problem = format!("there is no file \"{}\"", path.display());

@@ -6,7 +6,7 @@ use super::{
     error::Mistake,
     file,
     ghost::SecretText,
-    overrides::Said,
+    overrides::WithPlace,
     resolve::{Resolver, seconds},
     settings::{Kind, WordPressSettings},
     sites::{first, first_span},
@@ -34,16 +34,16 @@ impl Resolver<'_> {
     pub(super) fn wordpress_cron(&mut self, written: [&file::WordPress; 2]) -> Option<Duration> {
         let said = self.layered(written.map(|wordpress| &wordpress.cron));
         match said {
-            Some(Said { value: CronPeriod(None), .. }) => None,
-            Some(Said { value: CronPeriod(Some(period)), place }) => {
-                Some(self.within("cron", Some(Said { value: period, place }), CRON, CRON_MIN..=CRON_MAX).0)
+            Some(WithPlace { value: CronPeriod(None), .. }) => None,
+            Some(WithPlace { value: CronPeriod(Some(period)), place }) => {
+                Some(self.within("cron", Some(WithPlace { value: period, place }), CRON, CRON_MIN..=CRON_MAX).0)
             }
             None => Some(CRON.0),
         }
     }
 
     /// Takes the secret from the site's own section, or else from the common one.
-    pub(super) fn wordpress_secret(&self, written: [&file::WordPress; 2]) -> Option<Said<SecretText>> {
+    pub(super) fn wordpress_secret(&self, written: [&file::WordPress; 2]) -> Option<WithPlace<SecretText>> {
         self.layered(written.map(|wordpress| &wordpress.secret))
     }
 }
@@ -51,7 +51,7 @@ impl Resolver<'_> {
 /// Returns the settings for a WordPress. What it says of its own path goes before what was written: `source_path` is the one in the source.
 pub(super) fn settings(
     written: [&file::WordPress; 2],
-    (secret, cron): (Option<Said<SecretText>>, Option<Duration>),
+    (secret, cron): (Option<WithPlace<SecretText>>, Option<Duration>),
     source_path: Option<String>,
     finding: &Finding,
 ) -> WordPressSettings {

@@ -24,14 +24,14 @@ pub(crate) trait Counts: Clone + Default {
 pub(crate) struct Leading<K, V> {
     max: usize,
     /// The names that are or were shown.
-    known: BTreeMap<K, Known<V>>,
+    known: BTreeMap<K, CountState<V>>,
     /// Whether there were ever more names than may be shown. From then on, there are others.
     is_crowded: bool,
 }
 
 /// The part of a name's counts that is not where the rest is.
 #[derive(Debug)]
-enum Known<V> {
+enum CountState<V> {
     /// The name is shown. What it counted while it was not stays with the others.
     Shown { elsewhere: V },
     /// The name is one of the others. What it counted while it was shown comes back with it.
@@ -93,41 +93,41 @@ impl<K: Ord + Clone, V: Counts> Leading<K, V> {
     }
 
     fn shown(&self) -> impl Iterator<Item = &K> {
-        self.known.iter().filter(|(_, known)| matches!(known, Known::Shown { .. })).map(|(name, _)| name)
+        self.known.iter().filter(|(_, known)| matches!(known, CountState::Shown { .. })).map(|(name, _)| name)
     }
 
     fn is_shown(&self, name: &K) -> bool {
-        matches!(self.known.get(name), Some(Known::Shown { .. }))
+        matches!(self.known.get(name), Some(CountState::Shown { .. }))
     }
 
     fn hide(&mut self, name: &K, counted: &BTreeMap<K, V>) {
         if let Some(known) = self.known.get_mut(name)
-            && let Known::Shown { elsewhere } = known
+            && let CountState::Shown { elsewhere } = known
         {
             let own = minus(counted.get(name), elsewhere);
-            *known = Known::Hidden { own };
+            *known = CountState::Hidden { own };
         }
     }
 
     /// Shows a name. Before there were others, nobody has counted elsewhere.
     fn show(&mut self, name: &K, counted: &BTreeMap<K, V>, was_crowded: bool) {
         let elsewhere = match self.known.get(name) {
-            Some(Known::Hidden { own }) => minus(counted.get(name), own),
+            Some(CountState::Hidden { own }) => minus(counted.get(name), own),
             None if was_crowded => counted.get(name).cloned().unwrap_or_default(),
-            Some(Known::Shown { .. }) | None => V::default(),
+            Some(CountState::Shown { .. }) | None => V::default(),
         };
-        self.known.insert(name.clone(), Known::Shown { elsewhere });
+        self.known.insert(name.clone(), CountState::Shown { elsewhere });
     }
 
     fn sums(&self, counted: &BTreeMap<K, V>) -> Board<K, V> {
         let (mut shown, mut other) = (BTreeMap::new(), V::default());
         for (name, now) in counted {
             match self.known.get(name) {
-                Some(Known::Shown { elsewhere }) => {
+                Some(CountState::Shown { elsewhere }) => {
                     other.combine(elsewhere, u64::wrapping_add);
                     shown.insert(name.clone(), minus(Some(now), elsewhere));
                 }
-                Some(Known::Hidden { own }) => other.combine(&minus(Some(now), own), u64::wrapping_add),
+                Some(CountState::Hidden { own }) => other.combine(&minus(Some(now), own), u64::wrapping_add),
                 None => other.combine(now, u64::wrapping_add),
             }
         }

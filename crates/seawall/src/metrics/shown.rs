@@ -26,10 +26,10 @@ pub(super) const ALL: &str = "all";
 
 /// Remembers who is shown from one answer to the next: whoever asks for metrics, and how many do, they read the same counters.
 #[derive(Debug)]
-pub(crate) struct Shown(Mutex<Remembered>);
+pub(crate) struct ShownNames(Mutex<LeadingNames>);
 
 #[derive(Debug)]
-struct Remembered {
+struct LeadingNames {
     sites: Leading<u16, SiteSnapshot>,
     cookies: Leading<(u16, String), CookieCount>,
     rules: Leading<(u16, &'static str), RuleCount>,
@@ -47,9 +47,9 @@ pub(super) struct Boards {
     pub(super) refusals: Vec<(&'static str, u64)>,
 }
 
-impl Default for Shown {
+impl Default for ShownNames {
     fn default() -> Self {
-        Self(Mutex::new(Remembered {
+        Self(Mutex::new(LeadingNames {
             sites: Leading::new(SITES_SHOWN),
             cookies: Leading::new(PAIRS_SHOWN),
             rules: Leading::new(PAIRS_SHOWN),
@@ -58,7 +58,7 @@ impl Default for Shown {
     }
 }
 
-impl Shown {
+impl ShownNames {
     /// Decides who is shown. `count` reads the counters while nobody else decides: a later decision never rests on earlier counts.
     pub(super) fn boards(
         &self,

@@ -15,11 +15,11 @@ use tokio::{
 };
 
 use super::{
-    Finding, Known, Question,
-    ask::{self, Asking, Server, askings},
+    Finding, Findings, Question,
+    ask::{self, Inquiry, Server, askings},
     leads_past, name_of,
     schedule::Schedules,
-    sitemap::{self, Seen},
+    sitemap::{self, ListingDigest},
 };
 use crate::{
     config::settings::{Kind, Settings, Site},
@@ -58,7 +58,7 @@ const BACK: Duration = Duration::from_secs(15);
 
 /// What operators are told of a site's Ghost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Watched {
+pub(crate) struct PublishedPastSeawall {
     /// How often something was published past Seawall.
     pub(crate) past: u64,
     /// When that was noticed last.
@@ -66,10 +66,10 @@ pub(crate) struct Watched {
 }
 
 /// What operators are told of every site's Ghost, by the name of the site.
-pub(crate) type Notes = Mutex<BTreeMap<String, Watched>>;
+pub(crate) type Notes = Mutex<BTreeMap<String, PublishedPastSeawall>>;
 
 /// What is known, and shared with whoever makes settings of it.
-pub(crate) type SharedKnown = Arc<Mutex<Known>>;
+pub(crate) type SharedFindings = Arc<Mutex<Findings>>;
 
 /// The thread that asks and watches. It ends when this is dropped.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When there is no thread for it.
-    pub(crate) fn start(state: Arc<State>, known: SharedKnown, changed: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(state: Arc<State>, known: SharedFindings, changed: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (stop, stopped) = oneshot::channel::<()>();
         let work = move || match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime.block_on(keep(state, known, changed, stopped)),
@@ -93,10 +93,10 @@ impl Keeper {
     }
 }
 
-async fn keep(state: Arc<State>, known: SharedKnown, changed: impl Fn(), mut stopped: oneshot::Receiver<()>) {
+async fn keep(state: Arc<State>, known: SharedFindings, changed: impl Fn(), mut stopped: oneshot::Receiver<()>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut schedules = Schedules::new(Arc::clone(&state), SharedKnown::clone(&known));
+    let mut schedules = Schedules::new(Arc::clone(&state), SharedFindings::clone(&known));
     let mut keeping = Keeping { state, known, askings: None, asked: BTreeMap::new(), watches: BTreeMap::new() };
     // A server that makes one wait holds up no schedule of another.
     let run_schedules = async {
@@ -126,17 +126,17 @@ async fn keep(state: Arc<State>, known: SharedKnown, changed: impl Fn(), mut sto
 
 struct Keeping {
     state: Arc<State>,
-    known: SharedKnown,
+    known: SharedFindings,
     /// The questions of a plan. Making them reads certificates.
-    askings: Option<(Arc<Plan>, Vec<Asking>)>,
-    asked: BTreeMap<Question, Asked>,
+    askings: Option<(Arc<Plan>, Vec<Inquiry>)>,
+    asked: BTreeMap<Question, InquiryState>,
     /// By the name of the site.
     watches: BTreeMap<String, Watch>,
 }
 
-/// When a server is asked next.
+/// When a server is asked next, and how it has answered so far.
 #[derive(Debug)]
-struct Asked {
+struct InquiryState {
     due: Timestamp,
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
@@ -168,11 +168,11 @@ impl Keeping {
             _ => askings(&plan.settings),
         };
         self.asked.retain(|question, _| all.iter().any(|asking| asking.question == *question));
-        let mut due: Vec<Asking> = Vec::new();
+        let mut due: Vec<Inquiry> = Vec::new();
         for asking in &all {
             let (is_up, falls) = contact(plan, &asking.question);
             let finding = self.known.lock().of(&asking.question);
-            let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| Asked::new(now, &finding));
+            let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| InquiryState::new(now, &finding));
             asked.look(now, is_up, falls);
             if asked.due <= now {
                 due.push(asking.clone());
@@ -181,7 +181,7 @@ impl Keeping {
         self.askings = Some((Arc::clone(plan), all));
         let findings = join_all(due.iter().map(ask::ask)).await;
         let mut is_new = false;
-        for (Asking { question, server, .. }, finding) in due.into_iter().zip(findings) {
+        for (Inquiry { question, server, .. }, finding) in due.into_iter().zip(findings) {
             let Some(asked) = self.asked.get_mut(&question) else { continue };
             let before = self.known.lock().of(&question);
             let heard = asked.hear(now, &before, &finding);
@@ -189,11 +189,11 @@ impl Keeping {
                 asked.due = asked.due.min(now + FOLDER_AGAIN);
             }
             asked.tell(&question, &before, &finding, heard);
-            if heard == Heard::Back {
+            if heard == AnswerMeaning::Back {
                 self.is_back(plan, &question);
             }
             let mut known = self.known.lock();
-            is_new |= if heard == Heard::Settled { known.take_settled(question, finding) } else { known.take(question, finding) };
+            is_new |= if heard == AnswerMeaning::Settled { known.take_settled(question, finding) } else { known.take(question, finding) };
         }
         is_new
     }
@@ -286,7 +286,7 @@ impl Keeping {
 
 /// What an answer means beside what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum AnswerMeaning {
     /// Nothing more.
     Answer,
     /// A Ghost was away, and is back.
@@ -295,7 +295,7 @@ enum Heard {
     Settled,
 }
 
-impl Asked {
+impl InquiryState {
     fn new(now: Timestamp, finding: &Finding) -> Self {
         let due = match finding {
             Finding::Recognised { remembered: false, .. } | Finding::Other(_) => now + ASK_AGAIN,
@@ -320,7 +320,7 @@ impl Asked {
     }
 
     /// Takes what a server has answered, of which `before` was known, and decides when it is asked again.
-    fn hear(&mut self, now: Timestamp, before: &Finding, finding: &Finding) -> Heard {
+    fn hear(&mut self, now: Timestamp, before: &Finding, finding: &Finding) -> AnswerMeaning {
         let was_known = before.software().is_some();
         match finding {
             Finding::Silent(_) | Finding::Unasked => {
@@ -328,7 +328,7 @@ impl Asked {
                 self.was_away |= self.in_vain >= IN_VAIN;
                 self.otherwise = None;
                 self.ask_soon(now);
-                Heard::Answer
+                AnswerMeaning::Answer
             }
             Finding::Other(_) if was_known => {
                 self.in_vain = 0;
@@ -336,16 +336,16 @@ impl Asked {
                 self.otherwise = Some((times, since));
                 if times < OTHERWISE_TIMES || now.since(since) < OTHERWISE_FOR {
                     self.ask_soon(now);
-                    return Heard::Answer;
+                    return AnswerMeaning::Answer;
                 }
                 self.due = now + ASK_AGAIN;
-                Heard::Settled
+                AnswerMeaning::Settled
             }
             Finding::Other(_) | Finding::Recognised { .. } => {
                 (self.in_vain, self.otherwise, self.retry) = (0, None, RETRY);
                 self.due = now + if self.was_up { ASK_AGAIN } else { RETRY_MAX };
                 let is_back = std::mem::take(&mut self.was_away) && was_known && finding.software().is_some();
-                if is_back { Heard::Back } else { Heard::Answer }
+                if is_back { AnswerMeaning::Back } else { AnswerMeaning::Answer }
             }
         }
     }
@@ -356,7 +356,7 @@ impl Asked {
     }
 
     /// Says once what is new about a server.
-    fn tell(&mut self, question: &Question, before: &Finding, now: &Finding, heard: Heard) {
+    fn tell(&mut self, question: &Question, before: &Finding, now: &Finding, heard: AnswerMeaning) {
         let server = &question.source;
         let text = match (before, now) {
             (Finding::Recognised { software: before, .. }, Finding::Recognised { software, .. }) if before != software => {
@@ -375,7 +375,7 @@ impl Asked {
                     "{server} was {software}, and no longer answers as one ({what}); it is still treated as one, until Seawall is restarted"
                 )
             }
-            (Finding::Recognised { software, remembered: true }, Finding::Other(what)) if heard != Heard::Settled => {
+            (Finding::Recognised { software, remembered: true }, Finding::Other(what)) if heard != AnswerMeaning::Settled => {
                 format!("{server} was {software}, and answers otherwise ({what}); it is treated as one unless it stays so for a minute")
             }
             (Finding::Recognised { .. } | Finding::Silent(_), Finding::Other(what)) => {
@@ -418,7 +418,7 @@ pub(crate) fn remedy(site: &Site, settings: &Settings, listening: &[edge::Socket
 pub(super) struct Watch {
     pub(super) due: Timestamp,
     /// What the last look has seen, and how often the site had been announced then. `None`: the next look only learns.
-    pub(super) learnt: Option<(Seen, u64)>,
+    pub(super) learnt: Option<(ListingDigest, u64)>,
     /// Whether that was seen by another process.
     is_remembered: bool,
     /// Whether a change waits for its signal.
@@ -439,7 +439,7 @@ pub(super) enum Change {
 }
 
 impl Watch {
-    pub(super) fn new(now: Timestamp, remembered: Option<Seen>, announced: u64) -> Self {
+    pub(super) fn new(now: Timestamp, remembered: Option<ListingDigest>, announced: u64) -> Self {
         let learnt = remembered.map(|seen| (seen, announced));
         Self { due: now, is_remembered: learnt.is_some(), learnt, waits: false, announced }
     }
@@ -459,7 +459,7 @@ impl Watch {
     }
 
     /// Takes what a look has seen, and how often the site had been announced before it. A change waits for its signal for as long as `grace`.
-    pub(super) fn step(&mut self, now: Timestamp, seen: Option<Seen>, announced: u64, grace: Duration) -> Change {
+    pub(super) fn step(&mut self, now: Timestamp, seen: Option<ListingDigest>, announced: u64, grace: Duration) -> Change {
         self.due = now + LOOK_EVERY;
         let Some(seen) = seen else { return Change::None };
         let waited = std::mem::take(&mut self.waits);
@@ -553,21 +553,21 @@ mod tests {
             &[(0, other(), false), (30, silent(), false), (61, other(), false), (62, other(), false), (121, other(), true)],
             &[(0, other(), false), (30, ghost(false), false), (61, other(), false), (62, other(), false)],
         ] {
-            let mut asked = Asked::new(begin, &ghost(true));
+            let mut asked = InquiryState::new(begin, &ghost(true));
             for (at, finding, is_believed) in looks {
                 let now = begin + Duration::from_secs(*at);
                 let heard = asked.hear(now, &ghost(true), finding);
-                assert_eq!(heard == Heard::Settled, *is_believed, "{at} of {looks:?}");
+                assert_eq!(heard == AnswerMeaning::Settled, *is_believed, "{at} of {looks:?}");
                 if !is_believed && finding.software().is_none() {
                     assert!(asked.due > now && asked.due <= now + RETRY_MAX, "it is asked again soon");
                 }
             }
         }
         // What cannot be connected to meanwhile is not healthy.
-        let mut asked = Asked::new(begin, &ghost(true));
+        let mut asked = InquiryState::new(begin, &ghost(true));
         asked.was_up = false;
         for at in [0, 30, 61, 90, 120] {
-            assert_eq!(asked.hear(begin + Duration::from_secs(at), &ghost(true), &other()), Heard::Answer);
+            assert_eq!(asked.hear(begin + Duration::from_secs(at), &ghost(true), &other()), AnswerMeaning::Answer);
         }
     }
 
@@ -575,35 +575,35 @@ mod tests {
     fn a_ghost_is_back_once_after_it_was_away() {
         let silent = || Finding::Silent("refused".to_owned());
         let now = Timestamp::from_secs(1_000_000);
-        let hear = |asked: &mut Asked, finding: Finding| asked.hear(now, &ghost(false), &finding);
-        let mut asked = Asked::new(now, &ghost(false));
-        assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "it was never away");
-        assert_eq!(hear(&mut asked, silent()), Heard::Answer);
-        assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "it was busy for a moment");
+        let hear = |asked: &mut InquiryState, finding: Finding| asked.hear(now, &ghost(false), &finding);
+        let mut asked = InquiryState::new(now, &ghost(false));
+        assert_eq!(hear(&mut asked, ghost(false)), AnswerMeaning::Answer, "it was never away");
+        assert_eq!(hear(&mut asked, silent()), AnswerMeaning::Answer);
+        assert_eq!(hear(&mut asked, ghost(false)), AnswerMeaning::Answer, "it was busy for a moment");
         for _ in 0..2 {
-            assert_eq!(hear(&mut asked, silent()), Heard::Answer);
-            assert_eq!(hear(&mut asked, silent()), Heard::Answer);
-            assert_eq!(hear(&mut asked, Finding::Other("404".to_owned())), Heard::Answer, "it is not itself yet");
-            assert_eq!(hear(&mut asked, ghost(false)), Heard::Back);
-            assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "once");
+            assert_eq!(hear(&mut asked, silent()), AnswerMeaning::Answer);
+            assert_eq!(hear(&mut asked, silent()), AnswerMeaning::Answer);
+            assert_eq!(hear(&mut asked, Finding::Other("404".to_owned())), AnswerMeaning::Answer, "it is not itself yet");
+            assert_eq!(hear(&mut asked, ghost(false)), AnswerMeaning::Back);
+            assert_eq!(hear(&mut asked, ghost(false)), AnswerMeaning::Answer, "once");
         }
         // One that did not answer at the start.
-        let mut asked = Asked::new(now, &ghost(true));
-        assert_eq!(asked.hear(now, &ghost(true), &ghost(false)), Heard::Back);
+        let mut asked = InquiryState::new(now, &ghost(true));
+        assert_eq!(asked.hear(now, &ghost(true), &ghost(false)), AnswerMeaning::Back);
     }
 
     #[test]
     fn a_ghost_that_was_away_between_two_looks_is_back_too() {
         let now = Timestamp::from_secs(1_000_000);
-        let mut asked = Asked::new(now, &ghost(false));
+        let mut asked = InquiryState::new(now, &ghost(false));
         asked.look(now, true, 0);
         assert!(asked.due > now);
         asked.look(now, true, 1);
-        assert_eq!((asked.due, asked.hear(now, &ghost(false), &ghost(false))), (now, Heard::Back));
+        assert_eq!((asked.due, asked.hear(now, &ghost(false), &ghost(false))), (now, AnswerMeaning::Back));
         // After a reload, the counting begins anew.
         for falls in [1, 0, 0] {
             asked.look(now, true, falls);
-            assert_eq!((asked.due > now, asked.hear(now, &ghost(false), &ghost(false))), (true, Heard::Answer));
+            assert_eq!((asked.due > now, asked.hear(now, &ghost(false), &ghost(false))), (true, AnswerMeaning::Answer));
         }
     }
 

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Known, Question, Software, sitemap::Seen};
+use super::{Finding, Findings, Question, Software, sitemap::ListingDigest};
 
 const FILE: &str = "recognised.json";
 const TEMPORARY: &str = "recognised.json.new";
@@ -28,27 +28,27 @@ struct Memory {
     version: u32,
     /// Before WordPress was recognised, all of them were Ghosts.
     #[serde(alias = "ghosts")]
-    recognised: Vec<Remembered>,
+    recognised: Vec<RememberedServer>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct RememberedServer {
     source: String,
     host: Option<String>,
     #[serde(alias = "ghost")]
     software: Software,
     /// What lists its pages, as it was seen last.
     #[serde(default)]
-    seen: Option<Seen>,
+    seen: Option<ListingDigest>,
 }
 
 /// Reads what is remembered in the folder `dir`.
-pub(crate) fn read(dir: &Path) -> Known {
-    let mut known = Known::default();
+pub(crate) fn read(dir: &Path) -> Findings {
+    let mut known = Findings::default();
     let mut text = String::new();
     let read = File::open(dir.join(FILE)).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
     let memory: Option<Memory> = read.ok().and_then(|_| serde_json::from_str(&text).ok());
-    for Remembered { source, host, software, seen } in
+    for RememberedServer { source, host, software, seen } in
         memory.filter(|memory| memory.version == VERSION).into_iter().flat_map(|memory| memory.recognised)
     {
         let question = Question { source, host };
@@ -64,8 +64,8 @@ pub(crate) fn read(dir: &Path) -> Known {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(crate) fn write(dir: &Path, known: &Known) -> io::Result<()> {
-    let recognised = known.recognised().map(|(Question { source, host }, software, seen)| Remembered {
+pub(crate) fn write(dir: &Path, known: &Findings) -> io::Result<()> {
+    let recognised = known.recognised().map(|(Question { source, host }, software, seen)| RememberedServer {
         source: source.clone(),
         host: host.clone(),
         software: software.clone(),
@@ -89,11 +89,11 @@ mod tests {
     #[test]
     fn what_was_recognised_is_remembered_and_a_torn_file_is_none() {
         let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(read(folder.path()), Known::default());
+        assert_eq!(read(folder.path()), Findings::default());
         let question = Question { source: "http://127.0.0.1:2368".to_owned(), host: Some("blog.example".to_owned()) };
         let other = Question { source: "http://127.0.0.1:3000".to_owned(), host: None };
         let software = Software::ghost("6.65", "https://blog.example/").expect("a Ghost");
-        let mut known = Known::default();
+        let mut known = Findings::default();
         known.take(question.clone(), Finding::Recognised { software: software.clone(), remembered: false });
         known.take_seen(question.clone(), u64::MAX);
         known.take(other.clone(), Finding::Other("404".to_owned()));
@@ -106,7 +106,7 @@ mod tests {
         let text = fs::read_to_string(&file).expect("there");
         for torn in [&text[..text.len() / 2], "", "[]", &text.replace("\"version\":1", "\"version\":2"), &text.replace("6.65", "x")] {
             fs::write(&file, torn).expect("written");
-            assert_eq!(read(folder.path()), Known::default(), "{torn}");
+            assert_eq!(read(folder.path()), Findings::default(), "{torn}");
         }
     }
     /// Whoever upgrades Seawall while its Ghost is away keeps its pages.

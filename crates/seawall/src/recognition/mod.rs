@@ -1,6 +1,6 @@
 //! Recognition: which software a server runs, as far as Seawall has rules for it.
 //!
-//! A server is asked one question for each software, and only that software answers it as it does ([`ask`]). What was found is a value ([`Known`])
+//! A server is asked one question for each software, and only that software answers it as it does ([`ask`]). What was found is a value ([`Findings`])
 //! from which the settings are made, so that presets, defaults and fingerprints follow from it. It is asked again while Seawall runs ([`keeper`]), and
 //! it is remembered for a start at which the server is away ([`memory`]). What a folder holds is seen in it ([`folder`]).
 //!
@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, path::Path};
 use policy::SourceForm;
 
 pub(crate) use past::{leads_past, sends_to_https};
-use sitemap::Seen;
+use sitemap::ListingDigest;
 pub use software::Software;
 pub(crate) use software::name_of;
 
@@ -118,13 +118,13 @@ impl Finding {
 
 /// What is known of every server that was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct Findings {
     findings: BTreeMap<Question, Finding>,
     /// What lists the pages of each, as it was seen last.
-    seen: BTreeMap<Question, Seen>,
+    seen: BTreeMap<Question, ListingDigest>,
 }
 
-impl Known {
+impl Findings {
     /// Returns what is known of a server.
     #[must_use]
     pub fn of(&self, question: &Question) -> Finding {
@@ -150,17 +150,17 @@ impl Known {
     }
 
     /// Returns what lists the pages of a site, as it was seen last.
-    fn seen_of(&self, question: &Question) -> Option<Seen> {
+    fn seen_of(&self, question: &Question) -> Option<ListingDigest> {
         self.seen.get(question).copied()
     }
 
     /// Takes how what lists the pages of a site looks. Returns whether that is new.
-    fn take_seen(&mut self, question: Question, seen: Seen) -> bool {
+    fn take_seen(&mut self, question: Question, seen: ListingDigest) -> bool {
         self.seen.insert(question, seen) != Some(seen)
     }
 
     /// Returns the servers that were recognised, and what lists their pages as it was seen last.
-    fn recognised(&self) -> impl Iterator<Item = (&Question, &Software, Option<Seen>)> {
+    fn recognised(&self) -> impl Iterator<Item = (&Question, &Software, Option<ListingDigest>)> {
         self.findings.iter().filter_map(|(question, finding)| Some((question, finding.software()?, self.seen.get(question).copied())))
     }
 
@@ -238,13 +238,13 @@ mod tests {
             (ghost("6.65", true), ghost("6.65", false), true),
             (ghost("6.65", true), other(), false),
         ] {
-            let mut known = Known::default();
+            let mut known = Findings::default();
             known.take(question(), before.clone());
             assert_eq!(known.take(question(), after.clone()), changes, "{before:?} {after:?}");
             assert_eq!(known.of(&question()), if changes { after } else { before });
         }
         for (before, changes) in [(ghost("6.65", true), true), (ghost("6.65", false), false)] {
-            let mut known = Known::default();
+            let mut known = Findings::default();
             known.take(question(), before);
             assert_eq!(known.take_settled(question(), other()), changes);
         }

@@ -77,7 +77,7 @@ mod tests {
     use crate::{
         cli::typed,
         config,
-        recognition::{Finding, Known, Question},
+        recognition::{Finding, Findings, Question},
     };
 
     /// The first site of what `serve` means, with a Ghost behind it whose url is `url`.
@@ -88,7 +88,7 @@ mod tests {
     fn settings(serve: &str, url: &str) -> Settings {
         let serve = typed(&format!("seawall serve {serve} --kind ghost")).expect("serve");
         let plain: Settings = config::load(&serve, |_| None).expect("settings");
-        let mut known = Known::default();
+        let mut known = Findings::default();
         let software = Software::ghost("6.65", url).expect("a Ghost");
         known.take(Question::of(&plain.sites[0]).expect("asked"), Finding::Recognised { software, remembered: false });
         let written = config::read(&serve, |_| None);
@@ -150,7 +150,7 @@ mod tests {
             ("http://localhost", true),
             ("https://blog.example", false),
         ] {
-            let mut known = Known::default();
+            let mut known = Findings::default();
             let software = Software::wordpress(None, url).expect("a WordPress");
             known.take(Question::of_folder(folder.path(), &[]), Finding::Recognised { software, remembered: false });
             let settings = config::resolve(&written, &serve, |_| None, &known).expect("settings");

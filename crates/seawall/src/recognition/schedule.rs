@@ -23,9 +23,9 @@ use super::{
     Finding, Question,
     ask::Server,
     folder,
-    keeper::{Change, GRACE, LOOK_EVERY, SharedKnown, Watch},
+    keeper::{Change, GRACE, LOOK_EVERY, SharedFindings, Watch},
     software,
-    totals::{self, Look},
+    totals::{self, Observation},
 };
 use crate::{
     config::settings::{Kind, Site, Source},
@@ -82,7 +82,7 @@ pub(crate) type Notes = Mutex<BTreeMap<String, Noted>>;
 /// The schedules of all WordPresses of a plan.
 pub(super) struct Schedules {
     state: Arc<State>,
-    known: SharedKnown,
+    known: SharedFindings,
     /// By the server and the path of its own files.
     all: BTreeMap<(Question, String), Schedule>,
     /// Makes the times of attempts after failures differ.
@@ -110,7 +110,7 @@ struct Schedule {
     handed_on: Option<Timestamp>,
     failed: u32,
     run: Option<JoinHandle<Result<(), String>>>,
-    look: Option<JoinHandle<(Option<Look>, Before)>>,
+    look: Option<JoinHandle<(Option<Observation>, Before)>>,
     /// When the last run ended, until its second look has begun.
     unseen: Option<Timestamp>,
     watch: Watch,
@@ -118,7 +118,7 @@ struct Schedule {
 }
 
 impl Schedules {
-    pub(super) fn new(state: Arc<State>, known: SharedKnown) -> Self {
+    pub(super) fn new(state: Arc<State>, known: SharedFindings) -> Self {
         Self { state, known, all: BTreeMap::new(), random: RandomState::new() }
     }
 
@@ -201,7 +201,7 @@ impl Schedule {
         now: Timestamp,
         site: &SitePlan,
         state: &State,
-        known: (&SharedKnown, &Question),
+        known: (&SharedFindings, &Question),
         random: &RandomState,
     ) -> bool {
         if let Some(run) = self.run.take_if(|run| run.is_finished()) {
@@ -249,7 +249,7 @@ impl Schedule {
     }
 
     /// Looks at the pages when it is time. Returns whether something else is known than before.
-    async fn watch(&mut self, now: Timestamp, site: &SitePlan, state: &State, (known, question): (&SharedKnown, &Question)) -> bool {
+    async fn watch(&mut self, now: Timestamp, site: &SitePlan, state: &State, (known, question): (&SharedFindings, &Question)) -> bool {
         let mut is_new = false;
         if let Some(look) = self.look.take_if(|look| look.is_finished()) {
             let (found, before) = look.await.unwrap_or_default();

@@ -23,14 +23,14 @@ const LIST_BYTES_MAX: usize = 1 << 20;
 const LISTS_MAX: usize = 8;
 
 /// What a look has seen: equal numbers stand for equal sitemaps.
-pub(crate) type Seen = u64;
+pub(crate) type ListingDigest = u64;
 
 /// Looks at the sitemaps of a Ghost. Returns `None` if it cannot tell: then the next look may.
-pub(crate) async fn look(server: &Server, base_path: &str) -> Option<Seen> {
+pub(crate) async fn look(server: &Server, base_path: &str) -> Option<ListingDigest> {
     tokio::time::timeout(PATIENCE, read(server, base_path)).await.ok()?
 }
 
-async fn read(server: &Server, base_path: &str) -> Option<Seen> {
+async fn read(server: &Server, base_path: &str) -> Option<ListingDigest> {
     let open = server.open().ok()?;
     let get = async |path: &str| {
         let answer = open.get(path, "application/xml,text/xml", LIST_BYTES_MAX).await.ok()?;

@@ -14,7 +14,7 @@ const TEXT_BYTES_MAX: usize = 512;
 
 /// What a server has said of itself: its software, its version, and the address that its readers use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "SoftwareRecord", into = "SoftwareRecord")]
 pub struct Software {
     kind: Kind,
     version: Option<String>,
@@ -27,7 +27,7 @@ pub struct Software {
 
 /// The form in which it is written down.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct SoftwareRecord {
     /// The name of the kind. Nobody else was recognised when there was no such key.
     #[serde(default = "ghost_name")]
     kind: String,
@@ -42,10 +42,10 @@ fn ghost_name() -> String {
     Kind::Ghost.name().to_owned()
 }
 
-impl TryFrom<Written> for Software {
+impl TryFrom<SoftwareRecord> for Software {
     type Error = String;
 
-    fn try_from(Written { kind, version, url, core_url }: Written) -> Result<Self, String> {
+    fn try_from(SoftwareRecord { kind, version, url, core_url }: SoftwareRecord) -> Result<Self, String> {
         let kind = ASKED.into_iter().find(|known| known.name() == kind).ok_or("its kind is unknown")?;
         let software = Self::new(kind, version.as_deref(), &url)?;
         match core_url {
@@ -55,7 +55,7 @@ impl TryFrom<Written> for Software {
     }
 }
 
-impl From<Software> for Written {
+impl From<Software> for SoftwareRecord {
     fn from(Software { kind, version, url, core_url, .. }: Software) -> Self {
         Self { kind: kind.name().to_owned(), version, url, core_url }
     }

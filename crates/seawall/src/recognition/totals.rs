@@ -12,7 +12,7 @@ use std::{
 
 use http::header::LAST_MODIFIED;
 
-use super::{ask::Server, sitemap::Seen};
+use super::{ask::Server, sitemap::ListingDigest};
 
 /// The longest time that one look may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,18 +28,18 @@ const PLUGIN: &str = "seawall-plugin";
 
 /// What a look has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Look {
-    pub(super) seen: Seen,
+pub(super) struct Observation {
+    pub(super) seen: ListingDigest,
     /// What the plugin says of itself, if it is there: `wordpress/1.0`.
     pub(super) plugin: Option<String>,
 }
 
 /// Looks at a WordPress. `beside` is what else counts. Returns `None` if it cannot tell: then the next look may.
-pub(super) async fn look(server: &Server, base_path: &str, beside: u64) -> Option<Look> {
+pub(super) async fn look(server: &Server, base_path: &str, beside: u64) -> Option<Observation> {
     tokio::time::timeout(PATIENCE, read(server, base_path, beside)).await.ok()?
 }
 
-async fn read(server: &Server, base_path: &str, beside: u64) -> Option<Look> {
+async fn read(server: &Server, base_path: &str, beside: u64) -> Option<Observation> {
     let open = server.open().ok()?;
     let (mut seen, mut plugin) = (DefaultHasher::new(), None);
     beside.hash(&mut seen);
@@ -55,5 +55,5 @@ async fn read(server: &Server, base_path: &str, beside: u64) -> Option<Look> {
         let said = answer.fields.get(PLUGIN).and_then(|value| value.to_str().ok());
         plugin = plugin.or_else(|| said.map(str::to_owned));
     }
-    Some(Look { seen: seen.finish(), plugin })
+    Some(Observation { seen: seen.finish(), plugin })
 }

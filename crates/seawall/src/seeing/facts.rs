@@ -4,9 +4,9 @@ use std::{borrow::Cow, time::Duration};
 
 use edge::Exchange;
 use http::Version;
-use insight::{CookiePart, Ended, InVain, Insight, SampledHit};
+use insight::{CookiePart, EndedRequest, InVain, Insight, SampledHit};
 use pipeline::{FetchedInVain, Note, OUTCOMES};
-use semantics::{Timestamp, cache_status::Outcome, request_id::Written};
+use semantics::{Timestamp, cache_status::Outcome, request_id::RequestIdText};
 
 /// The rule of a request whose client left before there was a response.
 const CLIENT_LEFT: &str = "client-left";
@@ -31,9 +31,9 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, n
     let (host, agent, referrer) = (text(exchange.host), text(exchange.user_agent), text(exchange.referer));
     let id = note.id.map(|id| id.written());
     let trace = note.trace.map(|ids| ids.trace.to_string()).unwrap_or_default();
-    insight.ended(&Ended {
+    insight.ended(&EndedRequest {
         at: at.as_millis(),
-        id: id.as_ref().map_or("", Written::as_str),
+        id: id.as_ref().map_or("", RequestIdText::as_str),
         trace: &trace,
         site: note.site,
         scheme: note.scheme.unwrap_or(exchange.peer.scheme).as_str(),

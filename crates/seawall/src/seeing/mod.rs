@@ -26,7 +26,7 @@ use insight::{Filter, Insight, Span};
 use parking_lot::Mutex;
 
 use crate::{plan::Plan, server::State};
-use take::Taken;
+use take::LastReading;
 
 /// The time between two times that the account is written to the disk.
 const KEEP_EVERY: Duration = Duration::from_mins(1);
@@ -41,7 +41,7 @@ const RECENT_MAX: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Seeing {
     pub(crate) insight: Arc<Insight>,
-    taken: Mutex<Taken>,
+    taken: Mutex<LastReading>,
     moment: Mutex<Moment>,
     /// The folder in which the account is kept, if there is one.
     folder: Option<PathBuf>,

@@ -14,7 +14,7 @@ const _: () = assert!(insight::BUCKET_MICROS.len() == pipeline::BUCKET_MICROS.le
 
 /// What was taken last.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct LastReading {
     /// The counters of each site, and of requests that reached none.
     sites: BTreeMap<Option<u16>, SiteSnapshot>,
     /// Whether each address of each site could be reached.
@@ -23,7 +23,7 @@ pub(super) struct Taken {
     pub(super) told: u64,
 }
 
-impl Taken {
+impl LastReading {
     /// Returns a row for each site in which something happened since the last call. `slowest` has the longest durations since then, by site and result.
     pub(super) fn rows(
         &mut self,

@@ -6,15 +6,15 @@ use judges::{Delay, Speaks, Truth};
 
 use super::{
     alone, long,
-    tool::{Told, bench},
+    tool::{BenchResult, bench},
 };
 
-fn compare(a: &Truth, b: &Truth) -> Told {
+fn compare(a: &Truth, b: &Truth) -> BenchResult {
     bench(&["--compare", "-c", "10", "-d", "30s", &a.url(), &b.url()])
 }
 
 /// Whether the interval of the ratio of rates leaves 1 out.
-fn claims(told: &Told) -> bool {
+fn claims(told: &BenchResult) -> bool {
     let (low, high) = (told.number("ratio.rate.low"), told.number("ratio.rate.high"));
     low > 1.0 || high < 1.0
 }

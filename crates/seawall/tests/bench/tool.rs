@@ -22,13 +22,13 @@ pub(crate) fn bare(command: &mut Command) -> &mut Command {
 
 /// What a run wrote, and how it ended.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct BenchResult {
     pub(crate) code: Option<i32>,
     pub(crate) json: Value,
     pub(crate) complaints: String,
 }
 
-impl Told {
+impl BenchResult {
     pub(crate) fn of(output: &Output) -> Self {
         let text = String::from_utf8_lossy(&output.stdout);
         let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -61,16 +61,16 @@ impl Told {
 }
 
 /// Runs `seawall bench` with these arguments and reads its JSON.
-pub(crate) fn bench(arguments: &[&str]) -> Told {
+pub(crate) fn bench(arguments: &[&str]) -> BenchResult {
     let output = seawall().args(["bench", "--format", "json", "--quiet"]).args(arguments).output().expect("the program can be run");
-    Told::of(&output)
+    BenchResult::of(&output)
 }
 
 /// Runs it behind other words, such as `taskset -c 0`.
-pub(crate) fn bench_behind(words: &[&str], arguments: &[&str]) -> Told {
+pub(crate) fn bench_behind(words: &[&str], arguments: &[&str]) -> BenchResult {
     let mut command = Command::new(words[0]);
     bare(&mut command).args(&words[1..]).arg(env!("CARGO_BIN_EXE_seawall")).args(["bench", "--format", "json", "--quiet"]).args(arguments);
-    Told::of(&command.output().unwrap_or_else(|error| panic!("{}: {error}", words[0])))
+    BenchResult::of(&command.output().unwrap_or_else(|error| panic!("{}: {error}", words[0])))
 }
 
 /// Runs it as it is, for those who look at what it says to people.

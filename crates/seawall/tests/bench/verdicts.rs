@@ -10,7 +10,7 @@ use judges::{Bucket, Delay, Proxy, Speaks, Truth, WhenEmpty};
 use super::{
     alone,
     known::Ended,
-    tool::{Told, bare, bench, bench_behind},
+    tool::{BenchResult, bare, bench, bench_behind},
 };
 
 /// Rounds until a verdict must be right: a minute and more, in which another program should have left the machine alone once.
@@ -34,7 +34,7 @@ fn cores() -> [f64; 2] {
 /// Asserts the verdict: usually that of the first round. It is made again until it was right in more than a quarter of the rounds. On a busy machine
 /// the generator or the machine is right, too, so rounds that say so do not count, nor those in which nothing was left of the machine: where that is so
 /// all the time, nothing can be shown.
-fn says(limit: &str, mut run: impl FnMut() -> Told) {
+fn says(limit: &str, mut run: impl FnMut() -> BenchResult) {
     let _alone = alone();
     let (mut right, mut wrong, mut found) = (0, 0, Vec::new());
     for _ in 0..ROUNDS {
@@ -123,7 +123,7 @@ fn ports_are_the_limit_where_there_are_few() {
         );
         let mut command = Command::new("unshare");
         bare(&mut command).env("HOME", folder.path()).args(["-rn", "sh", "-c", &script]);
-        Told::of(&command.output().expect("unshare"))
+        BenchResult::of(&command.output().expect("unshare"))
     });
 }
 

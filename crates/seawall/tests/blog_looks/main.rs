@@ -26,7 +26,7 @@ fn pages(name: &str, folder: &Path, server: &Server) -> Vec<serde_json::Value> {
     let now = semantics::Timestamp::from_secs(4_000_000_000);
     let site = blog::build(folder, &blog::BlogOptions::default(), now).expect("builds");
     assert!(site.problems().iter().all(|problem| problem.severity == blog::Severity::Warning), "{:?}", site.problems());
-    let is_html = |path: &str| matches!(site.find(path, "http://blog.test"), Some(blog::Found::Page(page)) if page.content_type.starts_with("text/html"));
+    let is_html = |path: &str| matches!(site.find(path, "http://blog.test"), Some(blog::SiteResource::Page(page)) if page.content_type.starts_with("text/html"));
     let paths = site.addresses().map(|(path, _)| path.to_owned()).filter(|path| is_html(path)).chain(["/nothing/here/".to_owned()]);
     paths.map(|path| json!({ "name": format!("{name}{path}"), "url": server.url(&path) })).collect()
 }

@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    network::Place,
+    network::NetworkHost,
     process::{Process, program, until},
 };
 
@@ -35,7 +35,7 @@ fn server_program() -> PathBuf {
 /// A server at a place of its own.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    pub(crate) place: Place,
+    pub(crate) place: NetworkHost,
     folder: TempDir,
     program: PathBuf,
     replica_of: Option<Ipv4Addr>,
@@ -44,21 +44,21 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Starts an empty one.
-    pub(crate) fn start(place: Place) -> Self {
+    pub(crate) fn start(place: NetworkHost) -> Self {
         Self::run(place, server_program(), None)
     }
 
     /// Starts an empty Redis, if there is one beside the Valkey.
-    pub(crate) fn start_redis(place: Place) -> Option<Self> {
+    pub(crate) fn start_redis(place: NetworkHost) -> Option<Self> {
         Some(Self::run(place, program("redis-server")?, None))
     }
 
     /// Starts a replica of another one.
-    pub(crate) fn start_replica(place: Place, primary: &Self) -> Self {
+    pub(crate) fn start_replica(place: NetworkHost, primary: &Self) -> Self {
         Self::run(place, server_program(), Some(primary.place.back()))
     }
 
-    fn run(place: Place, program: PathBuf, replica_of: Option<Ipv4Addr>) -> Self {
+    fn run(place: NetworkHost, program: PathBuf, replica_of: Option<Ipv4Addr>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut engine = Self { place, folder, program, replica_of, process: None };
         engine.start_again();
@@ -130,11 +130,11 @@ impl Engine {
 
 /// Sentinels that watch a primary named `seawall`, each at a place of its own.
 #[derive(Debug)]
-pub(crate) struct Sentinels(Vec<(Place, Process, TempDir)>);
+pub(crate) struct Sentinels(Vec<(NetworkHost, Process, TempDir)>);
 
 impl Sentinels {
     /// Starts one at each place. They agree by majority that the primary is gone after a second.
-    pub(crate) fn watch(primary: &Engine, places: Vec<Place>) -> Self {
+    pub(crate) fn watch(primary: &Engine, places: Vec<NetworkHost>) -> Self {
         let majority = (places.len() / 2 + 1).to_string();
         let sentinels = places.into_iter().map(|place| {
             let folder = tempfile::tempdir().expect("a folder");
@@ -174,7 +174,7 @@ impl Sentinels {
     }
 
     /// Returns the place of each.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &NetworkHost> {
         self.0.iter().map(|(place, ..)| place)
     }
 

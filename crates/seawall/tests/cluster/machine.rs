@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{
     engine,
     http::Client,
-    network::Place,
+    network::NetworkHost,
     process::{Process, until},
 };
 
@@ -56,7 +56,7 @@ impl Setup {
 }
 
 /// Returns the address of a server.
-pub(crate) fn url_of(place: &Place) -> String {
+pub(crate) fn url_of(place: &NetworkHost) -> String {
     format!("redis://:{}@{}:{}", engine::PASSWORD, place.back(), engine::PORT)
 }
 
@@ -100,7 +100,7 @@ impl Door {
 /// A machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    pub(crate) place: Place,
+    pub(crate) place: NetworkHost,
     pub(crate) setup: Setup,
     name: String,
     folder: TempDir,
@@ -112,13 +112,13 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Starts one, and waits until it answers.
-    pub(crate) fn start(place: Place, setup: &Setup) -> Self {
+    pub(crate) fn start(place: NetworkHost, setup: &Setup) -> Self {
         let name = place.name.clone();
         Self::start_as(&name, place, setup)
     }
 
     /// Starts one under another name than its place's.
-    pub(crate) fn start_as(name: &str, place: Place, setup: &Setup) -> Self {
+    pub(crate) fn start_as(name: &str, place: NetworkHost, setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut machine = Self { place, setup: setup.clone(), name: name.to_owned(), folder, process: None, token: "".into(), lacks: None };
         machine.begin();
@@ -127,7 +127,7 @@ impl Machine {
     }
 
     /// Starts several at once.
-    pub(crate) fn start_all(machines: impl Iterator<Item = (Place, Setup)>) -> Vec<Self> {
+    pub(crate) fn start_all(machines: impl Iterator<Item = (NetworkHost, Setup)>) -> Vec<Self> {
         let begun = machines.map(|(place, setup)| {
             let folder = tempfile::tempdir().expect("a folder");
             let mut machine = Self { name: place.name.clone(), place, setup, folder, process: None, token: "".into(), lacks: None };
@@ -197,7 +197,7 @@ impl Machine {
         text += &self.setup.own;
         let sites = [("blog.example", "generic"), ("ghost.example", "ghost")];
         for (host, kind) in sites.into_iter().filter(|(host, _)| Some(*host) != self.lacks) {
-            write!(text, "[[site]]\nhosts = [\"{host}\"]\nsource = \"http://{}:{ORIGIN_PORT}\"\nkind = \"{kind}\"\n", Place::CITY)
+            write!(text, "[[site]]\nhosts = [\"{host}\"]\nsource = \"http://{}:{ORIGIN_PORT}\"\nkind = \"{kind}\"\n", NetworkHost::CITY)
                 .expect("a String takes it");
         }
         text

@@ -89,16 +89,16 @@ impl Network {
     }
 
     /// Adds a place for a machine: it has both bridges.
-    pub(crate) fn machine(&mut self, name: &str, number: u8) -> Place {
+    pub(crate) fn machine(&mut self, name: &str, number: u8) -> NetworkHost {
         self.place(name, number, true)
     }
 
     /// Adds a place for a Valkey: readers and origin cannot be reached from there.
-    pub(crate) fn engine(&mut self, name: &str, number: u8) -> Place {
+    pub(crate) fn engine(&mut self, name: &str, number: u8) -> NetworkHost {
         self.place(name, number, false)
     }
 
-    fn place(&mut self, name: &str, number: u8, in_front: bool) -> Place {
+    fn place(&mut self, name: &str, number: u8, in_front: bool) -> NetworkHost {
         let space = self.add_space(name);
         let city = format!("{}-city", self.prefix);
         self.ip(&space, "link set lo up\n");
@@ -112,7 +112,7 @@ impl Network {
             );
             self.ip(&space, &format!("address add 10.{net}.0.{number}/24 dev {bridge}\nlink set {bridge} up\n"));
         }
-        Place { city, space, name: name.to_owned(), number }
+        NetworkHost { city, space, name: name.to_owned(), number }
     }
 
     fn add_space(&mut self, name: &str) -> String {
@@ -144,14 +144,14 @@ impl Drop for Network {
 
 /// A place in the network: a namespace with an address.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct NetworkHost {
     city: String,
     space: String,
     pub(crate) name: String,
     number: u8,
 }
 
-impl Place {
+impl NetworkHost {
     /// The address at which readers and the origin are.
     pub(crate) const CITY: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 

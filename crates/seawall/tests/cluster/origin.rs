@@ -18,7 +18,7 @@ use crate::{
     http::{field, read_exactly, read_head},
     ledger::{Change, GHOST, GROUPS, Ledger, page_at},
     machine::ORIGIN_PORT,
-    network::Place,
+    network::NetworkHost,
     process::rest,
 };
 
@@ -67,7 +67,7 @@ impl Origin {
             slow: AtomicUsize::new(0),
             slow_max: AtomicUsize::new(0),
         });
-        let listener = TcpListener::bind((Place::CITY, ORIGIN_PORT)).expect("a namespace of its own");
+        let listener = TcpListener::bind((NetworkHost::CITY, ORIGIN_PORT)).expect("a namespace of its own");
         let serving = Arc::clone(&state);
         let thread = thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
@@ -128,7 +128,7 @@ impl Drop for Origin {
         self.state.ends.store(true, SeqCst);
         self.let_go();
         // It looks at the order when somebody comes.
-        drop(TcpStream::connect((Place::CITY, ORIGIN_PORT)));
+        drop(TcpStream::connect((NetworkHost::CITY, ORIGIN_PORT)));
         drop(self.thread.take().map(JoinHandle::join));
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     load::{Crowd, read},
     long,
     machine::{Door, Machine, PORT, Setup, url_of},
-    network::{Network, Place},
+    network::{Network, NetworkHost},
     origin::Origin,
     process::{PATIENCE, rest, until},
 };
@@ -106,7 +106,7 @@ impl Scene {
     ) -> Self {
         let ledger = Arc::new(Ledger::new());
         let origin = Origin::start(&ledger);
-        let places: Vec<Place> = MACHINES.iter().map(|(machine, number)| network.machine(machine, *number)).collect();
+        let places: Vec<NetworkHost> = MACHINES.iter().map(|(machine, number)| network.machine(machine, *number)).collect();
         let machines = Machine::start_all(places.into_iter().enumerate().map(|(number, place)| (place, setup(number))));
         let scene = Self { name, crowd: None, machines, engines, origin, ledger, network, lease, doubt_hold, faulty: None, mended: None };
         for machine in scene.machines.iter().filter(|machine| machine.setup.cluster.is_some()) {

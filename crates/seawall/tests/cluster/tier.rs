@@ -24,7 +24,7 @@ use crate::{
     http::{Client, read_head},
     long,
     machine::{Door, Machine, ORIGIN_PORT, PORT, Setup, url_of},
-    network::{Network, Place},
+    network::{Network, NetworkHost},
     process::{PATIENCE, Process, rest, until},
     scene::{ENGINE, MACHINES, lease_and_hold, tell},
 };
@@ -44,13 +44,13 @@ const ADDED_MAX: Duration = Duration::from_millis(60);
 
 /// A SeaweedFS at a place of its own.
 struct Storage {
-    place: Place,
+    place: NetworkHost,
     _process: Process,
     _folder: TempDir,
 }
 
 impl Storage {
-    fn start(place: Place) -> Self {
+    fn start(place: NetworkHost) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let output = fs::File::create(folder.path().join("output")).expect("a file");
         let mut command = place.command(weed());
@@ -90,7 +90,7 @@ struct State {
 impl Publisher {
     fn start() -> Self {
         let state = Arc::new(State::default());
-        let listener = TcpListener::bind((Place::CITY, ORIGIN_PORT)).expect("a namespace of its own");
+        let listener = TcpListener::bind((NetworkHost::CITY, ORIGIN_PORT)).expect("a namespace of its own");
         let serving = Arc::clone(&state);
         let thread = thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
@@ -117,7 +117,7 @@ impl Drop for Publisher {
     fn drop(&mut self) {
         self.state.ends.store(true, SeqCst);
         // It looks at the order when somebody comes.
-        drop(TcpStream::connect((Place::CITY, ORIGIN_PORT)));
+        drop(TcpStream::connect((NetworkHost::CITY, ORIGIN_PORT)));
         drop(self.thread.take().map(JoinHandle::join));
     }
 }

@@ -8,10 +8,10 @@ use std::{
 
 use testkit::{Origin, get as request, head, ok, status};
 
-use super::running::{Place, Running};
+use super::running::{Running, TestFolder};
 
 /// What a server says until it serves.
-fn said(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> (Running, String) {
+fn said(place: &TestFolder, arguments: &[&str], variables: &[(&str, &str)]) -> (Running, String) {
     let mut command = match variables.iter().any(|(name, _)| *name == "PORT") {
         true => place.seawall(&[&["serve"], arguments].concat()),
         false => place.serve(arguments),
@@ -40,7 +40,7 @@ fn suggestions(text: &str) -> Vec<&str> {
 }
 
 /// Runs every suggestion as it is printed, from a terminal in the same folder that has no variable of ours.
-fn try_all(place: &Place, text: &str, expected: &[&str]) {
+fn try_all(place: &TestFolder, text: &str, expected: &[&str]) {
     let commands = suggestions(text);
     assert_eq!(commands.len(), expected.len(), "{text}");
     for (command, expected) in commands.iter().zip(expected) {
@@ -64,7 +64,7 @@ fn what_it_suggests_works_in_front_of_a_server() {
     origin.on(request("/ghost/api/admin/site/")).reply(status(404));
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
     origin.on(request("/").query("rest_route=/&_fields=name,url,home,namespaces&doing_wp_cron")).reply(status(404));
-    let place = Place::new();
+    let place = TestFolder::new();
     let (_running, text) = said(&place, &[&origin.url(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"], &[]);
     try_all(&place, &text, &[SEE, EXPLAIN, "Purged"]);
 }
@@ -72,7 +72,7 @@ fn what_it_suggests_works_in_front_of_a_server() {
 /// In front of folders, however they are reached.
 #[test]
 fn what_it_suggests_works_wherever_it_listens() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     place.write("blog/first.md", "# First\n\ntext\n");
     let admin = ["--admin", "127.0.0.1:0"];
     let port = testkit::free_port().to_string();
@@ -93,7 +93,7 @@ fn what_it_suggests_works_wherever_it_listens() {
 /// A name that this machine certifies itself: https.
 #[test]
 fn what_it_suggests_works_for_a_local_name() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let arguments = ["site", "--domain", "localhost", "--listen", "127.0.0.1:0", "--tls-listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
     let (running, text) = said(&place, &arguments, &[]);
     assert!(suggestions(&text)[0].contains("https://localhost:"), "{text}");
@@ -108,7 +108,7 @@ fn what_it_suggests_works_for_a_local_name() {
 /// Several sites in a file, each with its hosts, and an admin address that only the file names; with and without an admin API.
 #[test]
 fn what_it_suggests_works_for_several_sites_in_a_file() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     place.write("blog/first.md", "# First\n\ntext\n");
     for (admin, token, expected) in [("127.0.0.1:0", "secret/token", &[SEE, EXPLAIN][..]), ("off", "unused", &[SEE][..])] {
         let text = format!(
@@ -129,7 +129,7 @@ fn the_disk_is_named_where_it_is_used_and_only_there() {
     origin.on(request("/ghost/api/admin/site/")).reply(status(404));
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
     origin.on(request("/").query("rest_route=/&_fields=name,url,home,namespaces&doing_wp_cron")).reply(status(404));
-    let place = Place::new();
+    let place = TestFolder::new();
     let line =
         |text: &str| text.lines().find_map(|line| line.trim().strip_prefix("disk")).map(|rest| rest.trim().to_owned()).unwrap_or_default();
     let listen = ["--listen", "127.0.0.1:0", "--admin", "off"];
@@ -158,14 +158,14 @@ fn the_disk_is_named_where_it_is_used_and_only_there() {
     let (_fifth, text) = said(&place, &["--config", config.to_str().unwrap()], &[]);
     assert_eq!(line(&text), "none: a restart forgets what is stored", "{text}");
     // A folder is on a disk already.
-    let (_sixth, text) = said(&Place::with_site(), &[&["site"], &listen[..]].concat(), &[]);
+    let (_sixth, text) = said(&TestFolder::with_site(), &[&["site"], &listen[..]].concat(), &[]);
     assert_eq!(line(&text), "", "{text}");
 }
 
 /// Standard output is the access log and nothing else.
 #[test]
 fn standard_output_has_the_access_log_and_nothing_else() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let mut command = place.serve(&["site", "--log-format", "json"]);
     let mut running = Running::spawn(command.env("SEAWALL_LOG", "debug").stdout(Stdio::piped()).stderr(Stdio::null()));
     let mut stdout = running.stdout();

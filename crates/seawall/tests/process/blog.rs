@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use super::running::{PATIENCE, Place, Running, get};
+use super::running::{PATIENCE, Running, TestFolder, get};
 
 /// Lines of standard error as they come.
 struct Said(Receiver<String>);
@@ -35,7 +35,7 @@ impl Said {
     }
 }
 
-fn serve(place: &Place, arguments: &[&str]) -> (Running, Said) {
+fn serve(place: &TestFolder, arguments: &[&str]) -> (Running, Said) {
     let mut running = Running::spawn(place.serve(arguments).stdout(Stdio::null()).stderr(Stdio::piped()));
     let said = Said::of(&mut running);
     running.told("READY=1");
@@ -49,7 +49,7 @@ fn text(output: &Output) -> (String, String) {
 /// A post with a mistake is left out and told with file and line; the blog lives. When the mistake is gone, that is said.
 #[test]
 fn one_bad_post_does_not_keep_the_blog_from_starting() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     place.write("blog/bad.md", "---\ntitle: Bad\ndate: soon\n---\ntext\n");
     place.write("blog/link.md", "# Link\n\n[nowhere](gone.md)\n");
     place.write("blog/empty.md", "");
@@ -68,7 +68,7 @@ fn one_bad_post_does_not_keep_the_blog_from_starting() {
 /// The last good version of a post stays while its new one has a mistake; what a change concerned is counted.
 #[test]
 fn a_change_is_told_with_what_it_concerned() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     for number in 0..20 {
         place.write(&format!("blog/post-{number}.md"), &format!("---\ntitle: Post {number}\ndate: 2025-01-{:02}\n---\ntext\n", number + 1));
     }
@@ -87,7 +87,7 @@ fn a_change_is_told_with_what_it_concerned() {
 /// Without serving: every problem with its line; a warning alone is no failure.
 #[test]
 fn check_tells_all_problems_of_a_blog() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     let check = |arguments: &[&str]| place.seawall(&[&["check"], arguments].concat()).output().expect("it runs");
     let fine = check(&["blog"]);
     assert_eq!((fine.status.code(), text(&fine).0.contains("blog is fine.")), (Some(0), true), "{fine:?}");
@@ -122,7 +122,7 @@ fn check_tells_all_problems_of_a_blog() {
 /// The link of a draft is said at the start and by `check`, opens the draft alone, stays the same after a restart, and is kept by nobody.
 #[test]
 fn a_draft_has_a_private_link_that_survives_a_restart() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     place.write("blog/plans.md", "---\ntitle: Secret plans\ndraft: true\n---\nnot yet\n");
     place.write("blog/_drafts/idea.md", "# An idea\n\n![sketch](sketch.png)\n");
     place.write("blog/_drafts/sketch.png", "a picture");
@@ -174,12 +174,12 @@ fn a_draft_has_a_private_link_that_survives_a_restart() {
 /// With `--drafts`, drafts are among the posts.
 #[test]
 fn drafts_are_shown_when_asked_for() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     place.write("blog/plans.md", "---\ntitle: Secret plans\ndraft: true\n---\nnot yet\n");
     let (running, _said) = serve(&place, &["blog", "--drafts"]);
     assert!(get(&place, "/").contains("Secret plans") && get(&place, "/plans/").contains("not yet"));
     assert!(running.stop().success());
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let wrong = place.seawall(&["check", "site", "--drafts"]).output().expect("it runs");
     assert_eq!(wrong.status.code(), Some(1));
     assert!(text(&wrong).1.contains("--drafts is for folders of Markdown"), "{wrong:?}");
@@ -211,7 +211,7 @@ fn content(answer: &str) -> &str {
 /// Every byte is what is served live; and the folder, served as one, answers the same at every address.
 #[test]
 fn a_site_that_is_written_is_the_site_that_is_served() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     place.write("blog/blog.toml", "title = \"A blog\"\nbase_url = \"https://blog.example\"\n");
     place.write(
         "blog/posts/zweite.md",
@@ -251,7 +251,7 @@ fn a_site_that_is_written_is_the_site_that_is_served() {
     }
     assert!(!names.iter().any(|name| name.contains("plans")), "{names:?}");
     let others = ["/alt/", "/alt", "/old", "/about", "/page/1/", "/nothing/", "/plans/"];
-    let seen = |place: &Place| {
+    let seen = |place: &TestFolder| {
         let field =
             |answer: &str, name: &str| answer.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix(name).map(str::to_owned));
         others.map(|path| {
@@ -276,7 +276,7 @@ fn a_site_that_is_written_is_the_site_that_is_served() {
 /// A blog stores no responses, but pictures, alerts and what was seen are kept in the folder of the cache. A later source stores its pages there.
 #[test]
 fn the_folder_that_a_blog_has_begun_takes_the_pages_of_a_server() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     let cache = ["--cache-dir", "cache"];
     let (running, _said) = serve(&place, &[&["blog"][..], &cache].concat());
     assert!(get(&place, "/first/").starts_with("HTTP/1.1 200 "));
@@ -292,7 +292,7 @@ fn the_folder_that_a_blog_has_begun_takes_the_pages_of_a_server() {
 /// A TIFF may say where it was taken, whatever it is called: it is not published, and the site is whole without it. Each is told, however many they are.
 #[test]
 fn pictures_that_must_not_be_published_keep_no_site_back() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     for number in 0..400 {
         place.write(&format!("blog/p{number}.jpg"), "II*\0\u{8}\0\0\0SECRET");
     }
@@ -313,7 +313,7 @@ fn pictures_that_must_not_be_published_keep_no_site_back() {
 /// A later build changes what differs, removes what is gone, and leaves what it has not written.
 #[test]
 fn a_build_is_repeated_and_touches_nothing_else() {
-    let place = Place::with_blog();
+    let place = TestFolder::with_blog();
     place.write("blog/second.md", "# Second\n");
     let build = |folder: &str| place.seawall(&["build", "blog", folder, "--base-url", "https://blog.example"]).output().expect("it runs");
     assert!(build("public").status.success());

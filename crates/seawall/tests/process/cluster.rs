@@ -16,7 +16,7 @@ use std::{
 
 use testkit::{Software, Valkey};
 
-use super::running::{PATIENCE, Place, Running, get};
+use super::running::{PATIENCE, Running, TestFolder, get};
 
 #[expect(clippy::disallowed_methods, reason = "waits for other processes, which tell nobody")]
 fn pause() {
@@ -76,13 +76,13 @@ impl Origin {
 
 /// A machine of the cluster.
 struct Machine {
-    place: Place,
+    place: TestFolder,
     running: Option<Running>,
 }
 
 impl Machine {
     fn start(name: &str, origin: &Origin, engine: &Valkey) -> Self {
-        let place = Place::new();
+        let place = TestFolder::new();
         let admin = testkit::free_port();
         let toml = format!(
             "source = \"http://{}\"\nkind = \"generic\"\n[server]\nlisten = [\"unix:{}\"]\nadmin = \"127.0.0.1:{admin}\"\nworkers = 2\n\
@@ -242,7 +242,7 @@ fn a_machine_that_was_away_applies_what_it_missed_and_shows_the_rest_without_ask
 
 #[test]
 fn a_server_that_stands_alone_says_so() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let admin = testkit::free_port();
     let _running = Running::start(place.serve(&["site", "--admin", &format!("127.0.0.1:{admin}")]).stdout(Stdio::null()));
     let done = place.seawall(&["cluster", "--admin", &format!("127.0.0.1:{admin}")]).output().expect("it runs");

@@ -12,6 +12,6 @@ mod running;
 mod service;
 mod signals;
 mod start;
+mod stderr;
 mod terminal;
-mod told;
 mod wordpress;

@@ -9,7 +9,7 @@ use std::{
 
 use testkit::{Origin, Reply, get as request, ok, status};
 
-use super::running::{Place, Running, get};
+use super::running::{Running, TestFolder, get};
 
 const SITE: &str = "/ghost/api/admin/site/";
 
@@ -37,7 +37,7 @@ pub(crate) struct Talking {
 }
 
 impl Talking {
-    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &TestFolder, arguments: &[&str]) -> Self {
         let mut command = place.serve(arguments);
         let mut running = Running::spawn(command.stdout(Stdio::null()).stderr(Stdio::piped()));
         let lines = BufReader::new(running.stderr()).lines();
@@ -72,7 +72,7 @@ impl Talking {
 
 #[test]
 fn a_ghost_is_recognised_and_what_follows_is_said() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
     let banner = Talking::start(&place, &[&origin.url()]).banner();
     assert!(banner.contains("(ghost)"), "{banner}");
@@ -83,7 +83,7 @@ fn a_ghost_is_recognised_and_what_follows_is_said() {
 /// As its own command line sets it up. Without a word, each page would be a redirect to a name that nobody serves.
 #[test]
 fn a_ghost_that_sends_everybody_to_https_where_there_is_none_is_told() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
     let hint = "its url begins with https, and Seawall has no https here: Ghost redirects every reader to https. Use --domain NAME, or name \
                 the proxy that ends TLS in --trusted-proxies";
@@ -99,7 +99,7 @@ fn a_ghost_that_sends_everybody_to_https_where_there_is_none_is_told() {
 /// The admin, the scheduler and all links use the url, so what is published there does not come through Seawall.
 #[test]
 fn a_ghost_whose_url_is_its_own_address_is_told_which_one_to_have() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", &format!("{}/", origin.url())));
     let banner = Talking::start(&place, &[&origin.url(), "--listen", "127.0.0.1:0"]).banner();
     assert!(banner.contains("leads past Seawall: the admin, the scheduler and links then bypass Seawall"), "{banner}");
@@ -110,7 +110,7 @@ fn a_ghost_whose_url_is_its_own_address_is_told_which_one_to_have() {
 /// A static export says "Ghost" in its pages, and so does a theme of another system.
 #[test]
 fn what_merely_says_ghost_stays_generic() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let export = r#"<!DOCTYPE html><html><head><meta name="generator" content="Ghost 6.65"></head></html>"#;
     for (answer, why) in [
         (status(404), "/ghost/api/admin/site/ answers 404"),
@@ -140,7 +140,7 @@ fn what_merely_says_ghost_stays_generic() {
 /// Ghost sends whoever does not come over https there, and whoever asks for its admin by another name to the admin's.
 #[test]
 fn a_ghost_is_asked_as_its_readers_ask() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     let moved =
         |host: &str| status(301).field("location", format!("https://{host}{SITE}")).field("cache-control", "public, max-age=31536000");
     origin.on(request(SITE)).reply(moved("blog.example"));
@@ -156,7 +156,7 @@ fn a_ghost_is_asked_as_its_readers_ask() {
 #[test]
 fn a_ghost_in_a_subdirectory_is_found_and_has_its_path_from_the_source_or_by_itself() {
     for (path, source) in [("/blog", ""), ("/journal", "/journal"), ("/journal", "/journal/")] {
-        let (origin, place) = (Origin::start(), Place::new());
+        let (origin, place) = (Origin::start(), TestFolder::new());
         origin.on(request(&format!("{path}{SITE}"))).reply(ghost("6.65", &format!("https://blog.example{path}/")));
         origin.on(request(SITE)).reply(status(404));
         let arguments = [&format!("{}{source}", origin.url()), "--listen", "127.0.0.1:0"];
@@ -167,7 +167,7 @@ fn a_ghost_in_a_subdirectory_is_found_and_has_its_path_from_the_source_or_by_its
 
 #[test]
 fn a_kind_that_was_given_decides_and_a_wrong_one_is_told() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(status(404));
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
     let banner = Talking::start(&place, &[&origin.url(), "--kind", "ghost"]).banner();
@@ -187,7 +187,7 @@ fn a_kind_that_was_given_decides_and_a_wrong_one_is_told() {
 
 #[test]
 fn a_ghost_that_comes_up_later_is_taken_over_and_its_pages_are_kept() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.kill();
     let mut server = Talking::start(&place, &[&origin.url(), "--cache-dir", "cache"]);
     let banner = server.banner();
@@ -208,7 +208,7 @@ fn a_ghost_that_comes_up_later_is_taken_over_and_its_pages_are_kept() {
 /// Another version makes other pages of the same posts: cards and themes change with it.
 #[test]
 fn an_upgrade_is_noticed_and_what_was_stored_before_is_not_fresh_any_more() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
     origin.on(request("/hello/")).reply(page("of 6.65"));
     origin.on(request("/sitemap.xml")).reply(status(404));
@@ -231,7 +231,7 @@ fn an_upgrade_is_noticed_and_what_was_stored_before_is_not_fresh_any_more() {
 /// Whoever restarts the machine that both run on must not lose what is stored because Seawall is faster.
 #[test]
 fn a_remembered_ghost_that_is_away_has_its_pages_read_from_the_disk() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
     origin.on(request("/hello/")).reply(page("hello"));
     origin.on(request("/sitemap.xml")).reply(status(404));
@@ -265,7 +265,7 @@ fn a_remembered_ghost_that_is_away_has_its_pages_read_from_the_disk() {
 /// that would store the pages that Ghost calls public for members.
 #[test]
 fn a_remembered_ghost_that_answers_otherwise_for_a_moment_stays_one() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
     origin.on(request("/sitemap.xml")).reply(status(404));
@@ -288,7 +288,7 @@ fn a_remembered_ghost_that_answers_otherwise_for_a_moment_stays_one() {
 /// A theme is in files, and nobody says that they were changed: it is live when its Ghost was restarted.
 #[test]
 fn a_ghost_that_was_away_and_is_back_has_its_pages_asked_for_again() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
     origin.on(request("/hello/")).reply(page("old theme"));
     origin.on(request("/sitemap.xml")).reply(status(404));
@@ -309,7 +309,7 @@ fn a_ghost_that_was_away_and_is_back_has_its_pages_asked_for_again() {
 /// Whoever publishes while Seawall is stopped must not wait a day for it: no signal is repeated.
 #[test]
 fn what_was_published_while_seawall_was_stopped_is_found_at_the_next_start() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     let posts =
         |changed: &str| ok(format!("<urlset><url><loc>https://blog.example/hello/</loc><lastmod>{changed}</lastmod></url></urlset>"));
     let index = "<sitemapindex><sitemap><loc>https://blog.example/sitemap-posts.xml</loc></sitemap></sitemapindex>";

@@ -18,9 +18,9 @@ use tempfile::TempDir;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder for a test: the home of whoever runs the server, and all that it writes.
-pub(crate) struct Place(TempDir);
+pub(crate) struct TestFolder(TempDir);
 
-impl Place {
+impl TestFolder {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder"))
     }
@@ -203,7 +203,7 @@ impl Drop for Running {
 }
 
 /// A GET over a connection of its own: the whole answer.
-pub(crate) fn get(place: &Place, path: &str) -> String {
+pub(crate) fn get(place: &TestFolder, path: &str) -> String {
     let stream = UnixStream::connect(place.socket()).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
     ask(stream, path)

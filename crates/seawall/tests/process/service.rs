@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
-use super::running::{PATIENCE, Place, Running, collect, get, get_from};
+use super::running::{PATIENCE, Running, TestFolder, collect, get, get_from};
 
 /// A shell that becomes `seawall serve`, with its standard input as the one socket that the service manager passes (sd_listen_fds(3)).
-fn with_socket(place: &Place, socket: impl Into<OwnedFd>, name: &str, arguments: &[&str]) -> Command {
+fn with_socket(place: &TestFolder, socket: impl Into<OwnedFd>, name: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     let script = "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=\"$0\" exec seawall serve \"$@\" --workers 2";
     place.dress(&mut command).args(["-c", script, name]).args(arguments);
@@ -29,7 +29,7 @@ fn listener() -> (TcpListener, SocketAddr) {
 /// sd_notify(3): READY=1 once visitors are let in, RELOADING=1 and READY=1 around a reload, STOPPING=1 before the end.
 #[test]
 fn the_service_manager_is_told_what_happens() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let config = place.write(
         "seawall.toml",
         &format!(
@@ -57,7 +57,7 @@ fn the_service_manager_is_told_what_happens() {
 /// A configuration that is wrong is not a service that has started.
 #[test]
 fn a_start_that_fails_is_never_ready() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let mut running = Running::spawn(place.serve(&["nowhere"]).stdout(Stdio::null()).stderr(Stdio::piped()));
     let messages = collect(running.stderr());
     messages.join().expect("it ends");
@@ -68,7 +68,7 @@ fn a_start_that_fails_is_never_ready() {
 /// The socket takes the place of the listener that is configured for its address; the server could not bind it itself.
 #[test]
 fn a_socket_that_is_passed_is_listened_on() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let (socket, address) = listener();
     let keeper = socket.try_clone().expect("duplicated");
     let arguments = ["site", "--admin", "off", "--listen", &address.to_string()];
@@ -81,7 +81,7 @@ fn a_socket_that_is_passed_is_listened_on() {
 /// Its name says what it is for, where no address is configured.
 #[test]
 fn a_socket_may_say_by_its_name_what_it_is_for() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let other = format!("unix:{}", place.socket().display());
     let (socket, address) = listener();
     let running = Running::start(&mut with_socket(&place, socket, "http", &["site", "--admin", "off", "--listen", &other]));
@@ -107,7 +107,7 @@ fn a_socket_may_say_by_its_name_what_it_is_for() {
 /// Visitors would wait there for ever.
 #[test]
 fn a_socket_that_nobody_wants_ends_the_start() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let other = format!("unix:{}", place.socket().display());
     let (socket, address) = listener();
     let mut running = Running::spawn(
@@ -136,7 +136,7 @@ fn socket2_of_both_families() -> Option<TcpListener> {
 /// Who comes while the old process ends its requests and the new one has not begun waits, and is served.
 #[test]
 fn a_restart_refuses_nobody() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let origin = TcpListener::bind("127.0.0.1:0").expect("a port");
     let source = format!("http://{}", origin.local_addr().expect("an address"));
     let (socket, address) = listener();
@@ -194,7 +194,7 @@ fn a_restart_refuses_nobody() {
 /// systemd.exec(5), `JOURNAL_STREAM`; sd-daemon(3): each line begins with its priority, and the journal adds the time itself.
 #[test]
 fn in_the_journal_messages_have_priorities() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let (reader, writer) = pipe().expect("a pipe");
     let journal = File::from(OwnedFd::from(writer));
     let metadata = journal.metadata().expect("open");

@@ -2,7 +2,7 @@
 
 use std::{io::Read, net::TcpListener, process::Stdio, thread};
 
-use super::running::{Place, Running, get};
+use super::running::{Running, TestFolder, get};
 
 /// An origin that is asked what it is during the start, and answers when the test says so.
 struct Origin(TcpListener);
@@ -21,7 +21,7 @@ fn quiet(command: &mut std::process::Command) -> &mut std::process::Command {
 
 #[test]
 fn a_reload_that_is_asked_for_during_the_start_is_done_after_it() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (origin, address) = Origin::start();
     let running = Running::spawn(quiet(&mut place.serve(&[&address])));
     let (asking, _) = origin.0.accept().expect("it looks at its origin");
@@ -40,7 +40,7 @@ fn a_reload_that_is_asked_for_during_the_start_is_done_after_it() {
 #[test]
 fn a_stop_that_is_asked_for_during_the_start_ends_it_well() {
     for signal in ["TERM", "INT"] {
-        let place = Place::new();
+        let place = TestFolder::new();
         let (origin, address) = Origin::start();
         let running = Running::spawn(quiet(&mut place.serve(&[&address])));
         let (_asking, _) = origin.0.accept().expect("it looks at its origin");
@@ -53,7 +53,7 @@ fn a_stop_that_is_asked_for_during_the_start_ends_it_well() {
 #[test]
 fn a_reload_as_soon_as_it_serves_ends_nothing() {
     for _ in 0..5 {
-        let place = Place::with_site();
+        let place = TestFolder::with_site();
         let running = Running::start(quiet(&mut place.serve(&["site"])));
         running.reload();
         assert!(get(&place, "/").contains("hello"));
@@ -64,7 +64,7 @@ fn a_reload_as_soon_as_it_serves_ends_nothing() {
 /// However many reloads wait, a stop is one.
 #[test]
 fn a_stop_is_not_lost_among_reloads() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let running = Running::start(quiet(&mut place.serve(&["site"])));
     for _ in 0..20 {
         running.signal("HUP");
@@ -75,7 +75,7 @@ fn a_stop_is_not_lost_among_reloads() {
 /// The second Ctrl-C does not wait for requests under way.
 #[test]
 fn a_second_interrupt_ends_it_at_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let (origin, address) = Origin::start();
     let running = Running::spawn(quiet(&mut place.serve(&[&address])));
     let origin = origin.0;

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::running::{Place, Running, collect};
+use super::running::{Running, TestFolder, collect};
 
 /// Starts, and returns what it says on its way out.
 fn refused(command: &mut Command) -> String {
@@ -22,7 +22,7 @@ fn an_admin_address_that_is_taken_ends_the_start_every_time() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     for _ in 0..5 {
-        let place = Place::with_site();
+        let place = TestFolder::with_site();
         let messages = refused(&mut place.serve(&["site", "--admin", &address]));
         let taken = format!("cannot listen on {address}: another program listens there already");
         for said in [&taken, "the address of the admin API", "--admin names another one"] {
@@ -39,7 +39,7 @@ fn whatever_a_start_lacks_is_said_and_ends_it() {
     let taken_address = taken.local_addr().expect("an address").to_string();
     // Free for TCP, taken for UDP.
     let (free, _udp) = free_for_tcp_alone();
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let made = rcgen::generate_simple_self_signed(vec!["site.example".to_owned()]).expect("a certificate");
     let pem = place.write("pair.pem", &(made.cert.pem() + &made.signing_key.serialize_pem()));
     let pem = pem.to_str().unwrap();

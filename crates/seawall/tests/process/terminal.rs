@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use testkit::{Origin, get as request, ok, status};
 
-use crate::running::{PATIENCE, Place, Running, get};
+use crate::running::{PATIENCE, Running, TestFolder, get};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -69,7 +69,7 @@ impl Scripted {
     }
 
     /// `seawall`, with where this listens.
-    fn command(&self, place: &Place, arguments: &[&str]) -> Command {
+    fn command(&self, place: &TestFolder, arguments: &[&str]) -> Command {
         let file = place.write("token", TOKEN);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("set");
         let mut command = place.seawall(arguments);
@@ -77,7 +77,7 @@ impl Scripted {
         command
     }
 
-    fn run(&self, place: &Place, arguments: &[&str]) -> Output {
+    fn run(&self, place: &TestFolder, arguments: &[&str]) -> Output {
         self.command(place, arguments).output().expect("it runs")
     }
 }
@@ -232,7 +232,7 @@ fn signal(child: &Child, name: &str) {
 /// However it ends, the shell finds its terminal as it was: by a key, by Ctrl-C, by a signal.
 #[test]
 fn top_takes_the_terminal_and_gives_it_back() {
-    let (place, server) = (Place::new(), Scripted::start());
+    let (place, server) = (TestFolder::new(), Scripted::start());
     for how in ["q", "\u{3}", "TERM", "HUP"] {
         let person = Person::before_a_terminal(80, 24);
         assert!(person.is_as_a_shell_has_it());
@@ -254,7 +254,7 @@ fn top_takes_the_terminal_and_gives_it_back() {
 
 #[test]
 fn top_follows_the_size_of_its_terminal_and_the_keys() {
-    let (place, server) = (Place::new(), Scripted::start());
+    let (place, server) = (TestFolder::new(), Scripted::start());
     let person = Person::before_a_terminal(200, 60);
     let mut command = server.command(&place, &["top"]);
     command.env("NO_COLOR", "1");
@@ -278,7 +278,7 @@ fn top_follows_the_size_of_its_terminal_and_the_keys() {
 
 #[test]
 fn on_a_pipe_top_writes_a_picture_or_json_and_nothing_else() {
-    let (place, server) = (Place::new(), Scripted::start());
+    let (place, server) = (TestFolder::new(), Scripted::start());
     for arguments in [&["top"][..], &["top", "--once"], &["top", "--once", "--site", "blog.example"]] {
         let Output { status, stdout, stderr } = server.run(&place, arguments);
         let text = String::from_utf8(stdout).expect("text");
@@ -295,7 +295,7 @@ fn on_a_pipe_top_writes_a_picture_or_json_and_nothing_else() {
 
 #[test]
 fn log_shows_the_last_requests_and_what_strangers_wrote_stays_text() {
-    let (place, server) = (Place::new(), Scripted::start());
+    let (place, server) = (TestFolder::new(), Scripted::start());
     let nothing = server.run(&place, &["log"]);
     assert_eq!((nothing.status.code(), nothing.stdout.as_slice()), (Some(0), &b""[..]));
     assert_eq!(String::from_utf8_lossy(&nothing.stderr), "There was no request yet that was not a plain hit.\n");
@@ -318,7 +318,7 @@ fn log_shows_the_last_requests_and_what_strangers_wrote_stays_text() {
 
 #[test]
 fn log_shows_only_what_is_wanted_and_points_at_what_is_mistyped() {
-    let (place, server) = (Place::new(), Scripted::start());
+    let (place, server) = (TestFolder::new(), Scripted::start());
     for (number, status) in [(1, 200), (2, 502), (3, 404)] {
         server.ended(number, 0, status, &format!("/{status}"));
     }
@@ -335,7 +335,7 @@ fn log_shows_only_what_is_wanted_and_points_at_what_is_mistyped() {
 
 #[test]
 fn log_goes_on_until_control_c_and_says_what_is_missing() {
-    let (place, server) = (Place::new(), Scripted::start());
+    let (place, server) = (TestFolder::new(), Scripted::start());
     server.ended(1, 0, 200, "/one");
     let mut following =
         server.command(&place, &["log", "--follow", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
@@ -363,7 +363,7 @@ fn what_readers_of_a_real_server_did_is_seen() {
     origin.on(request("/nowhere/")).reply(status(404));
     // Seawall looks at the start whether somebody answers.
     origin.on(request("/")).reply(status(404));
-    let place = Place::new();
+    let place = TestFolder::new();
     let admin = format!("127.0.0.1:{}", testkit::free_port());
     let _running = Running::start(place.serve(&[&origin.url(), "--kind", "generic", "--admin", &admin]).stdout(Stdio::null()));
     for path in ["/hello/", "/hello/", "/cart/?item=7", "/nowhere/"] {

@@ -6,7 +6,7 @@ use testkit::{Origin, Reply, get as request, head, ok, status};
 
 use super::{
     recognition::Talking,
-    running::{Place, get},
+    running::{TestFolder, get},
 };
 
 /// The question for a WordPress, as its query.
@@ -44,7 +44,7 @@ fn runs(origin: &Origin, base: &str) {
 /// A reader who comes under an address that WordPress does not know is sent to its own: that is said with the remedy, and the commands to try ask under it.
 #[test]
 fn an_address_that_wordpress_does_not_know_is_said_and_tried_around() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(GHOST)).reply(not_found("http://blog.example"));
     origin.on(request("/").query(ROOT)).reply(wordpress("http://blog.example", "http://blog.example"));
     says_version(&origin, "/wp-links-opml.php");
@@ -58,7 +58,7 @@ fn an_address_that_wordpress_does_not_know_is_said_and_tried_around() {
 
 #[test]
 fn a_server_that_is_no_wordpress_though_its_owner_says_so_is_told_in_plain_words() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request("/").any_query()).reply(ok("{}"));
     runs(&origin, "");
     let banner = Talking::start(&place, &[&origin.url(), "--kind", "wordpress"]).banner();
@@ -71,7 +71,7 @@ const GHOST: &str = "/ghost/api/admin/site/";
 
 #[test]
 fn a_wordpress_behind_a_server_is_recognised_with_few_questions() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(GHOST)).reply(not_found("https://blog.example"));
     origin.on(request("/").query(ROOT)).reply(wordpress("https://blog.example", "https://blog.example"));
     says_version(&origin, "/wp-links-opml.php");
@@ -89,7 +89,7 @@ fn a_wordpress_behind_a_server_is_recognised_with_few_questions() {
 
 #[test]
 fn a_wordpress_whose_url_is_its_own_address_is_told_which_one_to_have() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(GHOST)).reply(not_found(&origin.url()));
     origin.on(request("/").query(ROOT)).reply(wordpress(&origin.url(), &origin.url()));
     says_version(&origin, "/wp-links-opml.php");
@@ -101,7 +101,7 @@ fn a_wordpress_whose_url_is_its_own_address_is_told_which_one_to_have() {
 /// Nginx may let no parameters through to the front page; the page says where else the API is.
 #[test]
 fn a_wordpress_is_found_where_its_pages_say_that_its_api_is() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(GHOST)).reply(not_found("http://blog.example"));
     let front = ok("<!DOCTYPE html>").field("content-type", "text/html");
     origin.on(request("/").query(ROOT)).reply(front.field("link", "<http://blog.example/api/>; rel=\"https://api.w.org/\""));
@@ -118,7 +118,7 @@ fn a_wordpress_is_found_where_its_pages_say_that_its_api_is() {
 /// Plugins for security let nobody but users into it.
 #[test]
 fn a_wordpress_whose_api_is_closed_to_strangers_is_recognised() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(GHOST)).reply(not_found("http://blog.example"));
     let refusal = r#"{"code":"rest_not_logged_in","message":"You are not currently logged in.","data":{"status":401}}"#;
     let refusal = status(401).body(refusal).field("content-type", "application/json; charset=UTF-8");
@@ -132,7 +132,7 @@ fn a_wordpress_whose_api_is_closed_to_strangers_is_recognised() {
 
 #[test]
 fn a_wordpress_below_a_path_is_found_there() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(GHOST)).reply(status(404));
     origin.on(request("/news/ghost/api/admin/site/")).reply(not_found("http://blog.example/news"));
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
@@ -146,7 +146,7 @@ fn a_wordpress_below_a_path_is_found_there() {
 /// An export says "WordPress" in its pages, and a page may link to somebody else's API.
 #[test]
 fn what_merely_says_wordpress_stays_generic() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let export = r#"<!DOCTYPE html><html><head><meta name="generator" content="WordPress 6.8.7"></head></html>"#;
     let json = |text: &'static str| ok(text).field("content-type", "application/json");
     for (answer, why) in [
@@ -172,7 +172,7 @@ fn what_merely_says_wordpress_stays_generic() {
 
 #[test]
 fn a_wordpress_that_comes_up_later_is_taken_over_and_remembered() {
-    let (origin, place) = (Origin::start(), Place::new());
+    let (origin, place) = (Origin::start(), TestFolder::new());
     origin.kill();
     let arguments = [&origin.url(), "--cache-dir", "cache"];
     let mut server = Talking::start(&place, &arguments);
@@ -197,7 +197,7 @@ fn a_wordpress_that_comes_up_later_is_taken_over_and_remembered() {
 }
 
 /// A folder with the files by which a WordPress is known.
-fn folder(place: &Place) {
+fn folder(place: &TestFolder) {
     place.write("www/wp-includes/version.php", "<?php\n$wp_version = '6.8.7';\n");
     place.write("www/wp-load.php", "<?php");
     place.write("www/index.php", "<?php\nrequire __DIR__ . '/wp-blog-header.php';\n");
@@ -205,7 +205,7 @@ fn folder(place: &Place) {
 
 #[test]
 fn a_wordpress_in_a_folder_is_known_before_php_is_there() {
-    let place = Place::new();
+    let place = TestFolder::new();
     folder(&place);
     let socket = format!("unix:{}", place.path().join("php.sock").display());
     let banner = Talking::start(&place, &["www", "--php", &socket]).banner();
@@ -233,7 +233,7 @@ fn a_wordpress_in_a_folder_is_known_before_php_is_there() {
 #[test]
 fn the_secret_of_a_wordpress_is_kept_beside_its_pages() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = TestFolder::new();
     folder(&place);
     let path = place.path().join("php.sock");
     let _php = UnixListener::bind(&path).expect("a socket");

@@ -27,17 +27,17 @@ const QUIET: &str = "[refill]\nconcurrency = 0\n";
 
 /// The other machines.
 struct Others {
-    told: mpsc::Receiver<Told>,
+    told: mpsc::Receiver<PendingOrder>,
     all: Arc<Mutex<Vec<Order>>>,
 }
 
 /// An order that the other machines were told of. As long as it is not answered, nobody knows how far the purge went.
-struct Told {
+struct PendingOrder {
     order: Order,
     answer: oneshot::Sender<Spread>,
 }
 
-impl Told {
+impl PendingOrder {
     fn everywhere(self) {
         self.say(Spread { everywhere: true, confirmed: vec!["a".to_owned(), "b".to_owned()], ..Spread::default() });
     }
@@ -53,7 +53,7 @@ impl Told {
 }
 
 struct Line {
-    told: mpsc::Sender<Told>,
+    told: mpsc::Sender<PendingOrder>,
     all: Arc<Mutex<Vec<Order>>>,
 }
 
@@ -62,7 +62,7 @@ impl Machines for Line {
         let (answer, answered) = oneshot::channel();
         self.all.lock().push(order.clone());
         // A test that does not look at them is not waited for.
-        let _ = self.told.try_send(Told { order: order.clone(), answer });
+        let _ = self.told.try_send(PendingOrder { order: order.clone(), answer });
         Box::pin(async { answered.await.unwrap_or_default() })
     }
 }
@@ -77,7 +77,7 @@ impl Others {
     }
 
     /// Waits for the next order that they are told of.
-    async fn told(&mut self) -> Told {
+    async fn told(&mut self) -> PendingOrder {
         patiently("an order for the other machines", self.told.recv()).await.expect("the site runs")
     }
 

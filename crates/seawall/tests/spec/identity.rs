@@ -6,7 +6,7 @@ use std::fs;
 use http::HeaderValue;
 use policy::purge::{Order, What};
 use store::{Hardness, PurgeTarget};
-use testkit::{Origin, Req, Seen, get, ok, post, raw, secs, status};
+use testkit::{Origin, Req, SeenRequest, get, ok, post, raw, secs, status};
 
 use crate::{
     h2,
@@ -30,7 +30,7 @@ const SPELLINGS: [&str; 9] = [
 ];
 
 /// Everything that came, as a page: an origin that prints what it is told.
-fn mirror(seen: &Seen) -> String {
+fn mirror(seen: &SeenRequest) -> String {
     let mut text = seen.target.clone();
     for (name, value) in seen.fields.iter() {
         text += &format!("\n{}: {}", name.to_ascii_lowercase(), value);

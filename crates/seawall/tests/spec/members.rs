@@ -3,7 +3,7 @@
 
 use ::operator::explain;
 use store::{Hardness, PurgeTarget};
-use testkit::{Answer, Gate, Origin, Reply, Req, Seen, get, not_modified, ok, post, secs, status};
+use testkit::{Answer, Gate, Origin, Reply, Req, SeenRequest, get, not_modified, ok, post, secs, status};
 
 use crate::{
     operator::Operator,
@@ -70,7 +70,7 @@ impl Member {
 }
 
 /// The tier of the member whose session a request has, as Ghost looks it up.
-fn tier_of(seen: &Seen) -> Option<&'static str> {
+fn tier_of(seen: &SeenRequest) -> Option<&'static str> {
     let cookies = seen.field("cookie").unwrap_or_default();
     match cookies.split("ghost-members-ssr=00000000-0000-4000-8000-00000000").nth(1)?.as_bytes().first()? {
         b'a' => Some(TIER_A),
@@ -81,7 +81,7 @@ fn tier_of(seen: &Seen) -> Option<&'static str> {
 
 const PUBLIC: &str = "public, max-age=600";
 
-fn page_for(seen: &Seen, text: &str) -> Reply {
+fn page_for(seen: &SeenRequest, text: &str) -> Reply {
     let reply = match tier_of(seen) {
         Some(tier) => ok(format!("{text} for {tier}")).field("x-member-cache-tier", tier),
         None => ok(format!("{text} for all")),
@@ -214,7 +214,7 @@ async fn members_who_ask_at_once_are_each_answered_by_the_origin() {
 #[tokio::test]
 async fn a_page_that_greets_its_reader_is_nobody_elses() {
     let (origin, site) = site_with(OPTED_IN).await;
-    let greeting = |seen: &Seen| {
+    let greeting = |seen: &SeenRequest| {
         let name = if seen.field("cookie").is_some_and(|cookie| cookie.contains("a001")) { "Ann" } else { "somebody" };
         page_for(seen, &format!("Hello {name}"))
     };

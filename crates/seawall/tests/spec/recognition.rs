@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-use seawall::recognition::{Finding, Known, Question, Software};
+use seawall::recognition::{Finding, Findings, Question, Software};
 use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, PATIENCE, Reply, Req, get, ok, post, secs, status};
 
 use crate::site::{HOST, Site};
 
 /// What is said when it is known that a Ghost is behind the site, and that its readers use `url`.
-fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Known {
+fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Findings {
     let question = Question { source: origin.url(), host: None };
     let software = Software::ghost("6.65", url).expect("a Ghost");
     move |_| {
-        let mut known = Known::default();
+        let mut known = Findings::default();
         known.take(question, Finding::Recognised { software, remembered: false });
         known
     }

@@ -9,7 +9,7 @@ use policy::purge::{Maker, Order, Sites, What};
 use seawall::{
     cli::Serve,
     config::{self, ConfigErrors, Settings},
-    recognition::Known,
+    recognition::Findings,
     server::Server,
 };
 use store::{Hardness, PurgeTarget};
@@ -55,7 +55,7 @@ impl Site {
     }
 
     /// A server for which `known` says what is known of the servers behind it, and which keeps asking and watching them.
-    pub(crate) fn start_knowing(toml: &str, known: impl FnOnce(&Settings) -> Known) -> Self {
+    pub(crate) fn start_knowing(toml: &str, known: impl FnOnce(&Settings) -> Findings) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = TestClock::new();
         let plain = settings(folder.path(), toml).expect("valid settings");

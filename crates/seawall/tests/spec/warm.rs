@@ -4,7 +4,7 @@ use std::{future::pending, io::Write as _};
 
 use ::operator::warm::{Options, Outcome, Progress, Summary, warm};
 use flate2::{Compression, write::GzEncoder};
-use seawall::recognition::{Finding, Known, Question, Software};
+use seawall::recognition::{Finding, Findings, Question, Software};
 use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, Req, get, not_modified, ok, secs, status};
 
@@ -71,7 +71,7 @@ async fn a_ghosts_sitemap_is_read_where_it_says_that_it_is() {
         origin.url()
     );
     let site = Site::start_knowing(&toml, |_| {
-        let mut known = Known::default();
+        let mut known = Findings::default();
         known.take(question, Finding::Recognised { software, remembered: false });
         known
     });

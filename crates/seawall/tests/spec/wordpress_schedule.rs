@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use seawall::recognition::{Finding, Known, Question, Software};
+use seawall::recognition::{Finding, Findings, Question, Software};
 use testkit::{Gate, Origin, PATIENCE, Reply, Req, get, head, ok, status};
 
 use crate::{operator::Operator, site::Site};
@@ -15,11 +15,11 @@ const CHANGED: &str = "/?feed=comments-rss2&doing_wp_cron";
 const PERIOD: u64 = 60;
 
 /// What is said when it is known that a WordPress is behind the site.
-fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Known {
+fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Findings {
     let question = Question { source: origin.url(), host: None };
     let software = Software::wordpress(Some("6.8.7"), url).expect("a WordPress");
     move |_| {
-        let mut known = Known::default();
+        let mut known = Findings::default();
         known.take(question, Finding::Recognised { software, remembered: false });
         known
     }
@@ -255,7 +255,7 @@ async fn the_script_is_where_wordpress_says_that_its_files_are() {
     let software =
         Software::wordpress(None, "http://blog.example").and_then(|found| found.with_core("http://blog.example/wp")).expect("one");
     let site = Site::start_knowing(&format!("source = \"{}\"\n", origin.url()), move |_| {
-        let mut known = Known::default();
+        let mut known = Findings::default();
         known.take(question, Finding::Recognised { software, remembered: false });
         known
     });

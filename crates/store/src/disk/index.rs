@@ -21,7 +21,7 @@ use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use smallvec::SmallVec;
 
 use super::folder::Folder;
-use super::packs::Place;
+use super::packs::PackExtent;
 use crate::hash::{AsIs, KeyHash};
 
 /// The unit of space on a disk: sizes are counted in whole blocks.
@@ -39,12 +39,12 @@ pub(crate) struct File {
     pub(crate) sequence: u64,
     blocks: u32,
     /// Where in a pack it lies, if it is no file of its own.
-    pub(crate) place: Option<Place>,
+    pub(crate) extent: Option<PackExtent>,
 }
 
 impl File {
-    pub(crate) fn new(sequence: u64, bytes: u64, place: Option<Place>) -> Self {
-        Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX), place }
+    pub(crate) fn new(sequence: u64, bytes: u64, extent: Option<PackExtent>) -> Self {
+        Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX), extent }
     }
 
     /// Returns the bytes that the file takes on the disk.
@@ -118,12 +118,12 @@ struct Edit {
     /// Keys that were forgotten before their folder was listed, and up to which number: files of theirs that are found later must not come
     /// back.
     forgotten: HashMap<KeyHash, u64, AsIs>,
-    held: Held,
+    held: IndexTotals,
 }
 
 /// The number and size of the files in the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct IndexTotals {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
 }
@@ -164,7 +164,7 @@ impl Index {
         self.peek(&self.edit.lock(), id.hash).iter().any(|file| file.sequence == id.sequence)
     }
 
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn held(&self) -> IndexTotals {
         self.edit.lock().held
     }
 
@@ -352,7 +352,7 @@ impl Index {
     }
 }
 
-impl Held {
+impl IndexTotals {
     fn add(&mut self, files: &Files, more: bool) {
         let bytes: u64 = files.iter().map(|file| file.bytes()).sum();
         let files = files.len() as u64;

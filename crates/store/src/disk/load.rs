@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::io::{Busy, Done};
 use crate::hash::{AsIs, KeyHash};
 use crate::resource::{Resource, Stored};
-use crate::wakers::{self, Place, Wakers};
+use crate::wakers::{self, WakerSlot, Wakers};
 
 /// The reads that are running. There are at most as many as the disk's queue accepts, each with 200 bytes and the responses that it has
 /// just read.
@@ -76,7 +76,7 @@ impl<R> Loads<R> {
         poll_fn(|cx| waiting.poll(cx, &promote)).await
     }
 
-    fn enter(&self, hash: KeyHash, key: &[u8], begin: impl FnOnce(Slot<R>) -> Result<Done<()>, Busy>) -> Option<Waiting<'_, R>> {
+    fn enter(&self, hash: KeyHash, key: &[u8], begin: impl FnOnce(Slot<R>) -> Result<Done<()>, Busy>) -> Option<LoadWait<'_, R>> {
         let mut open = self.open.lock();
         if let Some(load) = open.get(&hash) {
             if *load.key != *key {
@@ -84,14 +84,14 @@ impl<R> Loads<R> {
             }
             load.state.lock().waiting += 1;
             let load = Arc::clone(load);
-            return Some(Waiting { loads: self, hash, load, place: None });
+            return Some(LoadWait { loads: self, hash, load, slot: None });
         }
         let state = State { job: None, read: None, promoted: None, done: false, waiting: 1, wakers: Wakers::default() };
         let load = Arc::new(Load { key: key.into(), state: Mutex::new(state) });
         let job = begin(Slot(Arc::clone(&load))).ok()?;
         load.state.lock().job = Some(job);
         open.insert(hash, Arc::clone(&load));
-        Some(Waiting { loads: self, hash, load, place: None })
+        Some(LoadWait { loads: self, hash, load, slot: None })
     }
 
     #[cfg(test)]
@@ -100,18 +100,18 @@ impl<R> Loads<R> {
     }
 }
 
-struct Waiting<'a, R> {
+struct LoadWait<'a, R> {
     loads: &'a Loads<R>,
     hash: KeyHash,
     load: Arc<Load<R>>,
-    place: Place,
+    slot: WakerSlot,
 }
 
-impl<R> Waiting<'_, R> {
+impl<R> LoadWait<'_, R> {
     fn poll(&mut self, cx: &Context<'_>, promote: &impl Fn(Vec<Stored<R>>) -> Option<Arc<Resource<R>>>) -> Poll<Option<Arc<Resource<R>>>> {
         let mut state = self.load.state.lock();
         if !state.done {
-            let before = state.wakers.wait(&mut self.place, cx.waker());
+            let before = state.wakers.wait(&mut self.slot, cx.waker());
             drop(state);
             drop(before);
             return Poll::Pending;
@@ -124,11 +124,11 @@ impl<R> Waiting<'_, R> {
     }
 }
 
-impl<R> Drop for Waiting<'_, R> {
+impl<R> Drop for LoadWait<'_, R> {
     fn drop(&mut self) {
         let mut open = self.loads.open.lock();
         let mut state = self.load.state.lock();
-        let waker = state.wakers.leave(&mut self.place);
+        let waker = state.wakers.leave(&mut self.slot);
         state.waiting -= 1;
         let last = (state.waiting == 0).then(|| (state.job.take(), state.read.take(), state.promoted.take()));
         drop(state);

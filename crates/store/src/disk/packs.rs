@@ -74,15 +74,15 @@ const NOTHING: [u8; LABEL] = [0; LABEL];
 /// What stands between an entry and the next one.
 const ZEROS: [u8; BLOCK_LEN] = [0; BLOCK_LEN];
 
-/// Where an entry lies: in these units of a pack.
+/// The extent of an entry: these units of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PackExtent {
     pack: NonZeroU32,
     first: u16,
     units: u16,
 }
 
-impl Place {
+impl PackExtent {
     /// Returns the place of so many bytes that begin there. Fails if no entry can lie there.
     fn new(pack: NonZeroU32, at: u64, bytes: u64) -> io::Result<Self> {
         if at > PACK || bytes > ENTRY_MAX as u64 {
@@ -151,12 +151,12 @@ pub(crate) struct Packs {
 
 struct State {
     /// The pack that is written; none while an entry is being written, and before the first one.
-    open: Option<Open>,
+    open: Option<OpenPack>,
     /// Where the next entry goes, also while one is being written.
     writing: Option<Writing>,
     next: NonZeroU32,
     /// Which units of each pack are taken, also by entries that are being written.
-    taken: HashMap<NonZeroU32, Taken>,
+    taken: HashMap<NonZeroU32, TakenUnits>,
 }
 
 /// The number of the pack that is written, and where the next entry may begin.
@@ -167,7 +167,7 @@ struct Writing {
 }
 
 /// The pack that is written.
-struct Open {
+struct OpenPack {
     number: NonZeroU32,
     file: File,
 }
@@ -179,39 +179,39 @@ impl State {
     }
 
     /// Takes places in a pack for the first of some entries of these lengths, as many as there is room for. Returns `None` if the pack had to be given up.
-    fn take(&mut self, number: NonZeroU32, entries: impl Iterator<Item = u64>) -> Option<Result<SmallVec<[Place; 32]>, io::Error>> {
+    fn take(&mut self, number: NonZeroU32, entries: impl Iterator<Item = u64>) -> Option<Result<SmallVec<[PackExtent; 32]>, io::Error>> {
         let mut end = self.end_of(number)?;
-        let taken = self.taken.entry(number).or_insert_with(Taken::none);
-        let mut places = SmallVec::new();
+        let taken = self.taken.entry(number).or_insert_with(TakenUnits::none);
+        let mut extents = SmallVec::new();
         for bytes in entries {
             let at = beginning(end, bytes);
-            if at >= PACK && !places.is_empty() {
+            if at >= PACK && !extents.is_empty() {
                 break;
             }
-            match Place::new(number, at, bytes) {
-                Ok(place) => {
-                    taken.take(place);
-                    end = place.end();
-                    places.push(place);
+            match PackExtent::new(number, at, bytes) {
+                Ok(extent) => {
+                    taken.take(extent);
+                    end = extent.end();
+                    extents.push(extent);
                 }
                 Err(error) => return Some(Err(error)),
             }
         }
         self.writing = Some(Writing { number, end });
-        Some(Ok(places))
+        Some(Ok(extents))
     }
 
     /// Frees the units of an entry. Returns the bytes of the pack that can be cut out now, or `None` if it was freed before.
-    fn free(&mut self, place: Place) -> Option<Range<u64>> {
-        let taken = self.taken.get_mut(&place.pack)?;
-        if !taken.free(place) {
+    fn free(&mut self, extent: PackExtent) -> Option<Range<u64>> {
+        let taken = self.taken.get_mut(&extent.pack)?;
+        if !taken.free(extent) {
             return None;
         }
-        let (first, last) = (place.at() / BLOCK, (place.end() - 1) / BLOCK);
-        let at = if taken.is_free(first) { first * BLOCK } else { place.at() };
-        let end = if taken.is_free(last) { (last + 1) * BLOCK } else { place.end() };
+        let (first, last) = (extent.at() / BLOCK, (extent.end() - 1) / BLOCK);
+        let at = if taken.is_free(first) { first * BLOCK } else { extent.at() };
+        let end = if taken.is_free(last) { (last + 1) * BLOCK } else { extent.end() };
         // What is given back is not written: the next entry begins behind it.
-        if let Some(writing) = self.writing.as_mut().filter(|writing| writing.number == place.pack) {
+        if let Some(writing) = self.writing.as_mut().filter(|writing| writing.number == extent.pack) {
             writing.end = if (at..end).contains(&writing.end) { end } else { writing.end };
         }
         Some(at..end)
@@ -220,15 +220,15 @@ impl State {
 
 /// One bit for each unit of a pack that is taken by an entry, one byte for each block: 1,040 bytes.
 #[derive(Clone)]
-struct Taken(Box<[u8; BLOCKS]>);
+struct TakenUnits(Box<[u8; BLOCKS]>);
 
-impl Taken {
+impl TakenUnits {
     fn none() -> Self {
         Self(Box::new([0; BLOCKS]))
     }
 
-    fn take(&mut self, place: Place) {
-        for (block, units) in place.blocks() {
+    fn take(&mut self, extent: PackExtent) {
+        for (block, units) in extent.blocks() {
             if let Some(taken) = self.0.get_mut(block) {
                 *taken |= units;
             }
@@ -236,9 +236,9 @@ impl Taken {
     }
 
     /// Returns whether the entry was there. Units are taken once, so the first of them says it.
-    fn free(&mut self, place: Place) -> bool {
+    fn free(&mut self, extent: PackExtent) -> bool {
         let mut is_there = None;
-        for (block, units) in place.blocks() {
+        for (block, units) in extent.blocks() {
             let Some(taken) = self.0.get_mut(block) else { break };
             is_there = is_there.or(Some(*taken & units == units));
             *taken &= !units;
@@ -274,17 +274,17 @@ impl Packs {
     /// writes: one call comes after another.
     ///
     /// If it fails, the places say which of the first have been written; nothing is left of the others.
-    pub(crate) fn append(&self, mut entries: &[NewEntry], places: &mut Vec<Place>) -> Result<(), NotWritten> {
+    pub(crate) fn append(&self, mut entries: &[NewEntry], extents: &mut Vec<PackExtent>) -> Result<(), NotWritten> {
         while !entries.is_empty() {
             let lost = |error| NotWritten { entries: entries.len() as u64, error };
-            let number = self.append_some(entries, places).map_err(lost)?;
+            let number = self.append_some(entries, extents).map_err(lost)?;
             entries = &entries[number..];
         }
         Ok(())
     }
 
     /// Writes the first of these entries, as many as the pack has room for, and returns their number.
-    fn append_some(&self, entries: &[NewEntry], places: &mut Vec<Place>) -> io::Result<usize> {
+    fn append_some(&self, entries: &[NewEntry], extents: &mut Vec<PackExtent>) -> io::Result<usize> {
         loop {
             let (open, end) = {
                 let mut state = self.state.lock();
@@ -303,19 +303,19 @@ impl Packs {
             let taken = self.state.lock().take(open.number, entries.iter().take(TOGETHER).map(|entry| entry.bytes() as u64));
             let Some(taken) = taken.transpose()? else { continue };
             let labels: SmallVec<[[u8; LABEL]; 32]> =
-                taken.iter().zip(entries).map(|(place, entry)| Label::of(entry).encode(*place, &self.secret)).collect();
+                taken.iter().zip(entries).map(|(extent, entry)| Label::of(entry).encode(*extent, &self.secret)).collect();
             let mut slices = Vec::with_capacity(4 * labels.len());
-            for (number, ((place, label), entry)) in taken.iter().zip(&labels).zip(entries).enumerate() {
+            for (number, ((extent, label), entry)) in taken.iter().zip(&labels).zip(entries).enumerate() {
                 slices.extend([&label[..], &entry.body, &entry.tail].map(IoSlice::new));
                 // The rest of the last unit is not written: it reads as zeros.
                 if let Some(next) = taken.get(number + 1) {
-                    slices.push(IoSlice::new(&ZEROS[..usize::from(next.first - place.first) * UNIT_LEN - entry.bytes()]));
+                    slices.push(IoSlice::new(&ZEROS[..usize::from(next.first - extent.first) * UNIT_LEN - entry.bytes()]));
                 }
             }
             if let Err(error) = write_all(&open.file, &mut slices, taken.first().map_or(0, |first| first.at())) {
                 let mut state = self.state.lock();
-                for place in &taken {
-                    state.free(*place);
+                for extent in &taken {
+                    state.free(*extent);
                 }
                 if let (Some(writing), Some(first)) =
                     (state.writing.as_mut().filter(|writing| writing.number == open.number), taken.first())
@@ -330,14 +330,14 @@ impl Packs {
             let mut state = self.state.lock();
             // It is another one if this pack had to be given up meanwhile.
             if state.end_of(open.number).is_some() {
-                places.extend(&taken);
+                extents.extend(&taken);
                 state.open = Some(open);
                 return Ok(taken.len());
             }
         }
     }
 
-    fn create(&self) -> io::Result<Open> {
+    fn create(&self) -> io::Result<OpenPack> {
         let number = {
             let mut state = self.state.lock();
             let number = state.next;
@@ -346,12 +346,12 @@ impl Packs {
         };
         let file = private().create_new(true).open(self.path(number))?;
         self.state.lock().writing = Some(Writing { number, end: 0 });
-        Ok(Open { number, file })
+        Ok(OpenPack { number, file })
     }
 
     /// Ends a pack, and cuts off what stands behind its last entry: what was torn, and what a file system has put there in advance. It goes if nothing is
     /// left of it.
-    fn close(&self, open: &Open) {
+    fn close(&self, open: &OpenPack) {
         let mut state = self.state.lock();
         let Some(end) = state.end_of(open.number) else { return };
         state.writing = None;
@@ -374,17 +374,17 @@ impl Packs {
     }
 
     /// Reads what a file of its own would hold. Not found: the entry was removed since it was looked up.
-    pub(crate) fn read(&self, place: Place, hash: KeyHash, sequence: u64) -> io::Result<Vec<u8>> {
-        let mut entry = vec![0; place.bytes()];
-        let file = File::open(self.path(place.pack))?;
+    pub(crate) fn read(&self, extent: PackExtent, hash: KeyHash, sequence: u64) -> io::Result<Vec<u8>> {
+        let mut entry = vec![0; extent.bytes()];
+        let file = File::open(self.path(extent.pack))?;
         // The last unit of a pack may be cut short.
-        let read = read_at_most(&file, &mut entry, place.at())?;
+        let read = read_at_most(&file, &mut entry, extent.at())?;
         entry.truncate(read);
         let Some((label, rest)) = entry.split_at_checked(LABEL) else { return Err(io::ErrorKind::UnexpectedEof.into()) };
         if *label == NOTHING {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let label = Label::parse(label, place.pack, place.at(), &self.secret)
+        let label = Label::parse(label, extent.pack, extent.at(), &self.secret)
             .map(|(label, _)| label)
             .filter(|label| label.hash == hash && label.sequence == sequence)
             .ok_or(io::ErrorKind::InvalidData)?;
@@ -398,17 +398,17 @@ impl Packs {
     }
 
     /// Cuts entries out. To remove one again does nothing.
-    pub(crate) fn remove(&self, gone: impl IntoIterator<Item = Place>) {
+    pub(crate) fn remove(&self, gone: impl IntoIterator<Item = PackExtent>) {
         let mut holes: BTreeMap<NonZeroU32, Vec<Range<u64>>> = BTreeMap::new();
         let mut state = self.state.lock();
-        for place in gone {
-            if let Some(hole) = state.free(place) {
-                holes.entry(place.pack).or_default().push(hole);
+        for extent in gone {
+            if let Some(hole) = state.free(extent) {
+                holes.entry(extent.pack).or_default().push(hole);
             }
         }
         // An empty pack is unlinked, so its entries need not be cut out. The pack that is written stays until it is full.
         holes.retain(|pack, _| {
-            let is_over = state.end_of(*pack).is_none() && state.taken.get(pack).is_some_and(Taken::is_empty);
+            let is_over = state.end_of(*pack).is_none() && state.taken.get(pack).is_some_and(TakenUnits::is_empty);
             if is_over {
                 self.give_up(&mut state, *pack);
             }
@@ -431,7 +431,7 @@ impl Packs {
     pub(crate) fn list(&self) -> (Vec<Located>, u64) {
         let (mut found, mut damaged) = (Vec::new(), 0);
         for number in self.earlier.iter().copied() {
-            let mut taken = Taken::none();
+            let mut taken = TakenUnits::none();
             let before = found.len();
             let read = self.list_pack(number, &mut taken, &mut found);
             damaged += *read.as_ref().unwrap_or(&1);
@@ -446,10 +446,10 @@ impl Packs {
         (found, damaged)
     }
 
-    fn list_pack(&self, number: NonZeroU32, taken: &mut Taken, found: &mut Vec<Located>) -> io::Result<u64> {
+    fn list_pack(&self, number: NonZeroU32, taken: &mut TakenUnits, found: &mut Vec<Located>) -> io::Result<u64> {
         let file = File::options().read(true).write(true).open(self.path(number))?;
         let length = file.metadata()?.len();
-        let (mut at, mut damaged, mut rest) = (0, 0, Rest::default());
+        let (mut at, mut damaged, mut rest) = (0, 0, Gap::default());
         loop {
             let data = match seek(&file, SeekFrom::Data(at)) {
                 Ok(data) => data / UNIT * UNIT,
@@ -494,10 +494,10 @@ impl Packs {
                 file.set_len(begin)?;
                 return Ok(damaged);
             }
-            let place = Place::new(number, begin, label.whole().next_multiple_of(unit))?;
-            taken.take(place);
-            found.push(Located { hash: label.hash, file: Entry::new(label.sequence, label.whole(), Some(place)) });
-            at = place.end();
+            let extent = PackExtent::new(number, begin, label.whole().next_multiple_of(unit))?;
+            taken.take(extent);
+            found.push(Located { hash: label.hash, file: Entry::new(label.sequence, label.whole(), Some(extent)) });
+            at = extent.end();
         }
     }
 
@@ -508,12 +508,12 @@ impl Packs {
 
 /// What stands between entries when a pack is listed: zeros where one was cut out whose neighbours have stayed, or damage.
 #[derive(Default)]
-struct Rest {
+struct Gap {
     begin: Option<u64>,
     is_damage: bool,
 }
 
-impl Rest {
+impl Gap {
     fn add(&mut self, at: u64, unit: &[u8]) {
         self.begin.get_or_insert(at);
         self.is_damage |= unit.iter().take(LABEL).any(|byte| *byte != 0);
@@ -550,7 +550,7 @@ impl Label {
         LABEL as u64 + self.length as u64
     }
 
-    fn encode(&self, place: Place, secret: &Secret) -> [u8; LABEL] {
+    fn encode(&self, extent: PackExtent, secret: &Secret) -> [u8; LABEL] {
         let mut label = [0; LABEL];
         let (first, second) = self.hash.words();
         label[..8].copy_from_slice(&MAGIC);
@@ -558,7 +558,7 @@ impl Label {
         label[16..24].copy_from_slice(&first.to_le_bytes());
         label[24..32].copy_from_slice(&second.to_le_bytes());
         label[32..SEALED].copy_from_slice(&self.sequence.to_le_bytes());
-        let seal = seal(&label[..SEALED], place.pack, u32::from(place.first), secret);
+        let seal = seal(&label[..SEALED], extent.pack, u32::from(extent.first), secret);
         label[SEALED..].copy_from_slice(&seal);
         label
     }

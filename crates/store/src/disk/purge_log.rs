@@ -59,12 +59,12 @@ pub(crate) struct Logged {
     /// The generation that the purge made.
     pub(crate) generation: u64,
     pub(crate) hardness: Hardness,
-    pub(crate) what: What,
+    pub(crate) what: LoggedTarget,
 }
 
 /// The target of a purge, as the table knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum LoggedTarget {
     All,
     /// Not a purge: what was fetched before may have been purged without our knowledge. Versions that do not know this line take it for a
     /// damaged one, and purge everything softly.
@@ -298,12 +298,14 @@ impl Line {
                     Hardness::Hard => "hard",
                 };
                 match what {
-                    What::All => format!("{generation:x} {hardness} all"),
-                    What::Doubt => format!("{generation:x} {hardness} doubt"),
-                    What::Site(site) => format!("{generation:x} {hardness} site {site:x}"),
-                    What::Exact { site, name } => format!("{generation:x} {hardness} exact {site:x} {}", spelled(*name)),
-                    What::Invalidated { site, name } => format!("{generation:x} {hardness} invalidated {site:x} {}", spelled(*name)),
-                    What::Prefix { site, prefix } => format!("{generation:x} {hardness} prefix {site:x} {}", hex(prefix)),
+                    LoggedTarget::All => format!("{generation:x} {hardness} all"),
+                    LoggedTarget::Doubt => format!("{generation:x} {hardness} doubt"),
+                    LoggedTarget::Site(site) => format!("{generation:x} {hardness} site {site:x}"),
+                    LoggedTarget::Exact { site, name } => format!("{generation:x} {hardness} exact {site:x} {}", spelled(*name)),
+                    LoggedTarget::Invalidated { site, name } => {
+                        format!("{generation:x} {hardness} invalidated {site:x} {}", spelled(*name))
+                    }
+                    LoggedTarget::Prefix { site, prefix } => format!("{generation:x} {hardness} prefix {site:x} {}", hex(prefix)),
                 }
             }
         };
@@ -328,12 +330,12 @@ impl Line {
         let kind = words.next()?;
         let site = |words: &mut std::str::Split<'_, char>| u16::from_str_radix(words.next()?, 16).ok();
         let what = match kind {
-            "all" => What::All,
-            "doubt" => What::Doubt,
-            "site" => What::Site(site(&mut words)?),
-            "exact" => What::Exact { site: site(&mut words)?, name: named(words.next()?)? },
-            "invalidated" => What::Invalidated { site: site(&mut words)?, name: named(words.next()?)? },
-            "prefix" => What::Prefix { site: site(&mut words)?, prefix: unhex(words.next()?)? },
+            "all" => LoggedTarget::All,
+            "doubt" => LoggedTarget::Doubt,
+            "site" => LoggedTarget::Site(site(&mut words)?),
+            "exact" => LoggedTarget::Exact { site: site(&mut words)?, name: named(words.next()?)? },
+            "invalidated" => LoggedTarget::Invalidated { site: site(&mut words)?, name: named(words.next()?)? },
+            "prefix" => LoggedTarget::Prefix { site: site(&mut words)?, prefix: unhex(words.next()?)? },
             _ => return None,
         };
         Some(Self::Purge(Logged { generation, hardness, what }))

@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 
 use super::folder::{Folder, private};
 use super::format::{Head, HeadParts, Pieces};
-use super::index::{File, FileId, Held, Index, Located};
+use super::index::{File, FileId, Index, IndexTotals, Located};
 use super::io::{Batch, Io};
 use super::mark::Mark;
-use super::packs::{NewEntry, NotWritten, Packs, Place};
+use super::packs::{NewEntry, NotWritten, PackExtent, Packs};
 use super::purge_log::History;
 use super::sites::SiteNumbers;
 use super::{DiskOptions, DiskState, Trouble};
@@ -72,11 +72,11 @@ struct Gathered {
 
 struct Staged {
     entry: NewEntry,
-    ended: Ended,
+    ended: WhenWritten,
 }
 
 /// The work that is due when a response has been written at a place, or could not be. It is told the bytes that the response takes there.
-type Ended = Box<dyn FnOnce(&Disk, Option<Place>, u64) + Send>;
+type WhenWritten = Box<dyn FnOnce(&Disk, Option<PackExtent>, u64) + Send>;
 
 /// A response on its way to the disk.
 enum Prepared {
@@ -178,7 +178,7 @@ impl Disk {
         &self.counts
     }
 
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn held(&self) -> IndexTotals {
         self.index.held()
     }
 
@@ -254,9 +254,9 @@ impl Disk {
         if !stored.mark().is_dead() {
             match self.prepare(id, key, &stored) {
                 Ok(Prepared::Small(body, tail)) => {
-                    let ended = Box::new(move |disk: &Self, place: Option<Place>, bytes| match place {
-                        Some(place) => {
-                            disk.written(Located { hash: id.hash, file: File::new(id.sequence, bytes, Some(place)) }, &stored, in_memory)
+                    let ended = Box::new(move |disk: &Self, extent: Option<PackExtent>, bytes| match extent {
+                        Some(extent) => {
+                            disk.written(Located { hash: id.hash, file: File::new(id.sequence, bytes, Some(extent)) }, &stored, in_memory)
                         }
                         None => stored.mark().unqueue(),
                     });
@@ -283,11 +283,11 @@ impl Disk {
     /// Writes what has gathered, and unlinks what it replaces.
     fn write_gathered(&self, Gathered { entries, .. }: Gathered) {
         let (entries, ended): (Vec<_>, Vec<_>) = entries.into_iter().map(|Staged { entry, ended }| (entry, ended)).unzip();
-        let mut places = Vec::with_capacity(entries.len());
-        let written = self.packs.append(&entries, &mut places);
-        let mut places = places.into_iter();
+        let mut extents = Vec::with_capacity(entries.len());
+        let written = self.packs.append(&entries, &mut extents);
+        let mut extents = extents.into_iter();
         for (entry, ended) in entries.iter().zip(ended) {
-            ended(self, places.next(), entry.bytes() as u64);
+            ended(self, extents.next(), entry.bytes() as u64);
         }
         if let Err(NotWritten { entries, error }) = written {
             self.failed(&error, entries);
@@ -385,8 +385,8 @@ impl Disk {
     }
 
     fn remove(&self, gone: &[Located]) {
-        self.packs.remove(gone.iter().filter_map(|gone| gone.file.place));
-        for alone in gone.iter().filter(|gone| gone.file.place.is_none()) {
+        self.packs.remove(gone.iter().filter_map(|gone| gone.file.extent));
+        for alone in gone.iter().filter(|gone| gone.file.extent.is_none()) {
             let _ = fs::remove_file(alone.id().path(&self.folder));
         }
     }
@@ -437,7 +437,7 @@ impl Disk {
                 }
                 Ok(None) => {}
                 // A part of a pack can be cut out while it is read.
-                Err(Unusable::Damaged) if file.place.is_some() && !self.index.contains(located.id()) => {}
+                Err(Unusable::Damaged) if file.extent.is_some() && !self.index.contains(located.id()) => {}
                 Err(Unusable::Damaged) => {
                     count(&self.counts.damaged);
                     self.drop_file(located);
@@ -453,19 +453,19 @@ impl Disk {
 
     fn read_file<R: Record>(&self, located: Located, key: &[u8], room: &mut u64, now: Generation) -> Result<Option<Stored<R>>, Unusable> {
         let id = located.id();
-        let read = match located.file.place {
-            Some(place) => {
-                let bytes = self.packs.read(place, id.hash, id.sequence)?;
+        let read = match located.file.extent {
+            Some(extent) => {
+                let bytes = self.packs.read(extent, id.hash, id.sequence)?;
                 let (head, body) = Head::of_whole(&bytes).ok_or(Unusable::Damaged)?;
-                Read { head, body: Found::Memory(body.into()) }
+                ReadResponse { head, body: BodySource::Memory(body.into()) }
             }
             None => {
                 let path = id.path(&self.folder);
                 let file = fs::File::open(&path)?;
-                Read { head: Head::read(&file)?.ok_or(Unusable::Damaged)?, body: Found::File(path, file) }
+                ReadResponse { head: Head::read(&file)?.ok_or(Unusable::Damaged)?, body: BodySource::File(path, file) }
             }
         };
-        let Read { head, body } = read;
+        let ReadResponse { head, body } = read;
         // Its fetch began in a future that no purge log knows: it cannot be judged.
         if head.sequence != id.sequence || head.begun > now {
             return Err(Unusable::Damaged);
@@ -475,10 +475,10 @@ impl Disk {
         }
         let record = R::decode(&head.record).ok_or(Unusable::Damaged)?;
         let body = match body {
-            Found::File(path, _) if head.body_len > self.object_max => Content::Disk(DiskBody::stored(&self.io, path, &head)),
+            BodySource::File(path, _) if head.body_len > self.object_max => Content::Disk(DiskBody::stored(&self.io, path, &head)),
             _ if head.body_len > *room => return Ok(None),
-            Found::File(_, file) => Content::Memory(head.read_body(&file)?.ok_or(Unusable::Damaged)?.into_boxed_slice().into()),
-            Found::Memory(body) => Content::Memory(body.into()),
+            BodySource::File(_, file) => Content::Memory(head.read_body(&file)?.ok_or(Unusable::Damaged)?.into_boxed_slice().into()),
+            BodySource::Memory(body) => Content::Memory(body.into()),
         };
         if matches!(body, Content::Memory(_)) {
             *room -= head.body_len;
@@ -575,13 +575,13 @@ impl Disk {
 }
 
 /// What was read of a stored response.
-struct Read {
+struct ReadResponse {
     head: Head,
-    body: Found,
+    body: BodySource,
 }
 
 /// Where its body is.
-enum Found {
+enum BodySource {
     /// It was in a pack, and is verified.
     Memory(Box<[u8]>),
     File(PathBuf, fs::File),

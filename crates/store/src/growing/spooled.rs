@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-use super::{BATCH, Growing, Unread, WINDOW};
+use super::{BATCH, Growing, NobodyReads, WINDOW};
 use crate::disk::io::Busy;
 use crate::flight::Failure;
 use crate::spool::{DiskBody, SpoolFile};
@@ -15,11 +15,11 @@ use crate::wakers;
 impl<E: Failure> Growing<E> {
     /// Returns whether the writer may go on: the disk keeps up, or the readers of a windowed body do. Begins to write the bytes that are
     /// waiting.
-    pub(crate) fn poll_room(self: &Arc<Self>, cx: &Context<'_>) -> Poll<Result<(), Unread>> {
+    pub(crate) fn poll_room(self: &Arc<Self>, cx: &Context<'_>) -> Poll<Result<(), NobodyReads>> {
         loop {
             let mut body = self.body.lock();
             if body.windowed && body.offsets.is_empty() {
-                return Poll::Ready(Err(Unread));
+                return Poll::Ready(Err(NobodyReads));
             }
             let (lag, least) = match (&body.spooled, body.windowed) {
                 (_, true) => (body.lag(), None),

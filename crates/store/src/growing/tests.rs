@@ -176,7 +176,7 @@ fn a_windowed_body_holds_a_window_and_the_writer_waits_for_the_slowest() {
     let cx = Context::from_waker(&waker);
     let (mut pushed, mut peak, mut windowed) = (0, 0, false);
     while pushed < 8 << 20 {
-        windowed = growing.append(chunk(PIECE)) == Kept::Windowed;
+        windowed = growing.append(chunk(PIECE)) == Retention::Windowed;
         pushed += PIECE;
         drain(&mut fast);
         let held = budget.held();
@@ -224,7 +224,7 @@ fn a_reader_that_leaves_lets_the_writer_go_on_and_without_readers_it_stops() {
     assert!(growing.poll_room(&cx).is_pending());
     drop(fast);
     assert_eq!(bell.rung(), 2);
-    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(Unread)));
+    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(NobodyReads)));
     assert_eq!(budget.held(), 0);
 }
 
@@ -254,7 +254,7 @@ fn the_slowest_readers_can_be_dropped() {
     growing.append(chunk(1));
     assert_eq!(drain(&mut fast), (vec![b'x'], None));
     drop(fast);
-    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(Unread)));
+    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(NobodyReads)));
     let body = growing.body.lock();
     assert_eq!((body.readers, body.offsets.len()), (0, 0));
 }
@@ -264,8 +264,8 @@ fn a_body_beyond_the_budget_of_all_becomes_windowed() {
     let budget = Arc::new(Budget::new(100 * KIB as u64));
     let make = || Arc::new(Growing::<&str>::new(None, in_memory(1 << 20, &budget), 0));
     let (first, second) = (make(), make());
-    assert_eq!(first.append(chunk(60 * KIB)), Kept::Whole);
-    assert_eq!(second.append(chunk(60 * KIB)), Kept::Windowed);
+    assert_eq!(first.append(chunk(60 * KIB)), Retention::Whole);
+    assert_eq!(second.append(chunk(60 * KIB)), Retention::Windowed);
     assert_eq!(second.complete(), None);
     assert!(first.complete().is_some());
     drop((first, second));

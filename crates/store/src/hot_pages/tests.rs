@@ -39,7 +39,7 @@ fn put_begun(store: &TestStore, begun: Generation, url: &str, version: u32, leng
     store.insert(store.hash(url.as_bytes()), url.as_bytes(), stored, |_| true);
 }
 
-fn get(hot: &mut HotPages<Version>, store: &TestStore, url: &str) -> Option<Found<Version>> {
+fn get(hot: &mut HotPages<Version>, store: &TestStore, url: &str) -> Option<HotOrStored<Version>> {
     hot.get(store, store.hash(url.as_bytes()), url.as_bytes())
 }
 
@@ -47,14 +47,14 @@ fn get(hot: &mut HotPages<Version>, store: &TestStore, url: &str) -> Option<Foun
 fn served(hot: &mut HotPages<Version>, store: &TestStore, url: &str) -> Option<(u32, bool)> {
     let found = get(hot, store, url)?;
     let stored = &found.resource().variants()[0];
-    (store.verdict(stored) == Purged::No).then_some((stored.record.0, matches!(found, Found::Hot(_))))
+    (store.verdict(stored) == Purged::No).then_some((stored.record.0, matches!(found, HotOrStored::Hot(_))))
 }
 
 fn keep(hot: &mut HotPages<Version>, store: &TestStore, url: &str) {
     for _ in 0..2 {
         get(hot, store, url);
     }
-    assert!(matches!(get(hot, store, url), Some(Found::Hot(_))), "{url} is a hot page");
+    assert!(matches!(get(hot, store, url), Some(HotOrStored::Hot(_))), "{url} is a hot page");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_reference_that_was_kept_knows_when_it_is_no_longer_current() {
     let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     put(&store, "h/a", 1, 100);
     keep(&mut hot, &store, "h/a");
-    let Some(Found::Hot(page)) = get(&mut hot, &store, "h/a") else { panic!("it is a hot page") };
+    let Some(HotOrStored::Hot(page)) = get(&mut hot, &store, "h/a") else { panic!("it is a hot page") };
     for _ in 0..3 * TOUCH {
         assert!(page.is_current(&store));
     }

@@ -89,7 +89,7 @@ impl DiskBody {
                 done.await.unwrap_or_else(|| Err(io::Error::other("the disk's threads have ended")))?
             }
         };
-        Ok(OpenBody(Arc::new(Opened { file, body: Arc::clone(&self.0) })))
+        Ok(OpenBody(Arc::new(OpenedBody { file, body: Arc::clone(&self.0) })))
     }
 
     /// Returns whether both bodies are one file.
@@ -160,9 +160,9 @@ impl Inner {
 
 /// An open body.
 #[derive(Clone)]
-pub struct OpenBody(Arc<Opened>);
+pub struct OpenBody(Arc<OpenedBody>);
 
-struct Opened {
+struct OpenedBody {
     file: Arc<File>,
     body: Arc<Inner>,
 }
@@ -189,7 +189,7 @@ impl OpenBody {
     }
 }
 
-impl Source for Opened {
+impl Source for OpenedBody {
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         let read = self.piece(&range);
         if let Err(error) = &read {
@@ -199,7 +199,7 @@ impl Source for Opened {
     }
 }
 
-impl Opened {
+impl OpenedBody {
     /// Returns a range within one piece. The whole piece is read: it has one checksum.
     fn piece(&self, range: &Range<u64>) -> io::Result<Bytes> {
         if range.is_empty() || range.end > self.body.length {

@@ -55,47 +55,47 @@ impl fmt::Debug for Spool {
 /// The name of a file. A temporary file is removed with its last owner.
 pub(crate) struct Name {
     io: Arc<Io>,
-    place: Mutex<Place>,
+    current: Mutex<SpoolPath>,
 }
 
-struct Place {
+struct SpoolPath {
     path: PathBuf,
     temporary: bool,
 }
 
 impl Name {
     fn temporary(io: Arc<Io>, path: PathBuf) -> Arc<Self> {
-        Arc::new(Self { io, place: Mutex::new(Place { path, temporary: true }) })
+        Arc::new(Self { io, current: Mutex::new(SpoolPath { path, temporary: true }) })
     }
 
     fn lasting(io: Arc<Io>, path: PathBuf) -> Arc<Self> {
-        Arc::new(Self { io, place: Mutex::new(Place { path, temporary: false }) })
+        Arc::new(Self { io, current: Mutex::new(SpoolPath { path, temporary: false }) })
     }
 
     #[cfg(test)]
     fn is_temporary(&self) -> bool {
-        self.place.lock().temporary
+        self.current.lock().temporary
     }
 
     /// Calls `what` with the current path, which does not change meanwhile. Call it on a thread of the disk.
     fn at<T>(&self, what: impl FnOnce(&Path) -> T) -> T {
-        what(&self.place.lock().path)
+        what(&self.current.lock().path)
     }
 
     /// Moves the file to its final path. Call it on a thread of the disk.
     fn settle(&self, path: &Path) -> io::Result<()> {
-        let mut place = self.place.lock();
-        fs::rename(&place.path, path)?;
-        *place = Place { path: path.to_owned(), temporary: false };
+        let mut current = self.current.lock();
+        fs::rename(&current.path, path)?;
+        *current = SpoolPath { path: path.to_owned(), temporary: false };
         Ok(())
     }
 }
 
 impl Drop for Name {
     fn drop(&mut self) {
-        let place = self.place.get_mut();
-        if place.temporary {
-            let path = std::mem::take(&mut place.path);
+        let current = self.current.get_mut();
+        if current.temporary {
+            let path = std::mem::take(&mut current.path);
             // This is refused only when the disk is closed or hopelessly behind; the next start empties the folder.
             let _ = self.io.write(0, move || fs::remove_file(path));
         }
@@ -104,7 +104,7 @@ impl Drop for Name {
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place.lock();
-        f.debug_struct("Name").field("path", &place.path).field("temporary", &place.temporary).finish_non_exhaustive()
+        let current = self.current.lock();
+        f.debug_struct("Name").field("path", &current.path).field("temporary", &current.temporary).finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use super::record::{Mode, Record, Seen};
+use super::record::{Mode, Record, SeenRequest};
 use super::reply::{Reply, Step, status};
 use crate::Fields;
 use crate::fields::is_token;
@@ -116,7 +116,7 @@ async fn close(mut wire: Wire<TcpStream>) {
 }
 
 /// Reads a request line as a gateway has to send it (RFC 9112 §3): a token, one space, a target, one space, the version.
-fn request_line(line: &[u8]) -> Result<Seen, Fault> {
+fn request_line(line: &[u8]) -> Result<SeenRequest, Fault> {
     let bad = || malformed(format!("request line {:?}", String::from_utf8_lossy(line)));
     let text = str::from_utf8(line).map_err(|_| bad())?;
     let parts: Vec<&str> = text.split(' ').collect();
@@ -129,7 +129,7 @@ fn request_line(line: &[u8]) -> Result<Seen, Fault> {
     if !method_is_token || method == "CONNECT" || !target_fits || !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
         return Err(bad());
     }
-    Ok(Seen {
+    Ok(SeenRequest {
         method: method.to_owned(),
         target: target.to_owned(),
         version: version.to_owned(),
@@ -140,7 +140,7 @@ fn request_line(line: &[u8]) -> Result<Seen, Fault> {
 }
 
 /// Returns where the content ends, if `Host` (RFC 9112 §3.2) and the framing fields are correct.
-fn checked_framing(request: &Seen, fields: &Fields) -> Result<Rest, Fault> {
+fn checked_framing(request: &SeenRequest, fields: &Fields) -> Result<Rest, Fault> {
     let hosts: Vec<&str> = fields.all("host").collect();
     let host_fits = match hosts[..] {
         [] => request.version == "HTTP/1.0",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::record::{Record, Seen};
+use super::record::{Record, SeenRequest};
 use super::reply::{self, Reply};
 
 /// The conditions under which an expectation answers a request.
@@ -108,7 +108,7 @@ impl Matcher {
         self
     }
 
-    fn matches(&self, seen: &Seen) -> bool {
+    fn matches(&self, seen: &SeenRequest) -> bool {
         let (path, query) = seen.target.split_once('?').map_or((seen.target.as_str(), None), |(path, query)| (path, Some(query)));
         let path_matches = match self.path.strip_suffix('*') {
             Some(start) => path.starts_with(start),
@@ -180,7 +180,7 @@ impl<'a> Expecting<'a> {
     }
 
     /// Answers each request with the reply that `reply` makes of it.
-    pub fn reply_with(self, reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) {
+    pub fn reply_with(self, reply: impl Fn(&SeenRequest) -> Reply + Send + Sync + 'static) {
         let Self { record, matcher, times_max, before_content } = self;
         record.expect(Expectation { matcher, times_max, before_content, used: 0, reply: MakeReply(Arc::new(reply)) });
     }
@@ -203,16 +203,16 @@ pub(super) struct Expectation {
 
 /// The function that makes the reply to a request.
 #[derive(Clone)]
-pub(super) struct MakeReply(Arc<dyn Fn(&Seen) -> Reply + Send + Sync>);
+pub(super) struct MakeReply(Arc<dyn Fn(&SeenRequest) -> Reply + Send + Sync>);
 
 impl MakeReply {
-    pub(super) fn reply(&self, request: &Seen) -> Reply {
+    pub(super) fn reply(&self, request: &SeenRequest) -> Reply {
         (self.0)(request)
     }
 }
 
 impl Expectation {
-    pub(super) fn takes(&self, request: &Seen) -> bool {
+    pub(super) fn takes(&self, request: &SeenRequest) -> bool {
         self.times_max.is_none_or(|max| self.used < max) && self.matcher.matches(request)
     }
 
@@ -246,13 +246,20 @@ mod tests {
     use crate::Fields;
     use bytes::Bytes;
 
-    fn request(method: &str, target: &str) -> Seen {
+    fn request(method: &str, target: &str) -> SeenRequest {
         let mut fields = Fields::default();
         fields.push("If-None-Match", "\"a\"");
         fields.push("Accept", "text/html");
         fields.push("accept", "*/*");
         let version = "HTTP/1.1".to_owned();
-        Seen { method: method.to_owned(), target: target.to_owned(), version, fields, body: Bytes::from_static(b"v1"), connection: 1 }
+        SeenRequest {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            version,
+            fields,
+            body: Bytes::from_static(b"v1"),
+            connection: 1,
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::fields::text;
 
 /// A request as the origin read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenRequest {
     /// The method, in the sender's case.
     pub method: String,
     /// The request target, byte for byte.
@@ -28,7 +28,7 @@ pub struct Seen {
     pub connection: usize,
 }
 
-impl Seen {
+impl SeenRequest {
     /// Returns the combined value of the field lines of that name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<String> {
@@ -42,7 +42,7 @@ impl Seen {
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for SeenRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}\n{}", self.method, self.target, self.version, self.fields)?;
         if self.body.is_empty() { Ok(()) } else { writeln!(f, "({} bytes of content)", self.body.len()) }
@@ -74,7 +74,7 @@ pub(super) struct Record {
 #[derive(Debug, Default)]
 struct Inner {
     expectations: Vec<Expectation>,
-    seen: Vec<Seen>,
+    seen: Vec<SeenRequest>,
     unexpected: Vec<String>,
     connections: Connections,
     mode: Mode,
@@ -91,7 +91,7 @@ impl Record {
 
     /// Returns the reply to `request`, from the most recent expectation that matches and is not used up. It notes the request in any case.
     /// `None` if there is no such expectation, or if no request is answered at present.
-    pub(super) fn answer(&self, request: Seen) -> Option<Reply> {
+    pub(super) fn answer(&self, request: SeenRequest) -> Option<Reply> {
         let mut inner = self.lock();
         inner.seen.push(request.clone());
         let mut reply = None;
@@ -108,12 +108,12 @@ impl Record {
     }
 
     /// Returns whether the expectation that answers a request with this head does so without reading its content.
-    pub(super) fn answers_before_content(&self, head: &Seen) -> bool {
+    pub(super) fn answers_before_content(&self, head: &SeenRequest) -> bool {
         let inner = self.lock();
         inner.expectations.iter().rev().find(|expectation| expectation.takes(head)).is_some_and(Expectation::is_before_content)
     }
 
-    pub(super) fn seen(&self, wanted: impl Fn(&Seen) -> bool) -> Vec<Seen> {
+    pub(super) fn seen(&self, wanted: impl Fn(&SeenRequest) -> bool) -> Vec<SeenRequest> {
         self.lock().seen.iter().filter(|seen| wanted(seen)).cloned().collect()
     }
 

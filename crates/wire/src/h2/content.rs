@@ -89,7 +89,7 @@ pub fn content(connection: Waker) -> (Feed, Content) {
 
 /// Says what became of content at its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct ContentTaken {
     /// How many bytes were taken since this was last asked.
     pub(crate) bytes: usize,
     /// Whether no more will be taken.
@@ -125,9 +125,9 @@ impl Feed {
     }
 
     /// Returns what the reader has taken since this was last asked.
-    pub(crate) fn taken(&self) -> Taken {
+    pub(crate) fn taken(&self) -> ContentTaken {
         let mut inbox = lock(&self.0);
-        Taken { bytes: std::mem::take(&mut inbox.taken), abandoned: inbox.abandoned }
+        ContentTaken { bytes: std::mem::take(&mut inbox.taken), abandoned: inbox.abandoned }
     }
 }
 

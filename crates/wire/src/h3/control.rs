@@ -56,9 +56,9 @@ pub fn goaway(next: u64) -> Vec<u8> {
 
 /// Remembers which streams the client has opened of those that exist once (RFC 9114 §6.2).
 #[derive(Debug, Default)]
-pub struct Opened(Cell<u8>);
+pub struct UniqueStreams(Cell<u8>);
 
-impl Opened {
+impl UniqueStreams {
     fn first(&self, kind: u64) -> Result<(), Fault> {
         let bit = 1_u8 << kind;
         let before = self.0.replace(self.0.get() | bit);
@@ -69,8 +69,8 @@ impl Opened {
 /// Listens to one stream in one direction, to its end, which for most is the connection's.
 #[derive(Debug)]
 pub struct Listener<R> {
-    frames: Frames<Begun<R>>,
-    opened: Rc<Opened>,
+    frames: Frames<TypedStream<R>>,
+    opened: Rc<UniqueStreams>,
     purse: Arc<Purse>,
     /// The type of the stream, once it has come.
     kind: Option<u64>,
@@ -81,8 +81,8 @@ pub struct Listener<R> {
 
 impl<R: Source> Listener<R> {
     /// Begins to listen. `opened` is the connection's, and so is `purse`, from which frames that say nothing are paid.
-    pub fn new(source: R, opened: Rc<Opened>, purse: Arc<Purse>) -> Self {
-        let frames = Frames::new(Begun { source, bytes: Bytes::new(), held: Vec::new() });
+    pub fn new(source: R, opened: Rc<UniqueStreams>, purse: Arc<Purse>) -> Self {
+        let frames = Frames::new(TypedStream { source, bytes: Bytes::new(), held: Vec::new() });
         Self { frames, opened, purse, kind: None, control: Control::default(), in_integer: false }
     }
 
@@ -177,14 +177,14 @@ impl<R: Source> Listener<R> {
 
 /// A stream whose first bytes are its type.
 #[derive(Debug)]
-struct Begun<R> {
+struct TypedStream<R> {
     source: R,
     bytes: Bytes,
     /// An integer that has come in part.
     held: Vec<u8>,
 }
 
-impl<R: Source> Begun<R> {
+impl<R: Source> TypedStream<R> {
     fn poll_integer(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>, Fault>> {
         loop {
             while self.bytes.has_remaining() {
@@ -201,7 +201,7 @@ impl<R: Source> Begun<R> {
     }
 }
 
-impl<R: Source> Source for Begun<R> {
+impl<R: Source> Source for TypedStream<R> {
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         if self.bytes.is_empty() {
             return self.source.poll_bytes(cx);
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn there_is_one_of_each() {
-        let opened = Opened::default();
+        let opened = UniqueStreams::default();
         for kind in [CONTROL, ENCODER, DECODER] {
             assert_eq!(opened.first(kind), Ok(()));
             assert_eq!(opened.first(kind), Err(Fault::Connection(Code::StreamCreationError)));

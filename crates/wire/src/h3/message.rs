@@ -101,7 +101,7 @@ impl<R: Source> Frames<R> {
 
 /// Says where in a message its stream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum MessagePart {
     /// Between frames, before the head or after it.
     Between,
     /// The reader is inside a HEADERS frame.
@@ -115,7 +115,7 @@ enum Part {
 
 /// Says how far a message has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Seen {
+enum MessageProgress {
     Nothing,
     Head,
     Trailers,
@@ -125,8 +125,8 @@ enum Seen {
 pub struct Message<R> {
     frames: Frames<R>,
     purse: Arc<Purse>,
-    part: Part,
-    seen: Seen,
+    part: MessagePart,
+    seen: MessageProgress,
     /// A field section, as far as it has come: at most `section_max` bytes.
     section: Vec<u8>,
     section_max: usize,
@@ -150,8 +150,8 @@ impl<R: Source> Message<R> {
         Self {
             frames,
             purse,
-            part: Part::Between,
-            seen: Seen::Nothing,
+            part: MessagePart::Between,
+            seen: MessageProgress::Nothing,
             section: Vec::new(),
             section_max,
             promised: None,
@@ -172,18 +172,18 @@ impl<R: Source> Message<R> {
     pub fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>, Fault>> {
         loop {
             match self.part {
-                Part::Section => {
+                MessagePart::Section => {
                     if self.frames.left > self.section_max as u64 && self.section.is_empty() {
                         return Poll::Ready(Ok(None));
                     }
                     ready!(self.frames.poll_whole(cx, &mut self.section))?;
-                    (self.part, self.seen) = (Part::Between, Seen::Head);
+                    (self.part, self.seen) = (MessagePart::Between, MessageProgress::Head);
                     return Poll::Ready(Ok(Some(std::mem::take(&mut self.section))));
                 }
                 // RFC 9114 §4.1: content before its head.
-                Part::Data => return Poll::Ready(Err(Fault::Connection(Code::FrameUnexpected))),
-                Part::End => return Poll::Ready(Err(Fault::Stream(Code::RequestIncomplete))),
-                Part::Between | Part::Unknown => ready!(self.poll_next(cx))?,
+                MessagePart::Data => return Poll::Ready(Err(Fault::Connection(Code::FrameUnexpected))),
+                MessagePart::End => return Poll::Ready(Err(Fault::Stream(Code::RequestIncomplete))),
+                MessagePart::Between | MessagePart::Unknown => ready!(self.poll_next(cx))?,
             }
         }
     }
@@ -210,7 +210,7 @@ impl<R: Source> Message<R> {
 
     /// Returns whether the message is known to have ended.
     pub const fn has_ended(&self) -> bool {
-        matches!(self.part, Part::End) && self.peeked.is_none()
+        matches!(self.part, MessagePart::End) && self.peeked.is_none()
     }
 
     fn is_more_than_promised(&self) -> bool {
@@ -219,7 +219,7 @@ impl<R: Source> Message<R> {
 
     /// Returns whether all content has come that was promised, but not the end: what comes in its place makes the whole message malformed.
     fn awaits_end(&self) -> bool {
-        self.part != Part::End && self.promised == Some(self.received)
+        self.part != MessagePart::End && self.promised == Some(self.received)
     }
 
     /// Takes the next content, after the head; nothing at its end. The last of promised content is given out when the end has come, too:
@@ -233,8 +233,8 @@ impl<R: Source> Message<R> {
         }
         loop {
             match self.part {
-                Part::End => return Poll::Ready(Ok(self.peeked.take())),
-                Part::Data => match ready!(self.frames.poll_payload(cx))? {
+                MessagePart::End => return Poll::Ready(Ok(self.peeked.take())),
+                MessagePart::Data => match ready!(self.frames.poll_payload(cx))? {
                     Some(data) => {
                         // RFC 9114 §4.1.2: neither more content than promised, nor less.
                         self.received += data.remaining() as u64;
@@ -246,14 +246,14 @@ impl<R: Source> Message<R> {
                         }
                         self.peeked = Some(data);
                     }
-                    None => self.part = Part::Between,
+                    None => self.part = MessagePart::Between,
                 },
-                Part::Section => {
+                MessagePart::Section => {
                     if self.frames.left > self.section_max as u64 {
                         return Poll::Ready(Err(Fault::Stream(Code::ExcessiveLoad)));
                     }
                     ready!(self.frames.poll_whole(cx, &mut self.section))?;
-                    (self.part, self.seen) = (Part::Between, Seen::Trailers);
+                    (self.part, self.seen) = (MessagePart::Between, MessageProgress::Trailers);
                     let trailers = std::mem::take(&mut self.section);
                     let mut has_pseudo = false;
                     let readable = qpack::decode(&trailers, |name, _, _| has_pseudo |= name.first() == Some(&b':'));
@@ -263,25 +263,25 @@ impl<R: Source> Message<R> {
                         return Poll::Ready(Err(Fault::Stream(Code::MessageError)));
                     }
                 }
-                Part::Between | Part::Unknown => ready!(self.poll_next(cx))?,
+                MessagePart::Between | MessagePart::Unknown => ready!(self.poll_next(cx))?,
             }
         }
     }
 
     /// Goes on to the next frame, which may be the end.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        if self.part == Part::Unknown {
+        if self.part == MessagePart::Unknown {
             ready!(self.frames.poll_skip(cx))?;
-            self.part = Part::Between;
+            self.part = MessagePart::Between;
         }
         let Some(head) = ready!(self.frames.poll_head(cx))? else {
-            self.part = Part::End;
+            self.part = MessagePart::End;
             let is_short = self.promised.is_some_and(|promised| promised > self.received);
             return Poll::Ready(if is_short { Err(Fault::Stream(Code::MessageError)) } else { Ok(()) });
         };
         self.part = match head.kind {
-            frame::HEADERS if self.seen < Seen::Trailers => Part::Section,
-            frame::DATA if self.seen < Seen::Trailers => Part::Data,
+            frame::HEADERS if self.seen < MessageProgress::Trailers => MessagePart::Section,
+            frame::DATA if self.seen < MessageProgress::Trailers => MessagePart::Data,
             // RFC 9114 §7.2: of the control stream, of servers, of HTTP/2, or after the end.
             frame::HEADERS
             | frame::DATA
@@ -294,9 +294,9 @@ impl<R: Source> Message<R> {
             }
             kind if frame::is_of_http2(kind) => return Poll::Ready(Err(Fault::Connection(Code::FrameUnexpected))),
             // RFC 9114 §9: what nobody knows is left out.
-            _ => Part::Unknown,
+            _ => MessagePart::Unknown,
         };
-        let says_nothing = self.part == Part::Unknown || head.length == 0;
+        let says_nothing = self.part == MessagePart::Unknown || head.length == 0;
         if says_nothing && !self.purse.pay(purse::EMPTY_FRAME, Instant::now()) {
             return Poll::Ready(Err(Fault::Connection(Code::ExcessiveLoad)));
         }

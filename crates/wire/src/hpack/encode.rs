@@ -35,9 +35,9 @@ const LINES: usize = 64;
 pub struct Encoder {
     /// The names as they came, in whatever case, and the values.
     table: Table,
-    places: [Place; PLACES],
+    places: [SentField; PLACES],
     /// The lines that are entries.
-    lines: [Place; LINES],
+    lines: [SentField; LINES],
     /// The number of entries ever made, modulo 2^32.
     made: u32,
     /// The table size that the peer was told.
@@ -48,14 +48,14 @@ pub struct Encoder {
 
 /// A field that was sent, and the entry that was made of it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct SentField {
     hash: u32,
     /// The count of entries when the entry was made; 0: the field was sent as a literal.
     made: u32,
 }
 
 /// What is known about a field.
-enum Known {
+enum FieldHistory {
     /// It is an entry. The number says how many entries were made since.
     Entry(usize),
     /// It was sent as a literal before.
@@ -86,8 +86,15 @@ impl Encoder {
     /// Creates the encoder of a connection that begins.
     #[must_use]
     pub const fn new() -> Self {
-        let places = [Place { hash: 0, made: 0 }; PLACES];
-        Self { table: Table::new(SIZE_MAX), places, lines: [Place { hash: 0, made: 0 }; LINES], made: 0, told: SIZE_MAX, least: SIZE_MAX }
+        let places = [SentField { hash: 0, made: 0 }; PLACES];
+        Self {
+            table: Table::new(SIZE_MAX),
+            places,
+            lines: [SentField { hash: 0, made: 0 }; LINES],
+            made: 0,
+            told: SIZE_MAX,
+            least: SIZE_MAX,
+        }
     }
 
     /// Sets the peer's SETTINGS_HEADER_TABLE_SIZE, as soon as it is acknowledged.
@@ -152,7 +159,7 @@ impl Encoder {
         if wanted(name)
             && let Some(made) = self.say(name, value, out)
         {
-            self.lines[at] = Place { hash, made };
+            self.lines[at] = SentField { hash, made };
         }
     }
 
@@ -165,7 +172,7 @@ impl Encoder {
     fn say(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) -> Option<u32> {
         let hash = hash(name, value);
         let known = self.look_up(hash, name, value);
-        if let Known::Entry(age) = known {
+        if let FieldHistory::Entry(age) = known {
             integer::write(0x80, 7, statics::LEN + 1 + age, out);
             #[expect(clippy::cast_possible_truncation, reason = "there are far fewer entries")]
             return Some(self.made.wrapping_sub(age as u32));
@@ -178,7 +185,7 @@ impl Encoder {
         };
         let name_index = usize::from(index.unwrap_or(0));
         match (manner, known) {
-            (Manner::AtOnce, _) | (Manner::Again, Known::Said) => {
+            (Manner::AtOnce, _) | (Manner::Again, FieldHistory::Said) => {
                 integer::write(0x40, 6, name_index, out);
                 if index.is_none() {
                     spell_name(name, out);
@@ -205,17 +212,17 @@ impl Encoder {
     }
 
     #[inline]
-    fn look_up(&self, hash: u32, name: &[u8], value: &[u8]) -> Known {
-        let mut known = Known::New;
+    fn look_up(&self, hash: u32, name: &[u8], value: &[u8]) -> FieldHistory {
+        let mut known = FieldHistory::New;
         for probe in 0..PROBES {
             let place = self.places[(hash as usize + probe) % PLACES];
             if place.hash == hash {
                 let age = self.made.wrapping_sub(place.made) as usize;
                 match self.table.get(age) {
                     Some(entry) if entry.name == name && entry.value == value => {
-                        return Known::Entry(age);
+                        return FieldHistory::Entry(age);
                     }
-                    _ => known = Known::Said,
+                    _ => known = FieldHistory::Said,
                 }
             }
         }
@@ -237,7 +244,7 @@ impl Encoder {
             }
         }
         if let Some((at, _)) = best {
-            self.places[at] = Place { hash, made };
+            self.places[at] = SentField { hash, made };
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use policy::purge::{Maker, Order, What};
 
 use super::{Event, Link, MS, Op, Page, World};
-use crate::server::{Kept, Server};
+use crate::server::{Server, ServerDump};
 
 impl World {
     /// Something changes at the origin, and a machine is told to purge it.
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// The server starts anew with what is kept. Whoever is connected hears nothing more of it.
-    fn restart(&mut self, server: usize, kept: Kept) {
+    fn restart(&mut self, server: usize, kept: ServerDump) {
         self.servers[server].restart(kept, &mut self.rng);
         self.members_may_be_lost(server);
         for site in 0..self.sites.len() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::requests::Asked;
+use crate::requests::VisitorRequest;
 
 /// A request that a visitor has asked and that has not ended.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Call {
     /// The visitor who asks it.
     pub(super) seat: usize,
     /// The request.
-    pub(super) asked: Asked,
+    pub(super) asked: VisitorRequest,
     /// When the schedule wanted it sent; none: as soon as possible.
     pub(super) intended: Option<Duration>,
     /// When it was asked, and then when it was sent.

@@ -20,7 +20,7 @@ use super::{
     queue::{Job, Queue},
 };
 use crate::{
-    answer::{Answer, Judged, Outcome},
+    answer::{Answer, JudgedAnswer, Outcome},
     record::{ErrorClass, Recorder, Sample},
     requests::{Next, Visitor},
 };
@@ -103,20 +103,20 @@ struct Line<L> {
     /// Whether it had a request: without keep-alive it takes no other.
     is_used: bool,
     /// Counts it.
-    _counted: Counted,
+    _counted: ConnectionCount,
 }
 
 /// Counts a connection while it is there.
-struct Counted(Rc<Cell<usize>>);
+struct ConnectionCount(Rc<Cell<usize>>);
 
-impl Counted {
+impl ConnectionCount {
     fn new(count: &Rc<Cell<usize>>) -> Self {
         count.set(count.get() + 1);
         Self(Rc::clone(count))
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
@@ -449,7 +449,7 @@ impl<L: Link> Client<L> {
                 }
             }
         }
-        let counted = Counted::new(&hub.lines);
+        let counted = ConnectionCount::new(&hub.lines);
         let opening = L::open(Rc::clone(hub), origin, hub.next_connection());
         self.links.push(Line { origin, state: State::Opening(Box::pin(opening)), is_used: false, _counted: counted });
         *has_changed = true;
@@ -583,7 +583,7 @@ impl<L: Link> Crew<L> {
     }
 
     /// Records the end of a request.
-    fn end(&mut self, call: &Call, judged: Judged, arrival: Arrival) {
+    fn end(&mut self, call: &Call, judged: JudgedAnswer, arrival: Arrival) {
         if !self.seats[call.seat].is_free {
             self.seats[call.seat].is_free = true;
             self.free.push(call.seat);
@@ -619,7 +619,7 @@ impl<L: Link> Sink for Crew<L> {
             self.queue.retain(|waiting| *waiting != number);
         }
         let page = self.seats[call.seat].visitor.failed(&call.asked, arrival.ended);
-        let judged = Judged { outcome: Outcome::Unknown, origin_reached: None, page, error: Some(class) };
+        let judged = JudgedAnswer { outcome: Outcome::Unknown, origin_reached: None, page, error: Some(class) };
         self.end(&call, judged, arrival);
     }
 

@@ -33,8 +33,8 @@ use crate::{
     answer::Answer,
     plan::Plan,
     record::{ErrorClass, Exhausted, Recorder, Tally},
-    requests::Asked,
-    schedule::{Due, Schedule, What},
+    requests::VisitorRequest,
+    schedule::{ClientEvent, Due, Schedule},
 };
 
 /// The longest time for which nobody looks whether the run was stopped, or a second is over.
@@ -70,7 +70,7 @@ pub(super) trait Link: Sized + Unpin + 'static {
     fn room(&self) -> Room;
 
     /// Takes a request that there is room for. It leaves with the next poll.
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration);
+    fn send(&mut self, call: u32, asked: &VisitorRequest, hub: &Hub<Self>, now: Duration);
 
     /// Gives a request up, and tells the server. Returns what there is of its answer, if that is known.
     fn cancel(&mut self, call: u32) -> Option<Arrival>;
@@ -437,7 +437,7 @@ impl<L: Link> Follower<L> {
                 && !hub.worker.borrow().is_stopped()
                 && let Some(due) = dues.next_if(|due| due.at < end)
             {
-                self.missed += u64::from(matches!(due.what, What::Ask { .. } | What::Visit));
+                self.missed += u64::from(matches!(due.what, ClientEvent::Ask { .. } | ClientEvent::Visit));
             }
             self.missed += (self.pool.len() + self.of_visitors.values().map(|queue| queue.len()).sum::<usize>()) as u64;
         }
@@ -456,19 +456,19 @@ impl<L: Link> Follower<L> {
 
     fn act(&mut self, due: Due) {
         match due.what {
-            What::Join => {
+            ClientEvent::Join => {
                 let orders = self.spawn(Kind::Stays);
                 self.staying.push(orders);
             }
-            What::Leave => {
+            ClientEvent::Leave => {
                 if let Some(orders) = self.staying.pop() {
                     orders.leave();
                 }
             }
-            What::Visit => {
+            ClientEvent::Visit => {
                 self.spawn(Kind::Visits(due.at));
             }
-            What::Ask { request, visitor: None } => {
+            ClientEvent::Ask { request, visitor: None } => {
                 if self.pool.len() >= WAITING_MAX {
                     self.missed += 1;
                 } else if !self.push(&Rc::clone(&self.pool), due.at, request) && self.pool_clients < self.pool_max {
@@ -476,7 +476,7 @@ impl<L: Link> Follower<L> {
                     self.spawn(Kind::Serves(Rc::clone(&self.pool), Whose::Anybodys));
                 }
             }
-            What::Ask { request, visitor: Some(visitor) } => {
+            ClientEvent::Ask { request, visitor: Some(visitor) } => {
                 if let Some(queue) = self.of_visitors.get(&visitor) {
                     if queue.len() >= WAITING_MAX {
                         self.missed += 1;

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use smallvec::SmallVec;
 
 use super::slots::Key;
-use crate::requests::{Asked, Visitor};
+use crate::requests::{Visitor, VisitorRequest};
 
 /// Why a client is there, and so when it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct Voice {
     /// When the schedule wanted the next request; none: as soon as may be.
     pub(super) intended: Option<Duration>,
     /// What the visitor wants to ask, while no connection is free.
-    pub(super) pending: Option<Asked>,
+    pub(super) pending: Option<VisitorRequest>,
     /// Whether it waits until the permitted load lets it send.
     pub(super) is_in_line: bool,
 }
@@ -43,8 +43,8 @@ impl Voice {
 
 /// A request on its way.
 #[derive(Debug)]
-pub(super) struct UnderWay {
-    pub(super) asked: Asked,
+pub(super) struct PendingRequest {
+    pub(super) asked: VisitorRequest,
     /// Which voice of the client asks.
     pub(super) voice: u16,
     /// When it should have been sent. In closed schedules: when the client wanted to send it.
@@ -69,7 +69,7 @@ pub(super) struct Client {
     /// Its connections.
     pub(super) connections: SmallVec<[Key; 1]>,
     /// Requests that must be sent again over another connection.
-    pub(super) again: VecDeque<UnderWay>,
+    pub(super) again: VecDeque<PendingRequest>,
     /// Requests of the schedule that wait for this client, and their moments.
     pub(super) waiting: VecDeque<(Duration, u32)>,
     /// How many attempts to connect have failed since the last success.

@@ -8,7 +8,7 @@ use rustix::{
 };
 
 use super::{
-    client::UnderWay,
+    client::PendingRequest,
     response::Reader,
     slots::Key,
     tls::{Failed, Session},
@@ -40,7 +40,7 @@ pub(super) struct Connection {
     /// The client that uses it.
     pub(super) client: Key,
     /// Requests on their way, in the order of their answers.
-    pub(super) under_way: VecDeque<UnderWay>,
+    pub(super) under_way: VecDeque<PendingRequest>,
     pub(super) reader: Reader,
     /// When it was begun.
     pub(super) began: Duration,

@@ -18,7 +18,7 @@ use rustix::{
 };
 
 use super::{
-    client::{Client, Kind, UnderWay},
+    client::{Client, Kind, PendingRequest},
     connection::Connection,
     deadlines::Deadlines,
     message::{Messages, is_idempotent},
@@ -30,7 +30,7 @@ use crate::{
     plan::Protocol,
     record::{ErrorClass, Tally},
     requests::{Next, Visitor},
-    schedule::{Dues, Schedule, What},
+    schedule::{ClientEvent, Dues, Schedule},
 };
 
 /// The size of the worker's buffer. What is longer is read in pieces.
@@ -77,9 +77,9 @@ enum Placed {
     /// It is on one.
     Yes,
     /// The client has no room for it yet.
-    NoRoom(UnderWay),
+    NoRoom(PendingRequest),
     /// No more connections are permitted now.
-    Full(UnderWay),
+    Full(PendingRequest),
     /// There is no connection, and the request has failed. Its client goes on later.
     Failed,
 }
@@ -294,7 +294,7 @@ impl Loop {
         let late = if self.exhausted {
             0
         } else {
-            self.dues.take_while(|due| due.at < at).filter(|due| matches!(due.what, What::Ask { .. } | What::Visit)).count()
+            self.dues.take_while(|due| due.at < at).filter(|due| matches!(due.what, ClientEvent::Ask { .. } | ClientEvent::Visit)).count()
         };
         self.worker.recorder.missed((waiting + late) as u64);
         self.worker.recorder.finish(at)
@@ -304,7 +304,7 @@ impl Loop {
     /// time.
     fn give_up(&mut self, now: Duration) {
         let least = if self.gives_up.is_some() { Duration::ZERO } else { self.worker.recorder.grace(self.worker.plan.timeout) };
-        let has_waited = |under_way: &UnderWay| now.saturating_sub(under_way.sent.unwrap_or(under_way.intended)) >= least;
+        let has_waited = |under_way: &PendingRequest| now.saturating_sub(under_way.sent.unwrap_or(under_way.intended)) >= least;
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get_mut(key) else { continue };
             connection.under_way.retain(has_waited);
@@ -334,12 +334,12 @@ impl Loop {
             let Some(due) = self.dues.next_if(|due| due.at <= now && !self.exhausted) else { return false };
             let (at, now) = (due.at, self.worker.clock.now());
             match due.what {
-                What::Join => {
+                ClientEvent::Join => {
                     let client = self.client(Kind::Stays, self.pipeline);
                     self.stay.push(client);
                     self.ready.extend((0..self.pipeline).map(|voice| (client, voice)));
                 }
-                What::Leave => {
+                ClientEvent::Leave => {
                     if let Some(key) = self.stay.pop()
                         && let Some(client) = self.clients.get_mut(key)
                     {
@@ -347,11 +347,11 @@ impl Loop {
                         self.leave_if_done(key);
                     }
                 }
-                What::Visit => {
+                ClientEvent::Visit => {
                     let client = self.client(Kind::Visits, 1);
                     self.assign(client, 0, at, None, now);
                 }
-                What::Ask { request, visitor: None } => {
+                ClientEvent::Ask { request, visitor: None } => {
                     if self.free.is_empty() && self.clients.len() < self.asks_max {
                         let client = self.client(Kind::Asks, self.pipeline);
                         self.free.extend((0..self.pipeline).map(|voice| (client, voice)));
@@ -366,7 +366,7 @@ impl Loop {
                         None => self.worker.recorder.missed(1),
                     }
                 }
-                What::Ask { request, visitor: Some(visitor) } => self.replay(visitor, request.unwrap_or_default(), at, now),
+                ClientEvent::Ask { request, visitor: Some(visitor) } => self.replay(visitor, request.unwrap_or_default(), at, now),
             }
             self.go_on();
         }
@@ -613,7 +613,7 @@ impl Loop {
                     (made.head, made.idempotent)
                 }
             };
-            let under_way = UnderWay {
+            let under_way = PendingRequest {
                 asked,
                 voice,
                 intended: intended.unwrap_or(now),

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     plan::Plan,
     record::{ErrorClass, Tally},
-    requests::Asked,
+    requests::VisitorRequest,
 };
 
 /// The buffer that all connections of a worker read into, one after the other. What it has not taken is read next. A larger one leaves the
@@ -140,7 +140,7 @@ impl Link for Connection {
         if self.is_deaf { Room::Never } else { self.session.room() }
     }
 
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration) {
+    fn send(&mut self, call: u32, asked: &VisitorRequest, hub: &Hub<Self>, now: Duration) {
         let wants_body = asked.wants_body;
         match &asked.own {
             None => {

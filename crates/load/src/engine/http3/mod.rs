@@ -37,7 +37,7 @@ use super::{
 use crate::{
     answer::{Answer, Field},
     record::{ErrorClass, Handshake, Tally},
-    requests::Asked,
+    requests::VisitorRequest,
 };
 
 /// Runs a worker.
@@ -57,14 +57,14 @@ pub(super) struct Connection {
     control: h3::client::Connection<h3_quinn::Connection, Bytes>,
     sender: h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>,
     exchanges: JoinSet<Finished>,
-    under_way: Vec<UnderWay>,
+    under_way: Vec<PendingRequest>,
     streams: usize,
     is_going_away: bool,
     signs: Signs,
 }
 
 /// A request under way.
-struct UnderWay {
+struct PendingRequest {
     call: u32,
     exchange: AbortHandle,
     /// When the server is asked for a sign of life; none: it was asked.
@@ -131,7 +131,7 @@ impl Link for Connection {
         if self.is_going_away { Room::Never } else { Room::For(self.streams.saturating_sub(self.under_way.len())) }
     }
 
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration) {
+    fn send(&mut self, call: u32, asked: &VisitorRequest, hub: &Hub<Self>, now: Duration) {
         let outgoing = match &asked.own {
             None => Ok(hub.shared.requests[asked.request as usize].clone()),
             Some(own) => {
@@ -142,12 +142,12 @@ impl Link for Connection {
         let (sender, clock, wants_body) = (self.sender.clone(), hub.clock.clone(), asked.wants_body);
         let exchange = async move { Finished { call, ended: exchange::run(sender, outgoing, wants_body, clock).await } };
         let (exchange, heard) = (self.exchanges.spawn_local(exchange), self.heard());
-        self.under_way.push(UnderWay { call, exchange, asks_at: Some(now + hub.plan.timeout / 2), heard });
+        self.under_way.push(PendingRequest { call, exchange, asks_at: Some(now + hub.plan.timeout / 2), heard });
     }
 
     fn cancel(&mut self, call: u32) -> Option<Arrival> {
         let at = self.under_way.iter().position(|it| it.call == call)?;
-        let UnderWay { exchange, heard, .. } = self.under_way.swap_remove(at);
+        let PendingRequest { exchange, heard, .. } = self.under_way.swap_remove(at);
         exchange.abort();
         // A server that is there acknowledges what it gets, also where it does not answer. One that was killed may have acknowledged the request before,
         // but no sign of life that it was asked for later. One that was started anew knows nothing of this connection.
@@ -208,7 +208,7 @@ impl Connection {
         // The timer is moved only when it has rung, or was not set: most requests are answered long before.
         while !self.signs.is_set || self.signs.timer.as_mut().poll(cx).is_ready() {
             let now = hub.clock.now();
-            let is_due = |request: &UnderWay| request.asks_at.is_some_and(|at| at <= now);
+            let is_due = |request: &PendingRequest| request.asks_at.is_some_and(|at| at <= now);
             if self.under_way.iter().any(is_due) {
                 let heard = self.heard();
                 for request in self.under_way.iter_mut().filter(|request| is_due(request)) {

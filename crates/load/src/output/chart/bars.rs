@@ -1,6 +1,6 @@
 //! Bars beside each other: before and after.
 
-use super::canvas::{Anchor, Canvas, Colour, Look};
+use super::canvas::{Anchor, Canvas, ChartStyle, Colour};
 
 /// A bar.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ const BAR: f64 = 20.0;
 const STEP: f64 = 27.0;
 
 /// Draws groups of bars, each group with its own scale.
-pub(in crate::output) fn bars(title: &str, description: &str, groups: &[Bars], look: Look<'_>) -> String {
+pub(in crate::output) fn bars(title: &str, description: &str, groups: &[Bars], look: ChartStyle<'_>) -> String {
     let mut canvas = Canvas::new(look, title, description);
     let letters = |of: fn(&Bar) -> &str| {
         groups.iter().flat_map(|group| &group.bars).map(|bar| of(bar).chars().count()).max().unwrap_or_default() as f64

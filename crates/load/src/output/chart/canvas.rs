@@ -44,14 +44,14 @@ const LETTER: f64 = 0.58;
 
 /// How a chart looks.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::output) struct Look<'a> {
+pub(in crate::output) struct ChartStyle<'a> {
     /// In pixels.
     pub(in crate::output) width: f64,
     /// In a page: what makes the names of its parts unique. Alone: none.
     page: Option<&'a str>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> ChartStyle<'a> {
     /// Makes the look of a chart in a page that sets the colours. `id` names it there.
     pub(in crate::output) const fn page(id: &'a str, width: f64) -> Self {
         Self { width, page: Some(id) }
@@ -88,7 +88,7 @@ pub(super) enum Anchor {
 
 /// A drawing.
 pub(super) struct Canvas<'a> {
-    pub(super) look: Look<'a>,
+    pub(super) look: ChartStyle<'a>,
     out: String,
     title: String,
     description: String,
@@ -98,7 +98,7 @@ pub(super) struct Canvas<'a> {
 
 impl<'a> Canvas<'a> {
     /// Makes an empty chart. Its title is drawn where no page says it.
-    pub(super) fn new(look: Look<'a>, title: &str, description: &str) -> Self {
+    pub(super) fn new(look: ChartStyle<'a>, title: &str, description: &str) -> Self {
         let mut canvas = Self { look, out: String::new(), title: title.to_owned(), description: description.to_owned(), y: 0.0 };
         if look.page.is_none() {
             canvas.y = 34.0;

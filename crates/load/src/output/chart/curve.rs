@@ -1,7 +1,7 @@
 //! The percentile curve: how long the slowest part of the requests took, with the last ones drawn as wide as the first.
 
 use super::{
-    canvas::{Anchor, Canvas, Colour, Look},
+    canvas::{Anchor, Canvas, ChartStyle, Colour},
     scale::Scale,
     time::milliseconds_short,
 };
@@ -28,7 +28,7 @@ const EACH: u32 = 32;
 const HEIGHT: f64 = 230.0;
 
 /// Draws percentile curves. None if there is nothing to show.
-pub(in crate::output) fn percentiles(curves: &[Curve<'_>], look: Look<'_>) -> Option<String> {
+pub(in crate::output) fn percentiles(curves: &[Curve<'_>], look: ChartStyle<'_>) -> Option<String> {
     let lines: Vec<Vec<(f64, f64)>> = curves.iter().map(|curve| points(curve.times)).collect();
     if lines.iter().all(Vec::is_empty) {
         return None;

@@ -1,7 +1,7 @@
 //! Two sides, round by round: whether the difference was always there.
 
 use super::{
-    canvas::{Anchor, Canvas, Colour, Look},
+    canvas::{Anchor, Canvas, ChartStyle, Colour},
     scale::Scale,
     time::number_short,
 };
@@ -13,7 +13,7 @@ const HEIGHT: f64 = 160.0;
 const MARKS_MAX: usize = 12;
 
 /// Draws the rates of both sides in each pair of rounds. None if there were no rounds.
-pub(in crate::output) fn rounds(names: [&str; 2], rounds: &[[f64; 2]], look: Look<'_>) -> Option<String> {
+pub(in crate::output) fn rounds(names: [&str; 2], rounds: &[[f64; 2]], look: ChartStyle<'_>) -> Option<String> {
     if rounds.is_empty() {
         return None;
     }

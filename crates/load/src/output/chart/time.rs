@@ -1,7 +1,7 @@
 //! What changed while time went on: rate, latency, failures, clients, what the cache did.
 
 use super::{
-    canvas::{Anchor, Canvas, Colour, Look, SOLID},
+    canvas::{Anchor, Canvas, ChartStyle, Colour, SOLID},
     scale::{Scale, time_step},
 };
 use crate::{
@@ -84,7 +84,7 @@ impl Over {
 }
 
 /// Draws what changed over time. None if there is nothing to show.
-pub(in crate::output) fn over_time(results: &Results, over: Over, look: Look<'_>) -> Option<String> {
+pub(in crate::output) fn over_time(results: &Results, over: Over, look: ChartStyle<'_>) -> Option<String> {
     let points = points(results, look.points_max());
     let nothing = match over {
         Over::Rate => false,

@@ -15,7 +15,7 @@ const HEIGHT: f64 = 800.0;
 
 /// What a page refers to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct PageReferences {
     /// The base of its references, if the page has another one than its URL.
     pub(crate) base: Option<String>,
     /// What the page says that its own URL is.
@@ -25,7 +25,7 @@ pub(crate) struct Found {
 }
 
 /// Finds what a page refers to.
-pub(crate) fn references(page: &[u8]) -> Found {
+pub(crate) fn references(page: &[u8]) -> PageReferences {
     let mut finder = Finder::default();
     let mut tokenizer = Tokenizer::new(page);
     // What is in `script` is no markup; in `style` there is a sheet.
@@ -60,7 +60,7 @@ pub(crate) fn references(page: &[u8]) -> Found {
 
 #[derive(Debug, Default)]
 struct Finder {
-    found: Found,
+    found: PageReferences,
     /// The first icon of the page.
     icon: Option<String>,
     in_style: bool,

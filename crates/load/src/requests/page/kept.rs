@@ -56,7 +56,7 @@ pub(crate) fn field<'a>(answer: &Answer<'a>, name: &str) -> Option<&'a str> {
 
 /// What a visitor has kept.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(HashMap<u64, Entry>);
+pub(crate) struct VisitorCache(HashMap<u64, Entry>);
 
 #[derive(Debug)]
 struct Entry {
@@ -66,7 +66,7 @@ struct Entry {
     fresh_until: Duration,
 }
 
-impl Kept {
+impl VisitorCache {
     /// Returns whether a response is there that need not be asked for.
     pub(crate) fn is_fresh(&self, key: u64, now: Duration) -> bool {
         self.0.get(&key).is_some_and(|entry| now < entry.fresh_until)
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_is_stale_is_validated_and_fresh_again_after_a_304() {
-        let mut kept = Kept::default();
+        let mut kept = VisitorCache::default();
         let at = Duration::from_secs;
         let fields = [(b"ETag".as_slice(), b"\"a\"".as_slice()), (b"Cache-Control", b"max-age=10")];
         kept.take(1, &Answer { status: 200, fields: &fields, body: None }, at(0));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut kept = Kept::default();
+        let mut kept = VisitorCache::default();
         for key in 0..1000 {
             kept.take(key, &Answer { status: 200, fields: &[], body: None }, Duration::ZERO);
         }

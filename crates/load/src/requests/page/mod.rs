@@ -19,7 +19,7 @@ use std::{
 };
 
 use self::kept::field;
-pub(super) use self::kept::{Kept, Validators, key};
+pub(super) use self::kept::{Validators, VisitorCache, key};
 use super::{Origin, WANTED_MAX, content::decoded, url::Url};
 use crate::answer::Answer;
 
@@ -68,7 +68,7 @@ pub(crate) struct Reference {
 
 /// Something that belongs to a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct PagePart {
     pub(super) origin: u16,
     pub(super) target: String,
     pub(super) kind: Kind,
@@ -77,10 +77,10 @@ pub(super) struct Part {
 
 /// What a page or sheet needs.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownPage {
     /// Stands for the version that was read.
     stamp: u64,
-    parts: Vec<Arc<Part>>,
+    parts: Vec<Arc<PagePart>>,
     /// References to origins that are not asked.
     left_out: u64,
 }
@@ -89,8 +89,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Library {
     /// By request for pages, whose URLs may differ for each visitor; by URL for sheets.
-    pages: RwLock<HashMap<u32, Arc<Known>>>,
-    sheets: RwLock<HashMap<u64, Arc<Known>>>,
+    pages: RwLock<HashMap<u32, Arc<KnownPage>>>,
+    sheets: RwLock<HashMap<u64, Arc<KnownPage>>>,
     left_out: AtomicU64,
 }
 
@@ -107,11 +107,11 @@ impl Library {
     }
 
     /// Returns whether the content of a part is needed.
-    pub(super) fn wants_part(&self, part: &Part) -> bool {
+    pub(super) fn wants_part(&self, part: &PagePart) -> bool {
         part.kind == Kind::Style && !self.sheets.read().unwrap_or_else(PoisonError::into_inner).contains_key(&part.key)
     }
 
-    fn page(&self, origins: &[Origin], origin: u16, request: u32, url: &Url, answer: &Answer<'_>) -> Arc<Known> {
+    fn page(&self, origins: &[Origin], origin: u16, request: u32, url: &Url, answer: &Answer<'_>) -> Arc<KnownPage> {
         known(&self.pages, request, answer, |content| {
             let found = html::references(content);
             let base = found.base.as_deref().and_then(|base| url.join(base)).unwrap_or_else(|| url.clone());
@@ -120,7 +120,7 @@ impl Library {
         })
     }
 
-    fn sheet(&self, origins: &[Origin], part: &Part, answer: Option<&Answer<'_>>) -> Option<Arc<Known>> {
+    fn sheet(&self, origins: &[Origin], part: &PagePart, answer: Option<&Answer<'_>>) -> Option<Arc<KnownPage>> {
         let Some(answer) = answer else {
             return self.sheets.read().unwrap_or_else(PoisonError::into_inner).get(&part.key).cloned();
         };
@@ -133,11 +133,11 @@ impl Library {
 /// Returns what is known of a page or sheet. An answer of another version than the known one makes it forgotten: the next who asks wants the content. Until
 /// then the old version's references are good enough.
 fn known<K: Hash + Eq + Copy>(
-    all: &RwLock<HashMap<K, Arc<Known>>>,
+    all: &RwLock<HashMap<K, Arc<KnownPage>>>,
     key: K,
     answer: &Answer<'_>,
-    find: impl FnOnce(&[u8]) -> (Vec<Arc<Part>>, u64),
-) -> Arc<Known> {
+    find: impl FnOnce(&[u8]) -> (Vec<Arc<PagePart>>, u64),
+) -> Arc<KnownPage> {
     let before = all.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
     let stamp = stamp(answer);
     if let Some(before) = before {
@@ -149,7 +149,7 @@ fn known<K: Hash + Eq + Copy>(
     let Some(body) = answer.body.filter(|_| answer.status == 200) else { return Arc::default() };
     let content = decoded(answer.fields, body, WANTED_MAX).unwrap_or_default();
     let (parts, left_out) = find(&content);
-    let found = Arc::new(Known { stamp, parts, left_out });
+    let found = Arc::new(KnownPage { stamp, parts, left_out });
     let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
     if all.len() < KNOWN_MAX {
         all.insert(key, Arc::clone(&found));
@@ -169,7 +169,7 @@ fn stamp(answer: &Answer<'_>) -> u64 {
 
 /// Finds out what is asked for references of a document. `own` is how the site calls itself: WordPress and Ghost write their own URL into pages, while
 /// the run may ask another address.
-fn parts(origins: &[Origin], origin: u16, base: &Url, own: Option<&Origin>, references: Vec<Reference>) -> (Vec<Arc<Part>>, u64) {
+fn parts(origins: &[Origin], origin: u16, base: &Url, own: Option<&Origin>, references: Vec<Reference>) -> (Vec<Arc<PagePart>>, u64) {
     let mut left_out = 0;
     let mut parts = Vec::new();
     for Reference { url, kind } in references {
@@ -179,7 +179,7 @@ fn parts(origins: &[Origin], origin: u16, base: &Url, own: Option<&Origin>, refe
             Some(_) if url.target.starts_with(AUTHORS_PREFIX) => {}
             Some(origin) => {
                 let key = key(origin, &url.target);
-                parts.push(Arc::new(Part { origin, target: url.target, kind, key }));
+                parts.push(Arc::new(PagePart { origin, target: url.target, kind, key }));
             }
             None => left_out += 1,
         }
@@ -197,7 +197,7 @@ pub(super) struct Page {
     pub(super) fields: Option<Vec<(String, String)>>,
     /// Where the page is.
     pub(super) url: Url,
-    queue: VecDeque<Arc<Part>>,
+    queue: VecDeque<Arc<PagePart>>,
     /// What was or will be asked, with the page itself.
     seen: HashSet<u64>,
     /// Whether the page itself came as it should.
@@ -210,7 +210,7 @@ impl Page {
     }
 
     /// Returns what is asked next.
-    pub(super) fn next(&mut self) -> Option<Arc<Part>> {
+    pub(super) fn next(&mut self) -> Option<Arc<PagePart>> {
         self.queue.pop_front()
     }
 
@@ -225,7 +225,14 @@ impl Page {
     }
 
     /// Takes the page itself. Nothing belongs to a page that is an error, or leads elsewhere.
-    pub(super) fn document(&mut self, library: &Library, set: (&[Origin], u16, u32), answer: &Answer<'_>, kept: &Kept, now: Duration) {
+    pub(super) fn document(
+        &mut self,
+        library: &Library,
+        set: (&[Origin], u16, u32),
+        answer: &Answer<'_>,
+        kept: &VisitorCache,
+        now: Duration,
+    ) {
         if !matches!(answer.status, 200 | 304) {
             return;
         }
@@ -236,7 +243,15 @@ impl Page {
     }
 
     /// Takes a part. A sheet needs more.
-    pub(super) fn part(&mut self, library: &Library, origins: &[Origin], part: &Part, answer: &Answer<'_>, kept: &Kept, now: Duration) {
+    pub(super) fn part(
+        &mut self,
+        library: &Library,
+        origins: &[Origin],
+        part: &PagePart,
+        answer: &Answer<'_>,
+        kept: &VisitorCache,
+        now: Duration,
+    ) {
         if part.kind == Kind::Style
             && matches!(answer.status, 200 | 304)
             && let Some(known) = library.sheet(origins, part, Some(answer))
@@ -245,7 +260,7 @@ impl Page {
         }
     }
 
-    fn add(&mut self, library: &Library, origins: &[Origin], known: &Arc<Known>, kept: &Kept, now: Duration) {
+    fn add(&mut self, library: &Library, origins: &[Origin], known: &Arc<KnownPage>, kept: &VisitorCache, now: Duration) {
         let mut all = vec![Arc::clone(known)];
         while let Some(known) = all.pop() {
             library.left_out.fetch_add(known.left_out, Ordering::Relaxed);

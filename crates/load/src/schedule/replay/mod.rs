@@ -20,7 +20,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use self::line::{Line, seconds};
-use super::{Moment, Schedule};
+use super::{ReplayedLine, Schedule};
 use crate::{
     output::quantity::counted,
     requests::{Origin, Request, RequestSet},
@@ -61,7 +61,7 @@ pub struct Options {
 
 /// What was found in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct LogSummary {
     /// Lines that were read.
     pub lines: u64,
     /// Lines that are replayed.
@@ -91,7 +91,7 @@ pub struct Told {
     pub span: u64,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for LogSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { replayed, span, .. } = self;
         let lines = counted(self.lines, "line");
@@ -132,7 +132,7 @@ pub enum Error {
     Read(u64, #[source] io::Error),
     /// Nothing in it can be replayed.
     #[error("nothing to replay: {0}")]
-    Nothing(Told),
+    Nothing(LogSummary),
     /// Its lines are too far apart.
     #[error(
         "line {0} is more than {SPAN_DAYS_MAX} days away from a line before it, which is the most that a log may span: \
@@ -152,7 +152,7 @@ pub struct Replay {
     /// When the requests are made.
     pub schedule: Schedule,
     /// What was found in the log.
-    pub told: Told,
+    pub summary: LogSummary,
 }
 
 /// Reads logs: one, or several that follow each other.
@@ -173,7 +173,7 @@ pub struct Reader {
     span: Option<(i32, i32)>,
     /// The first line that makes this too long.
     far: Option<u64>,
-    told: Told,
+    summary: LogSummary,
 }
 
 /// A line that will be replayed.
@@ -204,7 +204,7 @@ impl Reader {
             first: None,
             span: None,
             far: None,
-            told: Told::default(),
+            summary: LogSummary::default(),
         })
     }
 
@@ -214,7 +214,7 @@ impl Reader {
     /// When it cannot be read to its end.
     pub fn log(&mut self, log: impl Read) -> Result<(), Error> {
         let mut log = BufReader::with_capacity(64 << 10, log);
-        let begin = log.fill_buf().map_err(|error| Error::Read(self.told.lines, error))?;
+        let begin = log.fill_buf().map_err(|error| Error::Read(self.summary.lines, error))?;
         if begin.starts_with(&[0x1f, 0x8b]) {
             self.lines(BufReader::with_capacity(64 << 10, MultiGzDecoder::new(log)))
         } else {
@@ -230,17 +230,17 @@ impl Reader {
                 Ok(true) => {}
                 Ok(false) => break,
                 // The file of a disk that was full, or of a copy that goes on.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.told.lines > 0 => {
-                    self.told.truncated = true;
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.summary.lines > 0 => {
+                    self.summary.truncated = true;
                     break;
                 }
-                Err(error) => return Err(Error::Read(self.told.lines, error)),
+                Err(error) => return Err(Error::Read(self.summary.lines, error)),
             }
-            if self.told.lines == LINES_MAX {
-                self.told.cut = true;
+            if self.summary.lines == LINES_MAX {
+                self.summary.cut = true;
                 break;
             }
-            self.told.lines += 1;
+            self.summary.lines += 1;
             if line.is_empty() {
                 continue;
             }
@@ -258,8 +258,8 @@ impl Reader {
             match read {
                 Some((line, second)) => self.line(&line, second),
                 None => {
-                    self.told.unreadable += 1;
-                    self.told.unreadable_first.get_or_insert(self.told.lines);
+                    self.summary.unreadable += 1;
+                    self.summary.unreadable_first.get_or_insert(self.summary.lines);
                 }
             }
         }
@@ -268,17 +268,17 @@ impl Reader {
 
     fn line(&mut self, line: &Line<'_>, second: i32) {
         let Some((method, target)) = line.asked() else {
-            self.told.not_http += 1;
+            self.summary.not_http += 1;
             return;
         };
         // RFC 9110 §9.2.1. A tunnel cannot be replayed at all.
         let is_safe = matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
         if method == "CONNECT" || !is_safe && !self.options.unsafe_methods {
-            self.told.unsafe_methods += 1;
+            self.summary.unsafe_methods += 1;
             return;
         }
         let Some(request) = self.request(method, target, line) else {
-            self.told.too_many += 1;
+            self.summary.too_many += 1;
             return;
         };
         let next = number(self.visitors.len());
@@ -286,10 +286,10 @@ impl Reader {
         let (first, last) = self.span.map_or((second, second), |(first, last)| (first.min(second), last.max(second)));
         self.span = Some((first, last));
         if last.abs_diff(first) > SPAN_DAYS_MAX * DAY {
-            self.far.get_or_insert(self.told.lines);
+            self.far.get_or_insert(self.summary.lines);
         }
-        self.told.replayed += 1;
-        self.told.failed_then += u64::from(line.status >= 400);
+        self.summary.replayed += 1;
+        self.summary.failed_then += u64::from(line.status >= 400);
         self.rows.push(Row { second, request, visitor });
     }
 
@@ -329,22 +329,22 @@ impl Reader {
     /// # Errors
     /// When there is nothing to replay.
     pub fn finish(self) -> Result<Replay, Error> {
-        let Self { options, mut rows, requests, numbers, visitors, far, mut told, .. } = self;
+        let Self { options, mut rows, requests, numbers, visitors, far, mut summary, .. } = self;
         if let Some(line) = far {
             return Err(Error::Span(line));
         }
-        told.requests = requests.len() as u64;
-        told.visitors = visitors.len() as u64;
+        summary.requests = requests.len() as u64;
+        summary.visitors = visitors.len() as u64;
         drop((numbers, visitors));
         // Lines of one second stay in the order of the log.
         rows.sort_by_key(|row| row.second);
         let (Some(first), Some(last)) = (rows.first().map(|row| row.second), rows.last().map(|row| row.second)) else {
-            return Err(Error::Nothing(told));
+            return Err(Error::Nothing(summary));
         };
-        told.span = u64::from(last.abs_diff(first));
+        summary.span = u64::from(last.abs_diff(first));
         let (mut begin, mut end) = (0, 0);
         // The iterator knows its length, so the moments are written where they stay.
-        let moments: Arc<[Moment]> = (0..rows.len())
+        let moments: Arc<[ReplayedLine]> = (0..rows.len())
             .map(|n| {
                 let row = rows[n];
                 if n == end {
@@ -352,11 +352,11 @@ impl Reader {
                     end = n + rows[n..].iter().take_while(|other| other.second == row.second).count();
                 }
                 let at = f64::from(row.second.abs_diff(first)) + (n - begin) as f64 / (end - begin) as f64;
-                Moment { at: Duration::from_secs_f64(at / options.speed), request: row.request, visitor: row.visitor }
+                ReplayedLine { at: Duration::from_secs_f64(at / options.speed), request: row.request, visitor: row.visitor }
             })
             .collect();
         let requests = RequestSet { origins: vec![options.origin], requests, ..RequestSet::default() };
-        Ok(Replay { requests, schedule: Schedule::Replay { moments }, told })
+        Ok(Replay { requests, schedule: Schedule::Replay { moments }, summary })
     }
 }
 
@@ -396,7 +396,7 @@ mod tests {
     use flate2::{Compression, write::GzEncoder};
 
     use super::*;
-    use crate::schedule::{Due, Share, What};
+    use crate::schedule::{ClientEvent, Due, Share};
 
     fn options() -> Options {
         Options { origin: Origin { tls: false, host: "127.0.0.1".to_owned(), port: 80 }, speed: 1.0, unsafe_methods: false }
@@ -411,7 +411,7 @@ mod tests {
     /// Returns what is asked when: milliseconds, target, visitor.
     fn asked(replay: &Replay) -> Vec<(u64, &str, u32)> {
         let ask = |due: Due| match due.what {
-            What::Ask { request: Some(request), visitor: Some(visitor) } => {
+            ClientEvent::Ask { request: Some(request), visitor: Some(visitor) } => {
                 (u64::try_from(due.at.as_millis()).expect("small"), replay.requests.requests[request as usize].target.as_str(), visitor)
             }
             other => panic!("{other:?} is not what a log leads to"),
@@ -439,7 +439,7 @@ noise
     #[test]
     fn what_a_log_has_and_what_is_left_out_is_told() {
         let replay = read(LOG, options()).expect("a log");
-        let told = Told {
+        let summary = LogSummary {
             lines: 8,
             replayed: 5,
             failed_then: 1,
@@ -450,11 +450,11 @@ noise
             not_http: 1,
             unsafe_methods: 1,
             span: 2,
-            ..Told::default()
+            ..LogSummary::default()
         };
-        assert_eq!(replay.told, told);
+        assert_eq!(replay.summary, summary);
         assert_eq!(
-            told.to_string(),
+            summary.to_string(),
             "5 of 8 lines: 4 different requests of 2 visitors in 2 s; line 4 is not in the Combined Log Format; 1 is not HTTP; \
              1 left out because their method changes something; 1 had a status of 400 or more then"
         );
@@ -488,13 +488,13 @@ noise
         reader.log(gzip.finish().expect("to memory").as_slice()).expect("gzip");
         let replay = reader.finish().expect("a log");
         assert_eq!(asked(&replay).iter().map(|(at, ..)| *at).collect::<Vec<_>>(), [0, 250, 500, 750, 2000]);
-        assert_eq!((replay.told.lines, replay.told.unreadable_first), (8, Some(1)));
+        assert_eq!((replay.summary.lines, replay.summary.unreadable_first), (8, Some(1)));
     }
 
     #[test]
     fn what_is_there_once_is_told_as_one() {
-        let told = Told { lines: 1, replayed: 1, requests: 1, visitors: 1, ..Told::default() };
-        assert_eq!(told.to_string(), "1 of 1 line: 1 different request of 1 visitor in 0 s");
+        let summary = LogSummary { lines: 1, replayed: 1, requests: 1, visitors: 1, ..LogSummary::default() };
+        assert_eq!(summary.to_string(), "1 of 1 line: 1 different request of 1 visitor in 0 s");
     }
 
     #[test]
@@ -518,7 +518,7 @@ noise
         log.push('\n');
         log.push_str(LOG);
         let replay = read(&log, options()).expect("a log");
-        assert_eq!((replay.told.lines, replay.told.replayed, replay.told.unreadable), (9, 5, 2));
+        assert_eq!((replay.summary.lines, replay.summary.replayed, replay.summary.unreadable), (9, 5, 2));
     }
 
     #[test]
@@ -531,9 +531,9 @@ noise
         }
         assert!(error(&format!("{}{LOG}", line("01/Jan/1970"))).contains("line 2 is "), "either may be wrong");
         let month = format!("{}{}", line("01/Oct/2000"), line("01/Nov/2000"));
-        assert_eq!(read(&month, options()).expect("a month").told.span, 31 * 24 * 3600);
+        assert_eq!(read(&month, options()).expect("a month").summary.span, 31 * 24 * 3600);
         let unsafe_one = format!("{LOG}{}", line("01/Jan/1970").replace("GET", "POST"));
-        assert_eq!(read(&unsafe_one, options()).expect("what is not replayed is not waited for").told.span, 2);
+        assert_eq!(read(&unsafe_one, options()).expect("what is not replayed is not waited for").summary.span, 2);
     }
 
     #[test]
@@ -545,7 +545,7 @@ noise
         // The trailer, and the end of the last line.
         reader.log(&whole[..whole.len() - 8 - 20]).expect("what is there");
         let replay = reader.finish().expect("a log");
-        assert_eq!((replay.told.lines, replay.told.replayed, replay.told.truncated), (7, 4, true));
-        assert!(replay.told.to_string().contains("the compressed file is not complete"), "{}", replay.told);
+        assert_eq!((replay.summary.lines, replay.summary.replayed, replay.summary.truncated), (7, 4, true));
+        assert!(replay.summary.to_string().contains("the compressed file is not complete"), "{}", replay.summary);
     }
 }

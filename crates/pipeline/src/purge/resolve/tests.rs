@@ -8,8 +8,8 @@ const MAKERS: [Maker; 7] =
 /// What an order comes to.
 type Meaning = Result<Vec<PurgeTarget>, Unresolved>;
 
-fn known(sites: &[(&str, u16, &[&str])], moved: &[&str]) -> Arc<Known> {
-    let mut known = Known::default();
+fn known(sites: &[(&str, u16, &[&str])], moved: &[&str]) -> Arc<KnownSites> {
+    let mut known = KnownSites::default();
     for (name, number, hosts) in sites {
         known.numbers.insert((*name).to_owned(), *number);
         hosts.iter().for_each(|host| known.hosts.insert(host, *number));

@@ -70,18 +70,18 @@ fn a_path_is_a_page_of_every_host() {
 #[test]
 fn what_is_written_is_told_by_the_path() {
     for (base, method, path, expected) in [
-        ("", "PUT", "/ghost/api/admin/posts/1/", Some(Written::Post)),
-        ("", "POST", "/ghost/api/admin/pages/", Some(Written::Post)),
-        ("", "DELETE", "/ghost/api/v4/admin/posts/1/", Some(Written::Post)),
-        ("", "PUT", "/ghost/api/admin/settings/", Some(Written::Settings)),
-        ("", "PUT", "/ghost/api/admin/schedules/posts/1/", Some(Written::Schedule)),
-        ("", "DELETE", "/ghost/api/admin/integrations/1/", Some(Written::Keys)),
-        ("", "PUT", "/ghost/api/v4/admin/api_keys/1/", Some(Written::Keys)),
-        ("", "POST", "/ghost/api/admin/themes/upload/", Some(Written::Other)),
+        ("", "PUT", "/ghost/api/admin/posts/1/", Some(WriteSubject::Post)),
+        ("", "POST", "/ghost/api/admin/pages/", Some(WriteSubject::Post)),
+        ("", "DELETE", "/ghost/api/v4/admin/posts/1/", Some(WriteSubject::Post)),
+        ("", "PUT", "/ghost/api/admin/settings/", Some(WriteSubject::Settings)),
+        ("", "PUT", "/ghost/api/admin/schedules/posts/1/", Some(WriteSubject::Schedule)),
+        ("", "DELETE", "/ghost/api/admin/integrations/1/", Some(WriteSubject::Keys)),
+        ("", "PUT", "/ghost/api/v4/admin/api_keys/1/", Some(WriteSubject::Keys)),
+        ("", "POST", "/ghost/api/admin/themes/upload/", Some(WriteSubject::Other)),
         ("", "GET", "/ghost/api/admin/posts/1/", None),
         ("", "POST", "/ghost/api/content/posts/", None),
         ("", "POST", "/", None),
-        ("/blog", "PUT", "/blog/ghost/api/admin/settings/", Some(Written::Settings)),
+        ("/blog", "PUT", "/blog/ghost/api/admin/settings/", Some(WriteSubject::Settings)),
         ("/blog", "PUT", "/ghost/api/admin/settings/", None),
     ] {
         let method = Method::from_bytes(method.as_bytes()).expect("a method");

@@ -171,12 +171,21 @@ struct Case<'a> {
     is_editors: bool,
     status: u16,
     fields: Fields<'a>,
-    told: Told<'a>,
+    answer_content: AnswerContent<'a>,
 }
 
 impl Default for Case<'_> {
     fn default() -> Self {
-        Self { target: "/", request: &[], content: None, is_cut: false, is_editors: false, status: 200, fields: &[], told: Told::Unread }
+        Self {
+            target: "/",
+            request: &[],
+            content: None,
+            is_cut: false,
+            is_editors: false,
+            status: 200,
+            fields: &[],
+            answer_content: AnswerContent::Unread,
+        }
     }
 }
 
@@ -191,17 +200,17 @@ impl Case<'_> {
             is_editors: self.is_editors,
             status: StatusCode::from_u16(self.status).expect("a status"),
             headers: &fields,
-            told: self.told,
+            answer_content: self.answer_content,
         };
         judge(&policy(), &answer)
     }
 
-    fn accepted(&self, attempt: Attempt) -> Accepted {
+    fn accepted(&self, attempt: Attempt) -> WriteEffect {
         self.with(|policy, answer| policy.accepted(attempt, answer))
     }
 
     fn purges(&self, attempt: Attempt) -> bool {
-        self.accepted(attempt) == Accepted::Everything
+        self.accepted(attempt) == WriteEffect::Everything
     }
 }
 
@@ -250,18 +259,18 @@ fn a_script_that_leads_to_a_plain_list_has_written_nothing() {
 fn a_user_who_changes_himself_purges_perhaps() {
     let admin = Attempt::Admin { of_anybody: true };
     for (location, expected) in [
-        ("https://blog.example/wp-admin/profile.php?updated=1", Accepted::Perhaps),
-        ("https://blog.example/wp-admin/user/profile.php?updated=true&wp_http_referer=x", Accepted::Perhaps),
-        ("https://blog.example/wp-admin/user-edit.php?user_id=3&updated=1", Accepted::Perhaps),
-        ("https://blog.example/wp-admin/profile.php", Accepted::Nothing),
-        ("https://blog.example/wp-login.php?updated=1", Accepted::Nothing),
-        ("https://blog.example/wp-admin/index.php?updated=1", Accepted::Nothing),
+        ("https://blog.example/wp-admin/profile.php?updated=1", WriteEffect::Perhaps),
+        ("https://blog.example/wp-admin/user/profile.php?updated=true&wp_http_referer=x", WriteEffect::Perhaps),
+        ("https://blog.example/wp-admin/user-edit.php?user_id=3&updated=1", WriteEffect::Perhaps),
+        ("https://blog.example/wp-admin/profile.php", WriteEffect::Nothing),
+        ("https://blog.example/wp-login.php?updated=1", WriteEffect::Nothing),
+        ("https://blog.example/wp-admin/index.php?updated=1", WriteEffect::Nothing),
     ] {
         let case = Case { target: "/wp-admin/profile.php", status: 302, fields: &[("location", location)], ..Case::default() };
         assert_eq!(case.accepted(admin), expected, "{location}");
     }
     for (content, expected) in
-        [(&br#"{"name":"Mira"}"#[..], Accepted::Perhaps), (br#"{"meta":{"persisted_preferences":{}}}"#, Accepted::Nothing)]
+        [(&br#"{"name":"Mira"}"#[..], WriteEffect::Perhaps), (br#"{"meta":{"persisted_preferences":{}}}"#, WriteEffect::Nothing)]
     {
         let case = Case { target: "/wp-json/wp/v2/users/1", content: Some(content), ..Case::default() };
         assert_eq!(case.accepted(Attempt::Rest(Resource::User)), expected);
@@ -285,7 +294,7 @@ fn several_writes_and_those_in_an_envelope_are_judged_by_what_is_within() {
         let case = |is_editors| Case {
             target: "/wp-json/batch/v1",
             status: 207,
-            told: Told::Whole(answer.as_bytes()),
+            answer_content: AnswerContent::Whole(answer.as_bytes()),
             is_editors,
             ..Case::default()
         };
@@ -331,7 +340,7 @@ fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
     }
     let ajax = |target, fields| {
         let (request, content) = (FORM, Some(&b"action=inline-save"[..]));
-        Case { target, request, fields, content, told: Told::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
+        Case { target, request, fields, content, answer_content: AnswerContent::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
     };
     assert!(ajax("/wp-admin/admin-ajax.php", &[]) && ajax("/wp/wp-admin/admin-ajax.php", of_admin));
     assert!(!ajax("/wp/wp-admin/admin-ajax.php", page));
@@ -340,17 +349,17 @@ fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
 #[test]
 fn ajax_is_judged_by_its_action() {
     let form: Fields<'_> = &[("content-type", "application/x-www-form-urlencoded; charset=UTF-8")];
-    let done = Told::Whole(b"<tr id=\"post-1\">");
-    for (content, told, stranger, editor) in [
+    let done = AnswerContent::Whole(b"<tr id=\"post-1\">");
+    for (content, answer_content, stranger, editor) in [
         ("action=inline-save&post_ID=1", done, true, true),
         ("post_ID=1&action=inline%2Dsave", done, true, true),
-        ("action=heartbeat&action=delete-comment", Told::Whole(b"1"), true, true),
-        ("action=update-plugin", Told::Whole(br#"{"success":true}"#), true, true),
-        ("action=update-plugin", Told::TooLong, true, true),
+        ("action=heartbeat&action=delete-comment", AnswerContent::Whole(b"1"), true, true),
+        ("action=update-plugin", AnswerContent::Whole(br#"{"success":true}"#), true, true),
+        ("action=update-plugin", AnswerContent::TooLong, true, true),
         // A user who may not.
-        ("action=delete-comment&id=1", Told::Whole(b"-1"), false, true),
-        ("action=delete-comment&id=1", Told::Whole(b"0"), false, true),
-        ("action=update-plugin", Told::Whole(br#"{"success":false,"data":{}}"#), false, true),
+        ("action=delete-comment&id=1", AnswerContent::Whole(b"-1"), false, true),
+        ("action=delete-comment&id=1", AnswerContent::Whole(b"0"), false, true),
+        ("action=update-plugin", AnswerContent::Whole(br#"{"success":false,"data":{}}"#), false, true),
         // Browsers send these by themselves.
         ("action=heartbeat&interval=15&data%5Bwp_autosave%5D%5Bpost_id%5D=1", done, false, false),
         ("action=wp-remove-post-lock", done, false, false),
@@ -363,8 +372,14 @@ fn ajax_is_judged_by_its_action() {
         ("action=add_to_wishlist", done, false, true),
         ("", done, false, true),
     ] {
-        let case =
-            |is_editors| Case { target: AJAX, request: form, content: Some(content.as_bytes()), told, is_editors, ..Case::default() };
+        let case = |is_editors| Case {
+            target: AJAX,
+            request: form,
+            content: Some(content.as_bytes()),
+            answer_content,
+            is_editors,
+            ..Case::default()
+        };
         assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (stranger, editor), "{content}");
     }
     for status in [400, 403] {
@@ -374,7 +389,7 @@ fn ajax_is_judged_by_its_action() {
             request: form,
             content: Some(b"action=inline-save"),
             is_editors: true,
-            told: done,
+            answer_content: done,
             ..Case::default()
         };
         assert!(!refused.purges(Attempt::Ajax));
@@ -481,7 +496,7 @@ fn a_stranger_cannot_dress_up_a_form_as_an_editors() {
             request,
             content: Some(content.as_bytes()),
             is_cut,
-            told: Told::Whole(br#"{"success":true}"#),
+            answer_content: AnswerContent::Whole(br#"{"success":true}"#),
             is_editors,
             ..Case::default()
         };
@@ -537,7 +552,7 @@ fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
         let parameter = format!("<member><name>params</name><value><string>{content}</string></value></member>");
         several(&[]).replace("<data></data>", &format!("<data><value><struct>{hello}{parameter}</struct></value></data>"))
     };
-    let (everything, perhaps, nothing) = (Accepted::Everything, Accepted::Perhaps, Accepted::Nothing);
+    let (everything, perhaps, nothing) = (WriteEffect::Everything, WriteEffect::Perhaps, WriteEffect::Nothing);
     let name = "<name>methodName</name><value>wp.newPost</value>";
     for (content, answer, expected) in [
         (call("wp.newPost"), done, &everything),
@@ -568,24 +583,24 @@ fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
         (format!("<!--<methodName>wp.newPost</methodName>-->{}", call("demo.sayHello")), done, &nothing),
         (String::new(), done, &nothing),
     ] {
-        let case = Case { content: Some(content.as_bytes()), told: Told::Whole(answer.as_bytes()), ..Case::default() };
+        let case = Case { content: Some(content.as_bytes()), answer_content: AnswerContent::Whole(answer.as_bytes()), ..Case::default() };
         assert_eq!(&case.accepted(Attempt::XmlRpc), expected, "{content} {answer}");
     }
 }
 
 #[test]
 fn a_comment_that_is_public_costs_the_pages_that_show_it() {
-    let pages = |paths: &[&str]| Accepted::Pages(paths.iter().map(ToString::to_string).collect());
+    let pages = |paths: &[&str]| WriteEffect::Pages(paths.iter().map(ToString::to_string).collect());
     let lists = ["/", "/comments/feed/", "/wp-json/wp/v2/comments"];
     let below = |paths: &[&str]| pages(&[paths, &lists[..]].concat());
     for (status, location, expected) in [
         (302, "https://blog.example/post/#comment-5", below(&["/post/", "/post/feed/"])),
         (302, "/post/comment-page-2/#comment-5", below(&["/post/comment-page-2/", "/post/", "/post/feed/"])),
         (302, "/?p=5#comment-5", below(&["/", "/feed/"])),
-        (302, "/post/?unapproved=5&moderation-hash=a#comment-5", Accepted::Nothing),
-        (302, "https://elsewhere.example/post/#comment-5", Accepted::Nothing),
-        (409, "/post/", Accepted::Nothing),
-        (200, "/post/", Accepted::Nothing),
+        (302, "/post/?unapproved=5&moderation-hash=a#comment-5", WriteEffect::Nothing),
+        (302, "https://elsewhere.example/post/#comment-5", WriteEffect::Nothing),
+        (409, "/post/", WriteEffect::Nothing),
+        (200, "/post/", WriteEffect::Nothing),
     ] {
         let case = Case { target: "/wp-comments-post.php", status, fields: &[("location", location)], ..Case::default() };
         assert_eq!(case.accepted(Attempt::Comment), expected, "{location}");
@@ -594,15 +609,15 @@ fn a_comment_that_is_public_costs_the_pages_that_show_it() {
     for (target, base) in [("/blog2/wp-comments-post.php", "/blog2"), ("/wp/wp-comments-post.php", "")] {
         let location = "/blog2/post/#comment-5";
         let case = Case { target, status: 302, fields: &[("location", location)], ..Case::default() };
-        let Accepted::Pages(paths) = case.accepted(Attempt::Comment) else { panic!("{target}") };
+        let WriteEffect::Pages(paths) = case.accepted(Attempt::Comment) else { panic!("{target}") };
         assert!(paths.contains(&format!("{base}/comments/feed/")) && paths.contains(&"/blog2/post/".to_owned()), "{paths:?}");
     }
     for (answer, expected) in [
         (&br#"{"id":5,"status":"approved","link":"https://blog.example/post/#comment-5"}"#[..], below(&["/post/", "/post/feed/"])),
-        (br#"{"id":5,"status":"hold","link":"https://blog.example/post/#comment-5"}"#, Accepted::Nothing),
-        (b"[]", Accepted::Nothing),
+        (br#"{"id":5,"status":"hold","link":"https://blog.example/post/#comment-5"}"#, WriteEffect::Nothing),
+        (b"[]", WriteEffect::Nothing),
     ] {
-        let case = Case { target: "/wp-json/wp/v2/comments", status: 201, told: Told::Whole(answer), ..Case::default() };
+        let case = Case { target: "/wp-json/wp/v2/comments", status: 201, answer_content: AnswerContent::Whole(answer), ..Case::default() };
         assert_eq!(case.accepted(Attempt::Rest(Resource::Comments)), expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Accepted;
+use super::WriteEffect;
 
 /// The deepest nesting that is read; what is deeper is no call.
 const DEPTH_MAX: usize = 64;
@@ -35,17 +35,17 @@ impl Calls {
 
     /// Returns whether one of the calls writes.
     pub(super) fn write(&self) -> bool {
-        self.names.iter().any(|name| accepted(name) != Accepted::Nothing)
+        self.names.iter().any(|name| accepted(name) != WriteEffect::Nothing)
     }
 
     /// Finds out by the answer what the calls came to. The answer to several calls has one value for each, in their order: a list of one value for a
     /// success, a structure for a fault.
-    pub(super) fn accepted(&self, answer: &[u8]) -> Accepted {
+    pub(super) fn accepted(&self, answer: &[u8]) -> WriteEffect {
         let tree = Tree::of(answer);
-        let Some(answer) = tree.root("methodResponse") else { return Accepted::Nothing };
-        let Some(params) = tree.children(answer, "params").next() else { return Accepted::Nothing };
+        let Some(answer) = tree.root("methodResponse") else { return WriteEffect::Nothing };
+        let Some(params) = tree.children(answer, "params").next() else { return WriteEffect::Nothing };
         if tree.children(answer, "fault").next().is_some() {
-            return Accepted::Nothing;
+            return WriteEffect::Nothing;
         }
         let succeeded: Vec<bool> = if self.are_several {
             let values = tree.down(params, &["param", "value", "array", "data", "value"]).into_iter();
@@ -54,25 +54,25 @@ impl Calls {
             vec![true]
         };
         let done = || self.names.iter().zip(&succeeded).filter(|(_, succeeded)| **succeeded).map(|(name, _)| accepted(name));
-        if done().any(|accepted| accepted == Accepted::Everything) {
-            Accepted::Everything
-        } else if done().any(|accepted| accepted == Accepted::Perhaps) {
-            Accepted::Perhaps
+        if done().any(|accepted| accepted == WriteEffect::Everything) {
+            WriteEffect::Everything
+        } else if done().any(|accepted| accepted == WriteEffect::Perhaps) {
+            WriteEffect::Perhaps
         } else {
-            Accepted::Nothing
+            WriteEffect::Nothing
         }
     }
 }
 
 /// Returns what a call of this name comes to if it succeeds.
-fn accepted(name: &str) -> Accepted {
+fn accepted(name: &str) -> WriteEffect {
     let verb = name.rsplit('.').next().unwrap_or_default();
     if matches!(verb, "editProfile" | "newComment") {
         // Every user of the site can do that.
-        return Accepted::Perhaps;
+        return WriteEffect::Perhaps;
     }
     let writes = ["new", "edit", "delete", "set", "publish", "upload", "restore"].iter().any(|beginning| verb.starts_with(beginning));
-    if writes { Accepted::Everything } else { Accepted::Nothing }
+    if writes { WriteEffect::Everything } else { WriteEffect::Nothing }
 }
 
 /// The elements of a document, which may be cut off, and what is within each.

@@ -13,14 +13,14 @@ use jiff::{Timestamp, Zoned};
 use load::{
     Plan, Results, Schedule, Stop, Watch,
     compare::{start_at, wait},
-    find_limit::{Bounds, Found, PerSecond, Range, SearchWatch, Step, Tried, find_limit},
+    find_limit::{Bounds, PerSecond, Range, SearchResult, SearchWatch, Step, TriedRate, find_limit},
     output::{All, Format, Ink, Lines, Live, Progress, printable, quantity::seconds},
     results::Second,
     schedule::{Profile, Spacing},
 };
 
-use super::{connect, direct, flags::Flags, interrupt::Interrupt, shown, what::What, written};
-use crate::told;
+use super::{connect, direct, flags::Flags, interrupt::Interrupt, shown, what::BenchTarget, written};
+use crate::stderr;
 
 /// Why there is no result.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(super) fn undone(error: impl std::error::Error + Send + Sync + 'static) -> F
 /// A run that can begin.
 pub(super) struct Ready {
     pub(super) plan: Plan,
-    pub(super) what: What,
+    pub(super) what: BenchTarget,
     /// When the run begins, if that was said.
     start: Option<Timestamp>,
 }
@@ -67,7 +67,7 @@ impl Ready {
         let protocol = flags.protocol().map_err(Failed::Mistyped)?;
         let mut connections = flags.connections().map_err(Failed::Mistyped)?;
         let typed = if flags.find_limit { None } else { Some(flags.schedule().map_err(Failed::Mistyped)?) };
-        let what = What::find(flags, &connections)?;
+        let what = BenchTarget::find(flags, &connections)?;
         flags.fit(what.origins()).map_err(Failed::Mistyped)?;
         connections.addresses.clone_from(&what.addresses);
         let (mut schedule, stop) = match (&what.schedule, typed) {
@@ -158,7 +158,7 @@ fn now() -> Zoned {
 
 /// Says something beside the result.
 pub(super) fn note(text: &str) {
-    told::tell(tracing::Level::INFO, &format!("{text}\n"));
+    stderr::tell(tracing::Level::INFO, &format!("{text}\n"));
 }
 
 /// Makes a run, and writes what it found.
@@ -277,7 +277,7 @@ pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
     code
 }
 
-fn found_code(found: &Found) -> ExitCode {
+fn found_code(found: &SearchResult) -> ExitCode {
     if found.rate.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -307,7 +307,7 @@ impl SearchWatch for Steps {
         }
     }
 
-    fn tried(&mut self, tried: &Tried, again: bool) {
+    fn tried(&mut self, tried: &TriedRate, again: bool) {
         if !self.quiet {
             note(&format!("{tried}{}", if again { "; again" } else { "" }));
         }

@@ -27,7 +27,7 @@ Examples:
       A front page of Hacker News, in a minute.
 
   seawall bench http://127.0.0.1:8080 --replay access.log --speed 10
-      What a log says, ten times as fast.
+      BenchTarget a log says, ten times as fast.
 
   seawall bench http://127.0.0.1:8080/ -n 5000 --fail-if 'p99>200ms' --fail-if 'errors>0'
       For continuous integration: exit code 3 if a bound is exceeded.

@@ -25,7 +25,7 @@ use self::{
     flags::{Action, Flags},
     go::Failed,
 };
-use super::{Run, output::complain, serve::Taken};
+use super::{Run, output::complain, serve::Inherited};
 
 /// The exit code of what was mistyped.
 const MISTYPED: u8 = 2;
@@ -51,7 +51,7 @@ pub(crate) struct Bench {
 impl Run for Bench {
     const NAME: &'static str = "bench";
 
-    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+    fn run(self, _: Option<Inherited>) -> anyhow::Result<ExitCode> {
         let done = match &self.action {
             Some(action) => kept::run(action),
             None if self.flags.compare => compare::run(&self.flags),

@@ -15,7 +15,7 @@ use load::{
     permission::{Cap, Permission},
     plan::Connections,
     prepare::{PrepareError, Prepared, prepare},
-    requests::{Asking, Body, Checks, LEAK_COOKIE, Origin, RequestSet},
+    requests::{Body, Checks, LEAK_COOKIE, Origin, RequestOptions, RequestSet},
     schedule::replay::{Options, Reader},
     shape::Shape,
 };
@@ -26,9 +26,9 @@ use super::{
 };
 
 /// What is asked, and of whom.
-pub(super) struct What {
+pub(super) struct BenchTarget {
     /// How requests are made of it, once all fields are known.
-    asking: Asking,
+    asking: RequestOptions,
     /// The requests: of a log, or as they were typed.
     requests: RequestSet,
     /// Whether they are of a log.
@@ -43,7 +43,7 @@ pub(super) struct What {
     pub(super) remarks: Vec<String>,
 }
 
-impl What {
+impl BenchTarget {
     /// Finds out what is asked. Servers that are not permitted are not sent anything.
     pub(super) fn find(flags: &Flags, connections: &Connections) -> Result<Self, Failed> {
         let mut asking = asking(flags)?;
@@ -98,7 +98,7 @@ impl What {
         let mut reader = Reader::new(options).map_err(mistyped)?;
         let file = File::open(log).with_context(|| format!("{} cannot be read", log.display()))?;
         let replay = reader.log(file).and_then(|()| reader.finish()).with_context(|| log.display().to_string())?;
-        self.remarks.push(format!("{}: {}", log.display(), replay.told));
+        self.remarks.push(format!("{}: {}", log.display(), replay.summary));
         Ok(Self { requests: replay.requests, schedule: Some(replay.schedule), is_replayed: true, ..self })
     }
 
@@ -110,7 +110,7 @@ impl What {
     /// Makes the requests, with `further` fields beside those that were typed.
     pub(super) fn set(&self, further: &[String]) -> Result<RequestSet, Failed> {
         let fields = self.asking.fields.iter().chain(further).cloned().collect();
-        let asking = Asking { fields, ..self.asking.clone() };
+        let asking = RequestOptions { fields, ..self.asking.clone() };
         match self.is_replayed {
             true => asking.behave(self.requests.clone()).map_err(mistyped),
             false if further.is_empty() => Ok(self.requests.clone()),
@@ -142,7 +142,7 @@ fn now_millis() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or_default()
 }
 
-fn asking(flags: &Flags) -> Result<Asking, Failed> {
+fn asking(flags: &Flags) -> Result<RequestOptions, Failed> {
     let mut checks = Checks::default();
     for text in flags.expect_status.iter() {
         checks.expect_status(text).map_err(mistyped)?;
@@ -155,7 +155,7 @@ fn asking(flags: &Flags) -> Result<Asking, Failed> {
     }
     let shape = flags.shape.as_deref().map(Shape::load).transpose().map_err(mistyped)?;
     let leak_cookie = flags.leak_check.as_ref().map(|cookie| if cookie.is_empty() { LEAK_COOKIE.to_owned() } else { cookie.clone() });
-    Ok(Asking {
+    Ok(RequestOptions {
         urls: flags.urls.iter().map(|url| with_scheme(url)).collect(),
         lists: flags.urls_from.clone(),
         found: Vec::new(),

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use load::{
     Results,
     compare::{Comparison, EXIT_CODE, FailIf},
-    find_limit::Found,
+    find_limit::SearchResult,
     output::{self, Beside, Format, Ink},
 };
 use serde_json::json;
@@ -48,7 +48,7 @@ pub(super) fn result(format: Format, results: &Results) -> anyhow::Result<()> {
 }
 
 /// Writes what a search has found to standard output.
-pub(super) fn found(format: Format, found: &Found, held: Option<&Results>) -> anyhow::Result<()> {
+pub(super) fn found(format: Format, found: &SearchResult, held: Option<&Results>) -> anyhow::Result<()> {
     let text = match (format, held) {
         (Format::Json, _) => format!("{}\n", serde_json::to_string_pretty(&json!({"limit": found, "held": held}))?),
         // The summary says the limit itself.

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde::Deserialize;
 
-use super::{ANSWER_BYTES_MAX, Answer, Asks, Open, base_paths, wordpress};
+use super::{ANSWER_BYTES_MAX, Answer, AskedServer, Asks, base_paths, wordpress};
 use crate::{
     config::settings::Site,
     recognition::{Finding, Software},
@@ -16,7 +16,7 @@ const PATH: &str = "/ghost/api/admin/site/";
 const LIKELY_BASE_PATH: &str = "/blog";
 
 /// Asks whether a server is a Ghost.
-pub(super) async fn ask(open: &Open<'_>, site: &Site) -> Finding {
+pub(super) async fn ask(open: &AskedServer<'_>, site: &Site) -> Finding {
     let mut first = None;
     for base_path in base_paths(site.ghost.path.as_deref(), &["", LIKELY_BASE_PATH]) {
         match ask_below(open, &base_path).await {
@@ -40,7 +40,7 @@ struct Otherwise {
     is_wordpress: bool,
 }
 
-async fn ask_below(open: &Open<'_>, base_path: &str) -> Result<Finding, Otherwise> {
+async fn ask_below(open: &AskedServer<'_>, base_path: &str) -> Result<Finding, Otherwise> {
     let path = format!("{base_path}{PATH}");
     let otherwise = |what| Otherwise { what, is_wordpress: false };
     let asks = Asks { accept: "application/json", bytes_max: ANSWER_BYTES_MAX, ..Asks::for_path(&path) };

@@ -17,7 +17,7 @@ use origins::{
 };
 use semantics::Scheme;
 
-use super::{ASKED, Finding, Question, Software, keeper::SharedKnown};
+use super::{ASKED, Finding, Question, Software, keeper::SharedFindings};
 use crate::config::settings::{Kind, Settings, Site, Source};
 
 /// The longest time that a server has to answer, with everything that it is asked.
@@ -38,23 +38,23 @@ const OURSELVES: &str = concat!("seawall/", env!("CARGO_PKG_VERSION"));
 /// A server, as it is to be asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    place: Place,
+    endpoint: Endpoint,
     /// The host that readers ask for. `None`: the one in the address.
     host: Option<String>,
     /// The scheme that readers use, as far as is known.
     scheme: Scheme,
 }
 
-/// Where a server is.
+/// The endpoint at which a server is asked.
 #[derive(Clone, Debug)]
-enum Place {
+enum Endpoint {
     Http { addresses: Vec<Address>, tls: Arc<rustls::ClientConfig> },
     Php { folder: Arc<PhpFolder>, server: Arc<FastCgiServer> },
 }
 
 /// A question, and whom to ask.
 #[derive(Clone, Debug)]
-pub(crate) struct Asking {
+pub(crate) struct Inquiry {
     pub(crate) question: Question,
     pub(crate) server: Server,
     /// The software for which it is asked.
@@ -66,25 +66,25 @@ pub(crate) struct Asking {
 impl Server {
     /// Makes it for a site. Returns `None` if no server is behind the site, or its certificates cannot be read: then nothing works there.
     pub(crate) fn of(site: &Site, settings: &Settings) -> Option<Self> {
-        let (place, question) = match &site.source {
+        let (endpoint, question) = match &site.source {
             Source::Http(addresses) => {
-                let place = Place::Http {
+                let endpoint = Endpoint::Http {
                     addresses: addresses.iter().map(|address| address.to_string().parse().ok()).collect::<Option<_>>()?,
                     tls: tls_config(site.origin.ca_file.as_deref()).ok()?,
                 };
-                (place, Question::new(addresses.first()?, &site.hosts, &site.origin.host))
+                (endpoint, Question::new(addresses.first()?, &site.hosts, &site.origin.host))
             }
             Source::Php(path) => {
                 let php = site.php.as_ref()?;
                 let mut options = ServerOptions::new(vec![php.server.to_string().parse().ok()?], tls_config(None).ok()?);
                 options.connect_timeout = PATIENCE;
                 let folder = Arc::new(PhpFolder::open(path, php.folder.clone()).ok()?);
-                (Place::Php { folder, server: Arc::new(FastCgiServer::new(Arc::new(options))) }, Question::of_folder(path, &site.hosts))
+                (Endpoint::Php { folder, server: Arc::new(FastCgiServer::new(Arc::new(options))) }, Question::of_folder(path, &site.hosts))
             }
             Source::Files(_) | Source::Blog(_) => return None,
         };
         let scheme = if settings.tls.is_some() { Scheme::Https } else { Scheme::Http };
-        Some(Self { place, host: question.host, scheme })
+        Some(Self { endpoint, host: question.host, scheme })
     }
 
     /// Tells it the scheme that its readers use, as it has said itself.
@@ -105,30 +105,30 @@ impl Server {
     }
 
     fn origin(&self) -> Result<Box<dyn Origin>, String> {
-        match &self.place {
-            Place::Http { addresses, tls } => {
+        match &self.endpoint {
+            Endpoint::Http { addresses, tls } => {
                 let mut options = ServerOptions::new(addresses.clone(), Arc::clone(tls));
                 options.pool_idle_max = 1;
                 options.connect_timeout = PATIENCE;
                 Ok(Box::new(HttpOrigin::new(Arc::new(options), None).map_err(|error| error.to_string())?))
             }
-            Place::Php { folder, server } => Ok(Box::new(Php::new(Arc::clone(folder), FastCgi::new(Arc::clone(server), None)))),
+            Endpoint::Php { folder, server } => Ok(Box::new(Php::new(Arc::clone(folder), FastCgi::new(Arc::clone(server), None)))),
         }
     }
 
     /// Returns whether it is a folder, whose scripts are run from here.
     pub(crate) const fn is_folder(&self) -> bool {
-        matches!(self.place, Place::Php { .. })
+        matches!(self.endpoint, Endpoint::Php { .. })
     }
 
     /// Begins to ask. What is asked one after the other goes over one connection.
-    pub(crate) fn open(&self) -> Result<Open<'_>, String> {
-        Ok(Open { server: self, origin: self.origin()? })
+    pub(crate) fn open(&self) -> Result<AskedServer<'_>, String> {
+        Ok(AskedServer { server: self, origin: self.origin()? })
     }
 }
 
 /// A server that is being asked.
-pub(crate) struct Open<'a> {
+pub(crate) struct AskedServer<'a> {
     server: &'a Server,
     origin: Box<dyn Origin>,
 }
@@ -177,7 +177,7 @@ impl Answer {
     }
 }
 
-impl Open<'_> {
+impl AskedServer<'_> {
     /// Asks for a path, as its readers would.
     pub(crate) async fn get(&self, path: &str, accept: &'static str, bytes_max: usize) -> Result<Answer, String> {
         self.ask(&Asks { accept, bytes_max, ..Asks::for_path(path) }).await
@@ -254,7 +254,7 @@ impl Open<'_> {
 }
 
 /// Returns the questions of these settings, each of them once.
-pub(crate) fn askings(settings: &Settings) -> Vec<Asking> {
+pub(crate) fn askings(settings: &Settings) -> Vec<Inquiry> {
     let mut asked = BTreeSet::new();
     let asking = |site: &Site| {
         let question = Question::of(site).filter(|question| asked.insert(question.clone()))?;
@@ -262,13 +262,13 @@ pub(crate) fn askings(settings: &Settings) -> Vec<Asking> {
         let mut kinds: Vec<Kind> = ASKED.into_iter().filter(|kind| !is_decided || *kind == site.kind).collect();
         // It is most likely what it was.
         kinds.sort_by_key(|kind| site.finding.of_kind(*kind).is_none());
-        Some(Asking { question, server: Server::of(site, settings)?, kinds, site: site.clone() })
+        Some(Inquiry { question, server: Server::of(site, settings)?, kinds, site: site.clone() })
     };
     settings.sites.iter().filter_map(asking).collect()
 }
 
 /// Asks all servers of these settings of which nothing is known yet, or all of them, at the same time. Takes what they answer.
-pub(crate) async fn ask_all(settings: &Settings, known: &SharedKnown, is_wanted: impl Fn(&Finding) -> bool) {
+pub(crate) async fn ask_all(settings: &Settings, known: &SharedFindings, is_wanted: impl Fn(&Finding) -> bool) {
     let mut wanted = askings(settings);
     wanted.retain(|asking| is_wanted(&known.lock().of(&asking.question)));
     let findings = join_all(wanted.iter().map(ask)).await;
@@ -279,14 +279,14 @@ pub(crate) async fn ask_all(settings: &Settings, known: &SharedKnown, is_wanted:
 }
 
 /// Asks a server what it is.
-pub(crate) async fn ask(asking: &Asking) -> Finding {
+pub(crate) async fn ask(asking: &Inquiry) -> Finding {
     match tokio::time::timeout(PATIENCE, ask_each(asking)).await {
         Ok(finding) => finding,
         Err(_) => Finding::Silent(format!("no answer within {} s", PATIENCE.as_secs())),
     }
 }
 
-async fn ask_each(asking: &Asking) -> Finding {
+async fn ask_each(asking: &Inquiry) -> Finding {
     let open = match asking.server.open() {
         Ok(open) => open,
         Err(error) => return Finding::Silent(error),

@@ -6,7 +6,7 @@
 use http::{HeaderMap, StatusCode, Uri, header};
 use serde::Deserialize;
 
-use super::{Asks, Open, base_paths};
+use super::{AskedServer, Asks, base_paths};
 use crate::{
     config::settings::{Site, Source},
     recognition::{Finding, Software, folder},
@@ -26,7 +26,7 @@ const SAYS_VERSION: &str = "/wp-links-opml.php?doing_wp_cron";
 const VERSION_BYTES_MAX: usize = 8 * 1024;
 
 /// Asks whether a server is a WordPress.
-pub(super) async fn ask(open: &Open<'_>, site: &Site) -> Finding {
+pub(super) async fn ask(open: &AskedServer<'_>, site: &Site) -> Finding {
     let mut first = None;
     for base_path in base_paths(site.wordpress.path.as_deref(), &[""]) {
         match ask_below(open, &base_path).await {
@@ -42,7 +42,7 @@ pub(super) async fn ask(open: &Open<'_>, site: &Site) -> Finding {
     Finding::Other(first.unwrap_or_default())
 }
 
-async fn ask_below(open: &Open<'_>, base_path: &str) -> Result<Finding, String> {
+async fn ask_below(open: &AskedServer<'_>, base_path: &str) -> Result<Finding, String> {
     let mut path = format!("{base_path}/?rest_route=/&{FIELDS}");
     let mut named = None;
     loop {
@@ -126,7 +126,7 @@ fn read_refusal(content: Result<&[u8], String>, root: Option<&str>) -> Result<So
 }
 
 /// Adds the version: of the files in the folder, or as the server says it.
-async fn with_version(open: &Open<'_>, site: &Site, software: Software) -> Software {
+async fn with_version(open: &AskedServer<'_>, site: &Site, software: Software) -> Software {
     let version = match &site.source {
         Source::Php(path) => folder::look(path, site.wordpress.path.as_deref()).map(|found| found.version),
         Source::Http(_) | Source::Files(_) | Source::Blog(_) => {

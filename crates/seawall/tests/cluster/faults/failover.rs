@@ -6,7 +6,7 @@ use crate::{
     engine::{Engine, Sentinels},
     long,
     machine::Setup,
-    network::{Network, Place},
+    network::{Network, NetworkHost},
     process::{rest, until},
     scene::{ENGINE, Promise, Scene, lease_and_hold},
 };
@@ -23,7 +23,7 @@ fn watched(name: &'static str, replicas: u8, more: &str) -> (Scene, Sentinels) {
         engines.push(replica);
     }
     until("the replicas follow", || engines[0].info("connected_slaves") == Some(replicas.to_string()));
-    let places: Vec<Place> = SENTINELS.iter().map(|(name, number)| network.engine(name, *number)).collect();
+    let places: Vec<NetworkHost> = SENTINELS.iter().map(|(name, number)| network.engine(name, *number)).collect();
     let sentinels = Sentinels::watch(&engines[0], places);
     let url = sentinels.url();
     let (lease, hold) = lease_and_hold();
@@ -71,7 +71,7 @@ fn two_primaries() {
     scene.is_loaded();
     let before = sentinels.primary();
     let apart = [scene.engines[0].place.clone(), scene.machines[2].place.clone()];
-    let others: Vec<Place> = sentinels
+    let others: Vec<NetworkHost> = sentinels
         .places()
         .chain(scene.engines[1..].iter().map(|engine| &engine.place))
         .chain(scene.machines[..2].iter().map(|machine| &machine.place))

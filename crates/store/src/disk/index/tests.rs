@@ -48,20 +48,20 @@ fn files_come_and_go() {
     let (index, hash) = (index(100), hashes(1)[0]);
     assert!(add(&index, file(hash, 1)).is_empty() && add(&index, file(hash, 3)).is_empty() && add(&index, file(hash, 2)).is_empty());
     assert_eq!(sequences(&index, hash), [3, 2, 1], "newest first");
-    assert_eq!(index.held(), Held { files: 3, bytes: 3 * BLOCK });
+    assert_eq!(index.held(), IndexTotals { files: 3, bytes: 3 * BLOCK });
     assert_eq!(index.take(hash, || Some(2)), [file(hash, 2)]);
     assert_eq!(index.take(hash, || Some(2)), []);
     assert_eq!(index.take(hash, || None), []);
     assert!(index.contains(id(hash, 3)) && !index.contains(id(hash, 2)));
     assert_eq!(index.take_all(hash, 9, false).len(), 2);
-    assert_eq!((index.held(), sequences(&index, hash).len()), (Held::default(), 0));
+    assert_eq!((index.held(), sequences(&index, hash).len()), (IndexTotals::default(), 0));
 }
 
 #[test]
 fn what_died_while_it_was_written_is_not_added() {
     let (index, hash) = (index(100), hashes(1)[0]);
     assert_eq!(index.add(file(hash, 1), || false, nobody), [file(hash, 1)]);
-    assert_eq!(index.held(), Held::default());
+    assert_eq!(index.held(), IndexTotals::default());
 }
 
 #[test]

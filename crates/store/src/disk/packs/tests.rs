@@ -44,12 +44,14 @@ fn append(packs: &Packs, number: u64, length: usize) -> Located {
 /// Writes several at a time.
 fn append_all(packs: &Packs, entries: &[(u64, usize)]) -> Vec<Located> {
     let new = |(number, length): &(u64, usize)| entry(*number, vec![b'x'; length - 1]);
-    let (new, mut places): (Vec<_>, _) = (entries.iter().map(new).collect(), Vec::new());
-    packs.append(&new, &mut places).expect("written");
-    assert_eq!(places.len(), entries.len());
-    let located =
-        |(entry, place): (&NewEntry, _)| Located { hash: entry.hash, file: Entry::new(entry.sequence, entry.bytes() as u64, Some(place)) };
-    new.iter().zip(places).map(located).collect()
+    let (new, mut extents): (Vec<_>, _) = (entries.iter().map(new).collect(), Vec::new());
+    packs.append(&new, &mut extents).expect("written");
+    assert_eq!(extents.len(), entries.len());
+    let located = |(entry, extent): (&NewEntry, _)| Located {
+        hash: entry.hash,
+        file: Entry::new(entry.sequence, entry.bytes() as u64, Some(extent)),
+    };
+    new.iter().zip(extents).map(located).collect()
 }
 
 fn entry(number: u64, body: Vec<u8>) -> NewEntry {
@@ -57,7 +59,7 @@ fn entry(number: u64, body: Vec<u8>) -> NewEntry {
 }
 
 fn read(packs: &Packs, entry: Located) -> io::Result<Vec<u8>> {
-    packs.read(entry.file.place.expect("in a pack"), entry.hash, entry.file.sequence)
+    packs.read(entry.file.extent.expect("in a pack"), entry.hash, entry.file.sequence)
 }
 
 fn remove(packs: &Packs, entry: Located) {
@@ -65,7 +67,7 @@ fn remove(packs: &Packs, entry: Located) {
 }
 
 fn remove_all(packs: &Packs, entries: &[Located]) {
-    packs.remove(entries.iter().map(|entry| entry.file.place.expect("in a pack")));
+    packs.remove(entries.iter().map(|entry| entry.file.extent.expect("in a pack")));
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn entries_stand_one_behind_the_other() {
     // With their labels, they take 1, 18, 18 and 2 units of 512 bytes.
     let lengths = [1, 9_000, 8_700, 1_000 - LABEL];
     let entries = lengths.map(|length| append(&packs, length as u64, length));
-    assert_eq!(entries.map(|entry| entry.file.place.expect("in a pack").first), [0, 1, 19, 37]);
+    assert_eq!(entries.map(|entry| entry.file.extent.expect("in a pack").first), [0, 1, 19, 37]);
     assert_eq!((folder.files().len(), folder.blocks()), (1, 5), "39 units are five blocks");
     for (length, entry) in lengths.into_iter().zip(entries) {
         let found = read(&packs, entry).expect("there");
@@ -88,12 +90,12 @@ fn entries_stand_one_behind_the_other() {
 #[test]
 fn an_entry_lies_in_no_more_blocks_than_it_needs() {
     let begins = |lengths: &[u64]| {
-        let places = lengths.iter().scan(0, |end, length| {
+        let extents = lengths.iter().scan(0, |end, length| {
             let at = beginning(*end, *length);
             *end = (at + length).next_multiple_of(UNIT);
             Some(at)
         });
-        places.collect::<Vec<_>>()
+        extents.collect::<Vec<_>>()
     };
     assert_eq!(begins(&[4096, 1, 4096]), [0, 4096, 8192]);
     assert_eq!(begins(&[2500, 2500, 1500]), [0, 4096, 4096 + 2560]);
@@ -163,7 +165,7 @@ fn of_a_torn_batch_what_is_whole_is_there() {
         let packs = folder.open();
         let whole = ends.iter().filter(|end| **end <= cut).count();
         let (listed, _) = packs.list();
-        assert!(written.iter().zip([0, 512, 5_632]).all(|(entry, at)| entry.file.place.is_some_and(|place| place.at() == at)));
+        assert!(written.iter().zip([0, 512, 5_632]).all(|(entry, at)| entry.file.extent.is_some_and(|extent| extent.at() == at)));
         assert_eq!(listed, written[..whole], "{cut}");
         assert!(listed.iter().all(|entry| read(&packs, *entry).is_ok()));
     }
@@ -174,9 +176,9 @@ fn entries_that_cannot_be_written_are_counted() {
     let folder = Folder::new();
     let packs = folder.open();
     fs::remove_dir_all(folder.0.path()).expect("removed");
-    let mut places = Vec::new();
-    let lost = packs.append(&[entry(1, vec![0; 9]), entry(2, vec![0; 9])], &mut places).expect_err("there is no folder");
-    assert_eq!((lost.entries, lost.error.kind(), places.len()), (2, io::ErrorKind::NotFound, 0));
+    let mut extents = Vec::new();
+    let lost = packs.append(&[entry(1, vec![0; 9]), entry(2, vec![0; 9])], &mut extents).expect_err("there is no folder");
+    assert_eq!((lost.entries, lost.error.kind(), extents.len()), (2, io::ErrorKind::NotFound, 0));
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn what_is_removed_gives_its_blocks_back_and_the_rest_stays() {
     let packs = folder.open();
     // Twenty units each: they lie in the blocks 0 to 2, 2 to 4, and 5 to 7.
     let [a, b, c] = [1, 2, 3].map(|number| append(&packs, number, 10_000));
-    assert_eq!([a, b, c].map(|entry| entry.file.place.expect("in a pack").first), [0, 20, 40]);
+    assert_eq!([a, b, c].map(|entry| entry.file.extent.expect("in a pack").first), [0, 20, 40]);
     let before = folder.blocks();
     remove(&packs, b);
     assert_eq!(before - folder.blocks(), 2, "the first of its blocks is another one's as well");
@@ -223,8 +225,8 @@ fn neighbours_go_one_by_one() {
 fn what_is_given_back_is_not_written() {
     let folder = Folder::new();
     let packs = folder.open();
-    let free = |entry: Located| packs.state.lock().free(entry.file.place.expect("in a pack"));
-    let at = |entry: Located| entry.file.place.expect("in a pack").at();
+    let free = |entry: Located| packs.state.lock().free(entry.file.extent.expect("in a pack"));
+    let at = |entry: Located| entry.file.extent.expect("in a pack").at();
     let a = append(&packs, 1, 1_000);
     assert_eq!((free(a), free(a)), (Some(0..4_096), None));
     let b = append(&packs, 2, 1_000);
@@ -257,7 +259,7 @@ fn full(length: usize) -> (Folder, Packs, Vec<Located>) {
     let folder = Folder::new();
     let packs = folder.open();
     let mut entries = Vec::new();
-    while entries.last().is_none_or(|last: &Located| last.file.place.expect("in a pack").end() <= PACK) {
+    while entries.last().is_none_or(|last: &Located| last.file.extent.expect("in a pack").end() <= PACK) {
         entries.push(append(&packs, entries.len() as u64, length));
     }
     (folder, packs, entries)
@@ -271,7 +273,7 @@ fn what_stands_behind_the_last_entry_costs_no_other_one() {
         let path = folder.files().remove(0);
         let bytes = fs::read(&path).expect("there");
         let (last, others) = entries.split_last().expect("some");
-        let at = last.file.place.map_or(0, |place| usize::from(place.first) * UNIT_LEN);
+        let at = last.file.extent.map_or(0, |extent| usize::from(extent.first) * UNIT_LEN);
         let mut changed = bytes.clone();
         changed[at + 20] ^= 1;
         let whole = &entries[..];
@@ -286,7 +288,7 @@ fn what_stands_behind_the_last_entry_costs_no_other_one() {
             fs::write(&path, bytes).expect("written");
             assert_eq!(folder.open().list(), (left.to_vec(), damaged), "{case}");
             let length = fs::metadata(&path).expect("there").len();
-            assert!(length <= last.file.place.expect("in a pack").end(), "{case}: {length}");
+            assert!(length <= last.file.extent.expect("in a pack").end(), "{case}: {length}");
         }
     }
 }
@@ -312,8 +314,8 @@ fn packs_of_earlier_versions_are_read() {
         let mut label = b"seapack\x1a".to_vec();
         label.extend(10_000_u32.to_le_bytes().into_iter().chain([0; 4]));
         [first, second, number].iter().for_each(|word| label.extend(word.to_le_bytes()));
-        let place = [1_u32, block].map(u32::to_le_bytes).concat();
-        label.extend(secret().key(&[label.clone(), place].concat()).words().0.to_le_bytes());
+        let extent = [1_u32, block].map(u32::to_le_bytes).concat();
+        label.extend(secret().key(&[label.clone(), extent].concat()).words().0.to_le_bytes());
         bytes.resize(block as usize * BLOCK_LEN, 0);
         bytes.extend(label.into_iter().chain([b'x'; 9_999]).chain([b'y']));
         if block == 0 {
@@ -324,8 +326,8 @@ fn packs_of_earlier_versions_are_read() {
     let packs = folder.open();
     let (listed, damaged) = packs.list();
     assert_eq!((listed.len(), damaged), (2, 1), "the first one's seal is of another length");
-    let place = |entry: &Located| entry.file.place.map(|place| (place.at(), place.bytes()));
-    assert_eq!(listed.iter().map(place).collect::<Vec<_>>(), [Some((4_096, 12_288)), Some((16_384, 12_288))]);
+    let extent = |entry: &Located| entry.file.extent.map(|extent| (extent.at(), extent.bytes()));
+    assert_eq!(listed.iter().map(extent).collect::<Vec<_>>(), [Some((4_096, 12_288)), Some((16_384, 12_288))]);
     assert!(listed.iter().all(|entry| read(&packs, *entry).is_ok_and(|found| found.len() == 10_000 && found.last() == Some(&b'y'))));
     assert_eq!(folder.blocks(), 6, "what was damaged is cut out");
     remove(&packs, listed[0]);
@@ -361,7 +363,7 @@ fn the_next_process_lists_what_is_left_and_begins_a_pack_of_its_own() {
     let d = append(&packs, 4, 100);
     assert_eq!(packs.list(), (vec![a, c], 0));
     assert!([a, c, d].into_iter().all(|entry| read(&packs, entry).is_ok()));
-    assert_ne!(d.file.place.expect("in a pack").pack, a.file.place.expect("in a pack").pack);
+    assert_ne!(d.file.extent.expect("in a pack").pack, a.file.extent.expect("in a pack").pack);
     remove_all(&packs, &[a, c]);
     assert_eq!(folder.files().len(), 1, "nothing is left of the old one");
     remove(&packs, d);
@@ -376,7 +378,7 @@ fn a_torn_entry_is_not_listed_and_gives_its_blocks_back() {
     let folder = Folder::new();
     let packs = folder.open();
     let [a, b] = [1, 2].map(|number| append(&packs, number, 20_000));
-    assert_eq!(b.file.place.expect("in a pack").at(), 5 * BLOCK);
+    assert_eq!(b.file.extent.expect("in a pack").at(), 5 * BLOCK);
     drop(packs);
     let path = folder.files().remove(0);
     File::options().write(true).open(&path).and_then(|file| file.set_len(5 * BLOCK + 9_000)).expect("cut short");
@@ -392,8 +394,8 @@ fn a_page_that_holds_labels_holds_no_entries() {
     let folder = Folder::new();
     let packs = folder.open();
     let mut body = vec![b'x'; 4096 - LABEL];
-    let place = Place::new(NonZeroU32::MIN, BLOCK, 100).expect("a place");
-    let forged = Label { length: 100, hash: hash(7), sequence: 7 }.encode(place, &Secret::of([3, 4]));
+    let extent = PackExtent::new(NonZeroU32::MIN, BLOCK, 100).expect("a place");
+    let forged = Label { length: 100, hash: hash(7), sequence: 7 }.encode(extent, &Secret::of([3, 4]));
     body.extend(forged.into_iter().chain([b'x'; 8000]));
     packs.append(&[entry(1, body)], &mut Vec::new()).expect("written");
     drop(packs);
@@ -423,9 +425,9 @@ fn an_entry_is_read_under_its_own_key_and_number_alone() {
     let folder = Folder::new();
     let packs = folder.open();
     let entry = append(&packs, 1, 10);
-    let place = entry.file.place.expect("in a pack");
+    let extent = entry.file.extent.expect("in a pack");
     for (key, sequence) in [(2, 1), (1, 2)] {
-        let error = packs.read(place, hash(key), sequence).expect_err("another one's");
+        let error = packs.read(extent, hash(key), sequence).expect_err("another one's");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 }
@@ -434,21 +436,21 @@ fn an_entry_is_read_under_its_own_key_and_number_alone() {
 fn a_label_that_was_changed_or_stands_elsewhere_is_none() {
     let label = Label { length: 77, hash: hash(1), sequence: 9 };
     let pack = NonZeroU32::MIN;
-    let place = Place::new(pack, 3 * UNIT, 125).expect("a place");
-    let bytes = label.encode(place, &secret());
+    let extent = PackExtent::new(pack, 3 * UNIT, 125).expect("a place");
+    let bytes = label.encode(extent, &secret());
     let parse = |bytes: &[u8], at: u64| Label::parse(bytes, pack, at, &secret());
-    assert_eq!(parse(&bytes, place.at()), Some((label, UNIT)));
+    assert_eq!(parse(&bytes, extent.at()), Some((label, UNIT)));
     for bit in 0..LABEL * 8 {
         let mut changed = bytes;
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(parse(&changed, place.at()), None, "bit {bit}");
+        assert_eq!(parse(&changed, extent.at()), None, "bit {bit}");
     }
-    assert_eq!(parse(&bytes[1..], place.at()), None);
+    assert_eq!(parse(&bytes[1..], extent.at()), None);
     assert_eq!((parse(&bytes, 4 * UNIT), parse(&bytes, 3 * BLOCK)), (None, None));
-    assert_eq!(Label::parse(&bytes, NonZeroU32::MAX, place.at(), &secret()), None);
-    assert_eq!(Label::parse(&bytes, pack, place.at(), &Secret::of([1, 3])), None, "who does not know the secret makes none");
+    assert_eq!(Label::parse(&bytes, NonZeroU32::MAX, extent.at(), &secret()), None);
+    assert_eq!(Label::parse(&bytes, pack, extent.at(), &Secret::of([1, 3])), None, "who does not know the secret makes none");
     let longer = Label { length: u32::MAX, ..label };
-    assert_eq!(parse(&longer.encode(place, &secret()), place.at()), None, "longer than an entry can be");
+    assert_eq!(parse(&longer.encode(extent, &secret()), extent.at()), None, "longer than an entry can be");
 }
 
 /// Puts something in the place of a pack that opens and cannot be cut.

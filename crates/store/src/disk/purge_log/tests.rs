@@ -241,7 +241,7 @@ fn boot_of(log: &[u8]) -> String {
 
 #[test]
 fn lines_may_have_been_lost_with_the_power_unless_the_log_was_closed() {
-    let purge = Logged { generation: 8, hardness: Hardness::Hard, what: What::All };
+    let purge = Logged { generation: 8, hardness: Hardness::Hard, what: LoggedTarget::All };
     let begun = |boot: &str| Line::Begun { generation: 7, boot: boot.to_owned() };
     // lines, history at a start of the machine named "now"
     let cases = [
@@ -288,7 +288,7 @@ fn a_log_much_longer_than_its_table_is_written_anew() {
 #[test]
 fn a_log_that_cannot_be_written_is_removed_and_comes_back_whole() {
     let folder = Folder::new();
-    let purge = |generation| Logged { generation, hardness: Hardness::Hard, what: What::Site(1) };
+    let purge = |generation| Logged { generation, hardness: Hardness::Hard, what: LoggedTarget::Site(1) };
     let (mut log, replay) = PurgeLog::open(folder.path()).expect("open");
     log.begin(replay.generation, Vec::new).expect("begun");
     assert!(folder.log().exists() && !log.is_failing());
@@ -324,11 +324,12 @@ fn the_log_is_private() {
 
 fn line() -> impl Strategy<Value = Line> {
     let what = prop_oneof![
-        Just(What::All),
-        any::<u16>().prop_map(What::Site),
+        Just(LoggedTarget::All),
+        any::<u16>().prop_map(LoggedTarget::Site),
         (any::<u16>(), any::<u64>(), any::<u64>())
-            .prop_map(|(site, first, second)| What::Exact { site, name: KeyHash::from_words(first, second) }),
-        (any::<u16>(), prop::collection::vec(any::<u8>(), 0..64)).prop_map(|(site, prefix)| What::Prefix { site, prefix: prefix.into() }),
+            .prop_map(|(site, first, second)| LoggedTarget::Exact { site, name: KeyHash::from_words(first, second) }),
+        (any::<u16>(), prop::collection::vec(any::<u8>(), 0..64))
+            .prop_map(|(site, prefix)| LoggedTarget::Prefix { site, prefix: prefix.into() }),
     ];
     let hardness = prop_oneof![Just(Hardness::Soft), Just(Hardness::Hard)];
     let generation = 0..GENERATION_MAX;

@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::*;
 use crate::content::Content;
 use crate::disk::io::Io;
-use crate::growing::{Bounds, Broken, Budget, Kept, Reader};
+use crate::growing::{Bounds, Broken, Budget, Reader, Retention};
 use crate::spool::Spool;
 
 const KIB: usize = 1 << 10;
@@ -82,10 +82,10 @@ fn pattern(range: std::ops::Range<usize>) -> Bytes {
     bytes.into()
 }
 
-async fn push(body: &Body, chunk: Bytes) -> Result<(), Unread> {
+async fn push(body: &Body, chunk: Bytes) -> Result<(), NobodyReads> {
     match body.append(chunk) {
-        Kept::Whole => Ok(()),
-        Kept::Spooled | Kept::Windowed => std::future::poll_fn(|cx| body.poll_room(cx)).await,
+        Retention::Whole => Ok(()),
+        Retention::Spooled | Retention::Windowed => std::future::poll_fn(|cx| body.poll_room(cx)).await,
     }
 }
 

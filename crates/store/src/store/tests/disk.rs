@@ -12,13 +12,13 @@ use crate::disk::io::{Done, THREADS};
 use crate::disk::{DiskOptions, DiskState, Tiers, Trouble};
 
 /// A folder, and the reports that an operator got about it.
-struct Place {
+struct TestFolder {
     dir: TempDir,
     told: Arc<Lock<Vec<Trouble>>>,
     packs: bool,
 }
 
-impl Place {
+impl TestFolder {
     /// Each response has a file of its own.
     fn of_files() -> Self {
         Self { dir: tempfile::tempdir().expect("a folder"), told: Arc::default(), packs: false }
@@ -106,7 +106,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn what_is_stored_is_there_after_a_restart() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         put(&store, "h/a", 1);
         let stored = put(&store, "h/a", 2);
@@ -144,7 +144,7 @@ fn a_purge_survives_a_restart() {
             PurgeTarget::All,
         ];
         for target in targets {
-            let place = Place::of_packs();
+            let place = TestFolder::of_packs();
             let store = place.open();
             put(&store, "h/a", 1);
             store.settle_disk();
@@ -171,7 +171,7 @@ fn a_purge_survives_a_restart() {
 /// A purge after the restart covers what was stored before it.
 #[test]
 fn what_was_stored_before_a_restart_is_not_younger_than_a_purge_after_it() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         for _ in 0..100 {
             store.purge(&url("h/other"), Hardness::Hard);
@@ -187,7 +187,7 @@ fn what_was_stored_before_a_restart_is_not_younger_than_a_purge_after_it() {
 
 #[test]
 fn what_is_replaced_or_removed_leaves_no_file() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         for round in 0..20 {
             put(&store, "h/a", 1);
@@ -232,7 +232,7 @@ fn what_is_replaced_or_removed_leaves_no_file() {
 
 #[test]
 fn what_memory_evicts_stays_on_the_disk() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store: TestStore = Store::open(StoreOptions::with_memory(1 << 20), Some(place.options(1 << 30)));
         let urls: Vec<String> = (0..100).map(|number| format!("h/{number}")).collect();
         for url in &urls {
@@ -253,7 +253,7 @@ fn what_memory_evicts_stays_on_the_disk() {
 
 #[test]
 fn what_is_to_stay_in_memory_does() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         let stored = page(store.generation(), 1, "h/a", &[], 10).in_memory_only();
         store.insert(store.hash(b"h/a"), b"h/a", stored, |_| true);
@@ -264,7 +264,7 @@ fn what_is_to_stay_in_memory_does() {
 
 #[test]
 fn the_disk_is_bounded_in_bytes() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store: TestStore = Store::open(StoreOptions::with_memory(1 << 20), Some(place.options(50 * 4096)));
         for number in 0..200 {
             put(&store, &format!("h/{number}"), 1);
@@ -306,7 +306,7 @@ fn a_damaged_file_is_a_miss_and_goes() {
         }),
     ];
     for (case, spoil) in cases {
-        let place = Place::of_files();
+        let place = TestFolder::of_files();
         let store = place.open();
         put(&store, "h/a", 1);
         drop(store);
@@ -324,7 +324,7 @@ fn a_damaged_file_is_a_miss_and_goes() {
 
 #[test]
 fn foreign_files_are_removed_and_missing_ones_missed() {
-    let place = Place::of_files();
+    let place = TestFolder::of_files();
     let store = place.open();
     put(&store, "h/a", 1);
     put(&store, "h/b", 2);
@@ -355,7 +355,7 @@ fn foreign_files_are_removed_and_missing_ones_missed() {
 
 #[test]
 fn a_disk_that_takes_nothing_leaves_memory_alone() {
-    let place = Place::of_files();
+    let place = TestFolder::of_files();
     let store = place.open();
     // Nothing can be written: the folder for it is not a folder any more. (Permissions would not stop every user.)
     let temporary = place.path().join("tmp");
@@ -385,7 +385,7 @@ fn a_disk_that_takes_nothing_leaves_memory_alone() {
 
 #[test]
 fn a_folder_that_cannot_be_used_leaves_memory_alone() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let first = place.open();
         let second = place.open();
         assert_eq!(place.told(), [Trouble::InUse { dir: place.path() }]);
@@ -409,7 +409,7 @@ fn a_folder_that_cannot_be_used_leaves_memory_alone() {
 #[test]
 fn without_its_purges_or_its_numbers_a_cache_is_given_up() {
     for lost in ["purges", "sites", "secret", "seawall-cache"] {
-        let place = Place::of_packs();
+        let place = TestFolder::of_packs();
         let store = place.open();
         store.site_numbers().number("h", b"").expect("a number");
         store.purge(&url("h/b"), Hardness::Hard);
@@ -428,7 +428,7 @@ fn without_its_purges_or_its_numbers_a_cache_is_given_up() {
 
 #[test]
 fn a_crowd_reads_the_disk_once() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         put(&store, "h/a", 1);
         drop(store);
@@ -466,7 +466,7 @@ fn futures_poll<F: Future>(future: &mut std::pin::Pin<Box<F>>) -> std::task::Pol
 /// Nobody knows which of the unread files a new response replaces: if one of them were kept, it could come back in its place.
 #[test]
 fn what_was_not_read_before_it_was_fetched_anew_is_gone() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         put(&store, "h/a", 1);
         put(&store, "h/a", 2);
@@ -513,7 +513,7 @@ proptest! {
     /// What the model holds is found, restarts or not, with the verdict that the model has; and nothing else is.
     #[test]
     fn a_restart_changes_nothing(packs: bool, steps in prop::collection::vec(step(), 1..40)) {
-        let place = if packs { Place::of_packs() } else { Place::of_files() };
+        let place = if packs { TestFolder::of_packs() } else { TestFolder::of_files() };
         let mut store = place.open();
         // URL to variants, newest first, each with whether it was purged softly.
         let mut model: BTreeMap<u8, Vec<(u8, bool)>> = BTreeMap::new();
@@ -575,7 +575,7 @@ proptest! {
 /// Its file is there for the next start, and goes with it.
 #[test]
 fn a_body_in_its_forms_alone_keeps_its_file() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         let hash = store.hash(b"h/a");
         let pack = |stored: &Arc<Stored<Page>>| store.replace_body(hash, b"h/a", stored, Content::Packed { length: 100 });
@@ -603,7 +603,7 @@ fn a_body_in_its_forms_alone_keeps_its_file() {
 /// The writer tells the response that it was given, and no other, where the file is.
 #[test]
 fn a_body_whose_file_is_being_written_stays_as_it_is() {
-    for place in Place::both() {
+    for place in TestFolder::both() {
         let store = place.open();
         let hash = store.hash(b"h/a");
         let busy: Vec<_> = (0..THREADS).map(|_| hold(&store)).collect();
@@ -619,7 +619,7 @@ fn a_body_whose_file_is_being_written_stays_as_it_is() {
 #[test]
 fn a_damaged_entry_is_a_miss_and_goes() {
     for (case, at) in [("a bit of the label", 20), ("a bit of the body", 60), ("a bit of the head", 150), ("a bit of the footer", 0)] {
-        let place = Place::of_packs();
+        let place = TestFolder::of_packs();
         let store = place.open();
         put(&store, "h/a", 1);
         put(&store, "h/b", 2);
@@ -641,7 +641,7 @@ fn a_damaged_entry_is_a_miss_and_goes() {
 
 #[test]
 fn a_disk_that_takes_no_packs_leaves_memory_alone() {
-    let place = Place::of_packs();
+    let place = TestFolder::of_packs();
     let store = place.open();
     let packs = place.path().join("objects/packs");
     fs::remove_dir(&packs).expect("removed");
@@ -659,7 +659,7 @@ fn a_disk_that_takes_no_packs_leaves_memory_alone() {
 
 #[test]
 fn a_folder_that_is_removed_is_told_with_the_next_page() {
-    let place = Place::of_packs();
+    let place = TestFolder::of_packs();
     let store = place.open();
     put(&store, "h/a", 1);
     store.settle_disk();
@@ -674,7 +674,7 @@ fn a_folder_that_is_removed_is_told_with_the_next_page() {
 /// A cache that was written with files of their own is read with packs as well, and the other way round.
 #[test]
 fn both_kinds_of_files_are_read_whatever_is_written() {
-    let mut place = Place::of_files();
+    let mut place = TestFolder::of_files();
     for (url, packs) in [("h/a", true), ("h/b", false), ("h/c", true)] {
         put(&place.open(), url, 1);
         place.packs = packs;

@@ -30,7 +30,7 @@ fn a_new_form_is_seen_by_whoever_keeps_the_page() {
     let stored = put(&store, "h/a", 1);
     let hash = store.hash(b"h/a");
     let mut page = || loop {
-        if let Some(crate::Found::Hot(page)) = hot.get(&store, hash, b"h/a") {
+        if let Some(crate::HotOrStored::Hot(page)) = hot.get(&store, hash, b"h/a") {
             return page;
         }
     };
@@ -70,7 +70,7 @@ fn a_body_that_is_there_in_its_forms_alone_frees_its_room() {
     let hash = store.hash(b"h/a");
     assert!(store.add_form(hash, b"h/a", &stored, 0, Body::from_static(b"shorter")));
     let page = loop {
-        if let Some(crate::Found::Hot(page)) = hot.get(&store, hash, b"h/a") {
+        if let Some(crate::HotOrStored::Hot(page)) = hot.get(&store, hash, b"h/a") {
             break page;
         }
     };

@@ -196,9 +196,9 @@ enum Leaving {
 
 /// The numbers of the last streams that ended, as a ring.
 #[derive(Debug)]
-struct Ended([u32; ENDED_MAX], usize);
+struct EndedStreams([u32; ENDED_MAX], usize);
 
-impl Ended {
+impl EndedStreams {
     const fn push(&mut self, stream: u32) {
         self.0[self.1 % ENDED_MAX] = stream;
         self.1 += 1;
@@ -221,9 +221,9 @@ pub struct Core<H> {
     streams: Vec<Stream<H>>,
     /// The highest stream number that the client has used.
     last: u32,
-    ended: Ended,
+    ended: EndedStreams,
     /// The streams that ended because we reset them: frames for them may still be under way.
-    reset: Ended,
+    reset: EndedStreams,
     began: Began,
     block: Option<Box<Block>>,
     /// The client's initial window of a stream, its largest frame, and its window of the connection.
@@ -270,8 +270,8 @@ impl<H: AsRef<[u8]>> Core<H> {
             guard: Guard::new(),
             streams: Vec::new(),
             last: 0,
-            ended: Ended([0; ENDED_MAX], 0),
-            reset: Ended([0; ENDED_MAX], 0),
+            ended: EndedStreams([0; ENDED_MAX], 0),
+            reset: EndedStreams([0; ENDED_MAX], 0),
             began: Began::No,
             block: None,
             client_window: FIRST_WINDOW,

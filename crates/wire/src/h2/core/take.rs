@@ -7,7 +7,7 @@ use super::{
     Over, STREAM_WINDOW, STREAMS_MAX, Stream, TABLE_BYTES, WINDOW_MAX, flood, wrong,
 };
 use crate::h2::{
-    content::Taken,
+    content::ContentTaken,
     frame::{self, PAYLOAD_MAX, PREFACE, flag, kind, setting},
     guard::name_of_flood,
     priority,
@@ -409,7 +409,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     pub fn collect(&mut self) {
         for at in 0..self.streams.len() {
             let Some(feed) = &self.streams[at].feed else { continue };
-            let Taken { bytes, abandoned } = feed.taken();
+            let ContentTaken { bytes, abandoned } = feed.taken();
             if bytes > 0 {
                 self.allow_connection(bytes);
                 self.allow(at, bytes);

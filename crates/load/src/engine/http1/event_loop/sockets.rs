@@ -6,7 +6,7 @@ use rustix::{event::epoll, io::Errno};
 
 use super::{
     super::{
-        client::{Kind, UnderWay},
+        client::{Kind, PendingRequest},
         connection::{Connection, Stage},
         response::{Closed, Expected, Progress},
         slots::Key,
@@ -24,7 +24,7 @@ const READS_AT_ONCE: u32 = 16;
 
 impl Loop {
     /// Puts a request on a connection of its client that has room, or on a new one. If the client has as many as it may have, the request comes back.
-    pub(super) fn place(&mut self, key: Key, under_way: UnderWay, now: Duration) -> Placed {
+    pub(super) fn place(&mut self, key: Key, under_way: PendingRequest, now: Duration) -> Placed {
         let Some(client) = self.clients.get_mut(key) else { return Placed::Failed };
         let origin = under_way.asked.origin;
         let mut others = 0;
@@ -86,7 +86,7 @@ impl Loop {
     }
 
     /// Sends a request on a connection, or lets it wait until the connection is made.
-    fn send(&mut self, key: Key, mut under_way: UnderWay, now: Duration) {
+    fn send(&mut self, key: Key, mut under_way: PendingRequest, now: Duration) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.stage != Stage::Open {
             connection.under_way.push_back(under_way);
@@ -385,7 +385,7 @@ impl Loop {
     }
 
     /// Ends a request for which no connection could be made. A client that stays rests before it tries again.
-    fn not_connected(&mut self, key: Key, under_way: UnderWay, class: ErrorClass, now: Duration) {
+    fn not_connected(&mut self, key: Key, under_way: PendingRequest, class: ErrorClass, now: Duration) {
         let Some(client) = self.clients.get_mut(key) else { return };
         client.under_way -= 1;
         client.failures += 1;
@@ -403,7 +403,7 @@ impl Loop {
     pub(super) fn failed(
         &mut self,
         key: Key,
-        under_way: &UnderWay,
+        under_way: &PendingRequest,
         class: ErrorClass,
         first_byte: Option<Duration>,
         bytes: u64,

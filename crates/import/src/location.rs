@@ -12,9 +12,9 @@ use crate::{
 /// The longest name that is made of a slug, in bytes.
 const STEM_BYTES_MAX: usize = 120;
 
-/// A text before it is converted.
+/// A text that gets a location, before it is converted.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct TextToPlace<'a> {
     pub(crate) kind: Kind,
     /// The slug that it had.
     pub(crate) slug: &'a str,
@@ -30,9 +30,9 @@ pub(crate) struct Wish<'a> {
     pub(crate) is_draft: bool,
 }
 
-/// The place of a text in the blog.
+/// Where a text is in the blog.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     /// The address, not percent-encoded.
     pub(crate) address: String,
     /// The file, in the blog's folder.
@@ -45,7 +45,7 @@ pub(crate) struct Place {
     alias: Option<String>,
 }
 
-impl Place {
+impl Location {
     /// Forgets the old address: nobody has ever seen it.
     pub(crate) fn forget_old(&mut self) {
         (self.old, self.alias) = (None, None);
@@ -66,16 +66,16 @@ impl Place {
     }
 }
 
-/// The places that are taken.
+/// The locations that are taken.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct TakenLocations {
     addresses: HashSet<String>,
     files: HashSet<String>,
 }
 
-impl Places {
-    /// Finds a place. The old address is kept where the blog can have it.
-    pub(crate) fn place(&mut self, wish: &Wish<'_>) -> Place {
+impl TakenLocations {
+    /// Finds a location for a text. The old address is kept where the blog can have it.
+    pub(crate) fn place(&mut self, wish: &TextToPlace<'_>) -> Location {
         let old = wish.old.map(decoded);
         let wanted = [slugify(&decoded(wish.slug)), slugify(wish.title), wish.kind.name().to_owned()];
         let slug = wanted.into_iter().find(|slug| !slug.is_empty()).unwrap_or_default();
@@ -115,7 +115,7 @@ impl Places {
         // The file's name says the slug, without a date before it.
         let of_name = if wish.kind == Kind::Page && is_dated(&stem) { stem.get(11..).unwrap_or_default() } else { &stem };
         let is_plain = address == format!("/{slug}/");
-        Place {
+        Location {
             file: format!("{prefix}{stem}{suffix}"),
             slug: (is_plain && of_name != slug).then(|| slug.clone()),
             permalink: (!is_plain).then(|| address.clone()),
@@ -182,8 +182,8 @@ fn numbered(name: &str, is_free: impl Fn(&str) -> bool) -> String {
 mod tests {
     use super::*;
 
-    fn of(slug: &str, old: &str) -> Place {
-        Places::default().place(&Wish { slug, old: Some(old), day: Some("2026-03-01"), ..Wish::default() })
+    fn of(slug: &str, old: &str) -> Location {
+        TakenLocations::default().place(&TextToPlace { slug, old: Some(old), day: Some("2026-03-01"), ..TextToPlace::default() })
     }
 
     #[test]
@@ -202,34 +202,39 @@ mod tests {
             ("../../etc/passwd", "/etc/../passwd\\/", "/etc-passwd/", None, None),
         ];
         for (slug, old, address, own, permalink) in cases {
-            let place = of(slug, old);
-            assert_eq!((place.address.as_str(), place.slug.as_deref(), place.permalink.as_deref()), (address, own, permalink), "{old}");
+            let location = of(slug, old);
+            assert_eq!(
+                (location.address.as_str(), location.slug.as_deref(), location.permalink.as_deref()),
+                (address, own, permalink),
+                "{old}"
+            );
             let mut front = Front::default();
-            place.set(&mut front);
+            location.set(&mut front);
             assert_eq!(!front.aliases.is_empty(), matches!(old, "/a b/" | "/v3.0/"), "{old}: {:?}", front.aliases);
         }
     }
 
     #[test]
     fn two_texts_have_two_places() {
-        let mut places = Places::default();
-        let wish = Wish { slug: "a", ..Wish::default() };
+        let mut places = TakenLocations::default();
+        let wish = TextToPlace { slug: "a", ..TextToPlace::default() };
         let all: Vec<_> = (0..3).map(|_| places.place(&wish)).collect();
-        assert_eq!(all.iter().map(|place| place.address.as_str()).collect::<Vec<_>>(), ["/a/", "/a-2/", "/a-3/"]);
-        assert_eq!(all.iter().map(|place| place.file.as_str()).collect::<Vec<_>>(), ["posts/a.md", "posts/a-2.md", "posts/a-3.md"]);
+        assert_eq!(all.iter().map(|location| location.address.as_str()).collect::<Vec<_>>(), ["/a/", "/a-2/", "/a-3/"]);
+        assert_eq!(all.iter().map(|location| location.file.as_str()).collect::<Vec<_>>(), ["posts/a.md", "posts/a-2.md", "posts/a-3.md"]);
     }
 
     #[test]
     fn a_long_slug_has_a_short_file() {
         let long = "日".repeat(90);
-        let place = of(&long, &format!("/{long}/"));
-        assert_eq!((place.address, place.slug), (format!("/{long}/"), Some(long)));
-        assert!(place.file.len() < 200, "{}", place.file);
+        let location = of(&long, &format!("/{long}/"));
+        assert_eq!((location.address, location.slug), (format!("/{long}/"), Some(long)));
+        assert!(location.file.len() < 200, "{}", location.file);
     }
 
     #[test]
     fn a_page_whose_name_begins_like_a_date_keeps_it() {
-        let place = Places::default().place(&Wish { kind: Kind::Page, slug: "2020-01-01-party", ..Wish::default() });
-        assert_eq!((place.address.as_str(), place.slug.as_deref()), ("/2020-01-01-party/", Some("2020-01-01-party")));
+        let location =
+            TakenLocations::default().place(&TextToPlace { kind: Kind::Page, slug: "2020-01-01-party", ..TextToPlace::default() });
+        assert_eq!((location.address.as_str(), location.slug.as_deref()), ("/2020-01-01-party/", Some("2020-01-01-party")));
     }
 }

@@ -107,7 +107,7 @@ pub(crate) fn start_diagnostics() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| DIAGNOSTICS.into());
     let messages = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(Told)
+        .with_writer(StderrWriter)
         .with_ansi(is_terminal())
         .with_target(false)
         // It would tell its own troubles on standard error, and panic where that is gone.
@@ -129,13 +129,13 @@ pub(crate) fn panicked(info: &PanicHookInfo<'_>) {
 
 /// A writer of diagnostics for the `tracing` subscriber.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told;
+pub(crate) struct StderrWriter;
 
 /// One message on its way to standard error.
 #[derive(Debug)]
 pub(crate) struct Message(Level);
 
-impl<'a> MakeWriter<'a> for Told {
+impl<'a> MakeWriter<'a> for StderrWriter {
     type Writer = Message;
 
     fn make_writer(&'a self) -> Message {

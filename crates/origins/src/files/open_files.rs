@@ -16,14 +16,14 @@ const OPEN_MAX: usize = 64;
 
 /// The open files of a site.
 #[derive(Debug, Default)]
-pub(super) struct Opened {
+pub(super) struct OpenFiles {
     /// A number that every change raises: a file that was looked up before a change must not be added after it.
     generation: u64,
-    files: VecDeque<Open>,
+    files: VecDeque<OpenFile>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     path: Box<str>,
     was: State,
     fields: HeaderMap,
@@ -38,8 +38,8 @@ fn state(file: &File) -> Option<State> {
     file.metadata().ok().map(|now| (now.len(), now.ctime(), now.ctime_nsec()))
 }
 
-impl Opened {
-    /// Returns the number to pass to [`Opened::keep`]. Call it before a file is looked up.
+impl OpenFiles {
+    /// Returns the number to pass to [`OpenFiles::keep`]. Call it before a file is looked up.
     pub(super) const fn generation(&self) -> u64 {
         self.generation
     }
@@ -74,7 +74,7 @@ impl Opened {
         }
         let content = content.cut([Part::Slice(0..content.left())]);
         let forms = response.extensions().get().cloned();
-        self.files.push_back(Open { path: path.into(), was, fields: response.headers().clone(), content, forms });
+        self.files.push_back(OpenFile { path: path.into(), was, fields: response.headers().clone(), content, forms });
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_written_to_is_not_answered_from() {
-        let (mut opened, film) = (Opened::default(), film());
+        let (mut opened, film) = (OpenFiles::default(), film());
         opened.keep(0, "/film", &of(&film));
         assert!(opened.answer("/film").is_some());
         film.set_len(4).expect("cut");
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_was_looked_up_before_a_change_does_not_come_in_after_it() {
-        let mut opened = Opened::default();
+        let mut opened = OpenFiles::default();
         let before = opened.generation();
         opened.keep(before, "/film", &large());
         assert!(opened.answer("/film").is_some() && opened.answer("/other").is_none());
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_so_many_are_kept_and_nothing_but_files() {
-        let mut opened = Opened::default();
+        let mut opened = OpenFiles::default();
         opened.keep(0, "/page", &Response::new(Body::Empty));
         assert!(opened.answer("/page").is_none());
         for number in 0..=OPEN_MAX {

@@ -2,13 +2,13 @@
 
 use std::{fs, process::Stdio};
 
-use super::running::{Deaf, Place, Running, collect, get};
+use super::running::{Deaf, Running, TestFolder, collect, get};
 
 /// Serves, sees an edit, reloads and stops, while nobody reads what it says. With every message there is, as those of a request count too.
 #[test]
 fn it_does_not_matter_whether_somebody_reads_standard_error() {
     for (what, _deaf, stderr) in Deaf::all() {
-        let place = Place::with_blog();
+        let place = TestFolder::with_blog();
         let log = place.path().join("access.log");
         let mut command = place.serve(&["blog", "--access-log", log.to_str().unwrap()]);
         let running = Running::start(command.env("SEAWALL_LOG", "trace").stdout(Stdio::null()).stderr(stderr));
@@ -34,7 +34,7 @@ fn it_does_not_matter_whether_somebody_reads_standard_error() {
 #[test]
 fn it_does_not_matter_whether_somebody_reads_the_access_log() {
     for (what, _deaf, stdout) in Deaf::all() {
-        let place = Place::with_site();
+        let place = TestFolder::with_site();
         let mut command = place.serve(&["site", "--admin", "127.0.0.1:0"]);
         let mut running = Running::spawn(command.stdout(stdout).stderr(Stdio::piped()));
         drop(command);
@@ -55,7 +55,7 @@ fn it_does_not_matter_whether_somebody_reads_the_access_log() {
 /// Lines that could not be written are in the metrics.
 #[test]
 fn lost_lines_are_counted() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
     let mut running = Running::spawn(place.serve(&["site", "--admin", "127.0.0.1:0"]).stdout(full).stderr(Stdio::piped()));
     let admin = admin_address(running.stderr());
@@ -70,7 +70,7 @@ fn lost_lines_are_counted() {
 /// A log that was moved away is opened again, also while somebody edits the configuration and it has a mistake.
 #[test]
 fn a_log_is_rotated_whatever_the_configuration_says() {
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let listen = format!("[server]\nlisten = [\"unix:{}\"]\nadmin = \"off\"\n[log]\naccess = \"./access.log\"\n", place.socket().display());
     let config = place.write("seawall.toml", &format!("source = \"site\"\n{listen}"));
     let running = Running::start(place.serve(&["--config", config.to_str().unwrap()]).stdout(Stdio::null()).stderr(Stdio::null()));
@@ -94,12 +94,12 @@ fn a_command_that_has_done_its_work_has_not_failed() {
             // As with any command, `| less` decides when it goes on.
             continue;
         }
-        let place = Place::new();
+        let place = TestFolder::new();
         let status = place.seawall(&["new", "blog"]).stdout(stdout).status().expect("it runs");
         assert!(status.success(), "{what}");
         assert!(place.path().join("blog").is_dir());
     }
-    let place = Place::with_site();
+    let place = TestFolder::with_site();
     let (_, _, gone) = Deaf::all().into_iter().next().expect("the first");
     let config = place.write("seawall.toml", "source = \"site\"\n");
     let check = place.seawall(&["check", "--config", config.to_str().unwrap()]).stdout(gone).output().expect("it runs");

@@ -30,7 +30,7 @@ const USER_AGENT: &str = concat!("seawall-bench/", env!("CARGO_PKG_VERSION"));
 /// Fields are few unless somebody gives more: `User-Agent: seawall-bench/...` and `Accept: */*`, as of ab, and no `Accept-Encoding`, as of ab and wrk, so
 /// that figures compare. Pages are asked with `Accept-Encoding: gzip`.
 #[derive(Debug, Clone, Default)]
-pub struct Asking {
+pub struct RequestOptions {
     /// URLs; path and query may have placeholders.
     pub urls: Vec<String>,
     /// Files with URLs.
@@ -86,7 +86,7 @@ impl Body {
 
 /// Why nothing can be asked.
 #[derive(Debug, thiserror::Error)]
-pub enum AskingError {
+pub enum RequestOptionsError {
     /// A URL is none.
     #[error(transparent)]
     Url(#[from] UrlError),
@@ -122,8 +122,8 @@ pub enum AskingError {
     Origins,
 }
 
-impl Asking {
-    /// Makes an empty [`Asking`] for a run that begins at `began` (milliseconds since 1970). It has a random number of its own, so that what is
+impl RequestOptions {
+    /// Makes an empty [`RequestOptions`] for a run that begins at `began` (milliseconds since 1970). It has a random number of its own, so that what is
     /// unique in it is unique among all runs, whatever the seed of its choices.
     #[must_use]
     pub fn new(began: u64) -> Self {
@@ -136,7 +136,7 @@ impl Asking {
     ///
     /// # Errors
     /// When a URL or a list is none.
-    pub fn origins(&self) -> Result<Vec<Origin>, AskingError> {
+    pub fn origins(&self) -> Result<Vec<Origin>, RequestOptionsError> {
         let mut origins: Vec<Origin> = Vec::new();
         let all = self.urls()?.into_iter().map(|(_, url, _, _)| url.origin);
         for origin in all.chain(self.page_origins()?) {
@@ -147,13 +147,13 @@ impl Asking {
         Ok(origins)
     }
 
-    fn page_origins(&self) -> Result<Vec<Origin>, AskingError> {
+    fn page_origins(&self) -> Result<Vec<Origin>, RequestOptionsError> {
         Ok(self.page_origins.iter().map(|url| Url::read(url).map(|url| url.origin)).collect::<Result<_, _>>()?)
     }
 
     /// Returns all URLs, with method, weight, and whether they may have placeholders.
     #[expect(clippy::type_complexity, reason = "a tuple of this file")]
-    fn urls(&self) -> Result<Vec<(Option<String>, Url, u32, bool)>, AskingError> {
+    fn urls(&self) -> Result<Vec<(Option<String>, Url, u32, bool)>, RequestOptionsError> {
         let mut all = Vec::new();
         for url in &self.urls {
             all.push((None, Url::read_with_placeholders(url)?, 1, true));
@@ -171,7 +171,7 @@ impl Asking {
     ///
     /// # Errors
     /// When what was written cannot be asked.
-    pub fn set(&self) -> Result<RequestSet, AskingError> {
+    pub fn set(&self) -> Result<RequestSet, RequestOptionsError> {
         self.contradictions()?;
         let body = self.content()?;
         let method = self.method.clone().unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.to_owned());
@@ -181,10 +181,10 @@ impl Asking {
         for (own_method, url, weight, has_placeholders) in self.urls()? {
             let method = own_method.unwrap_or_else(|| method.clone());
             if !is_field_name(&method) {
-                return Err(AskingError::Method(method));
+                return Err(RequestOptionsError::Method(method));
             }
             if method == "CONNECT" {
-                return Err(AskingError::Contradiction("CONNECT asks for a tunnel, which is not measured"));
+                return Err(RequestOptionsError::Contradiction("CONNECT asks for a tunnel, which is not measured"));
             }
             let origin = index(&mut origins, url.origin)?;
             let mut request = Request { origin, method, target: url.target, fields: fields.clone(), body: body.clone(), weight };
@@ -202,15 +202,15 @@ impl Asking {
             templates.push(own);
         }
         if requests.is_empty() {
-            return Err(AskingError::Nothing);
+            return Err(RequestOptionsError::Nothing);
         }
         if requests.iter().all(|request| request.weight == 0) {
-            return Err(AskingError::Contradiction(
+            return Err(RequestOptionsError::Contradiction(
                 "every URL has the weight 0, so nothing would be asked: write weight=1 for one of them at least",
             ));
         }
         if self.in_order && requests.iter().any(|request| request.weight != 1) {
-            return Err(AskingError::Contradiction("what is asked in order has no weights"));
+            return Err(RequestOptionsError::Contradiction("what is asked in order has no weights"));
         }
         for origin in self.page_origins()? {
             index(&mut origins, origin)?;
@@ -220,7 +220,7 @@ impl Asking {
             Some(cookie) => {
                 let cookie = Template::read(cookie, Braces::Cookie)?;
                 if !cookie.has_marker() {
-                    return Err(AskingError::Contradiction("the cookie of the leak check needs a {marker}: 'name={marker}'"));
+                    return Err(RequestOptionsError::Contradiction("the cookie of the leak check needs a {marker}: 'name={marker}'"));
                 }
                 Some(LeakCheck::new(cookie, self.run))
             }
@@ -257,7 +257,7 @@ impl Asking {
     ///
     /// # Errors
     /// When what was written cannot be asked.
-    pub fn behave(&self, set: RequestSet) -> Result<RequestSet, AskingError> {
+    pub fn behave(&self, set: RequestSet) -> Result<RequestSet, RequestOptionsError> {
         let own = Self { urls: Vec::new(), lists: Vec::new(), shape: None, in_order: false, ..self.clone() };
         let found = set
             .requests
@@ -284,8 +284,8 @@ impl Asking {
         Ok(asked)
     }
 
-    fn contradictions(&self) -> Result<(), AskingError> {
-        let contradiction = |cond: bool, text| if cond { Err(AskingError::Contradiction(text)) } else { Ok(()) };
+    fn contradictions(&self) -> Result<(), RequestOptionsError> {
+        let contradiction = |cond: bool, text| if cond { Err(RequestOptionsError::Contradiction(text)) } else { Ok(()) };
         contradiction(
             self.page && (self.body.is_some() || self.method.as_deref().is_some_and(|method| method != "GET")),
             "pages are asked with GET: --page goes with no other method and no content",
@@ -299,21 +299,21 @@ impl Asking {
         contradiction(self.body_placeholders && self.body.is_none(), "there is no content that could have placeholders")
     }
 
-    fn content(&self) -> Result<Bytes, AskingError> {
+    fn content(&self) -> Result<Bytes, RequestOptionsError> {
         match &self.body {
             None => Ok(Bytes::new()),
             Some(Body::Literal(text)) => Ok(Bytes::from(text.clone())),
             Some(Body::File(file)) => {
-                let error = |error| AskingError::Body(file.clone(), error);
+                let error = |error| RequestOptionsError::Body(file.clone(), error);
                 if fs::metadata(file).map_err(error)?.len() > BODY_MAX {
-                    return Err(AskingError::BodyTooLarge(file.clone()));
+                    return Err(RequestOptionsError::BodyTooLarge(file.clone()));
                 }
                 fs::read(file).map(Bytes::from).map_err(error)
             }
         }
     }
 
-    fn all_fields(&self) -> Result<Vec<(String, String)>, AskingError> {
+    fn all_fields(&self) -> Result<Vec<(String, String)>, RequestOptionsError> {
         let mut fields = vec![("User-Agent".to_owned(), USER_AGENT.to_owned()), ("Accept".to_owned(), "*/*".to_owned())];
         if self.page {
             fields.push(("Accept-Encoding".to_owned(), "gzip".to_owned()));
@@ -331,7 +331,7 @@ impl Asking {
     }
 
     /// Leaves no coding to servers that could not be taken off an answer.
-    fn only_gzip(&self, requests: &mut [Request]) -> Result<(), AskingError> {
+    fn only_gzip(&self, requests: &mut [Request]) -> Result<(), RequestOptionsError> {
         let codings = |value: &str| {
             value.split(',').map(|coding| coding.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()).collect::<Vec<_>>()
         };
@@ -339,7 +339,7 @@ impl Asking {
         for text in &self.fields {
             let (name, value) = read_field(text)?;
             if name.eq_ignore_ascii_case("accept-encoding") && !known(&value) {
-                return Err(AskingError::Contradiction(
+                return Err(RequestOptionsError::Contradiction(
                     "contents are read, and only gzip and deflate can be: give no other Accept-Encoding",
                 ));
             }
@@ -354,17 +354,17 @@ impl Asking {
     }
 }
 
-fn index(origins: &mut Vec<Origin>, origin: Origin) -> Result<u16, AskingError> {
+fn index(origins: &mut Vec<Origin>, origin: Origin) -> Result<u16, RequestOptionsError> {
     let at = origins.iter().position(|other| *other == origin).unwrap_or_else(|| {
         origins.push(origin);
         origins.len() - 1
     });
-    u16::try_from(at).map_err(|_| AskingError::Origins)
+    u16::try_from(at).map_err(|_| RequestOptionsError::Origins)
 }
 
 /// Reads a field: `Name: value`.
-pub(crate) fn read_field(text: &str) -> Result<(String, String), AskingError> {
-    let error = || AskingError::Field(text.to_owned());
+pub(crate) fn read_field(text: &str) -> Result<(String, String), RequestOptionsError> {
+    let error = || RequestOptionsError::Field(text.to_owned());
     let (name, value) = text.split_once(':').ok_or_else(error)?;
     let value = value.trim();
     if !is_field_name(name) || value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
@@ -378,7 +378,7 @@ pub(crate) fn read_field(text: &str) -> Result<(String, String), AskingError> {
         _ => None,
     };
     match own {
-        Some(why) => Err(AskingError::OwnField(name.to_owned(), why)),
+        Some(why) => Err(RequestOptionsError::OwnField(name.to_owned(), why)),
         None => Ok((name.to_owned(), value.to_owned())),
     }
 }
