@@ -60,6 +60,7 @@ pub use direct::{DIRECT_FIELD, DIRECT_MAX, Direct};
 pub use failure::Failure;
 pub use fence::{Acknowledgement, Elsewhere, Fence, Machines};
 pub use hit::{Content, Hit, Known};
+pub use hosts::is_among;
 pub use identity::{OriginAsked, Tracing};
 pub use in_vain::{FetchedInVain, InVain};
 pub use interim::Interim;

@@ -9,7 +9,7 @@ use std::{
 
 use acme::{Issuer, issuer};
 use edge::Socket;
-use pipeline::Redirect;
+use pipeline::{Redirect, is_among};
 
 use crate::{
     cli::{Access, Serve},
@@ -100,7 +100,7 @@ pub(crate) fn suggestions(
 fn redirects_from<'s, 'u>(site: &'s Site, url: &'u str) -> Option<(&'s Software, &'u str)> {
     let wordpress = software(site).filter(|software| software.kind() == Kind::WordPress)?;
     let (authority, path) = url.strip_prefix("http://")?.split_once('/')?;
-    let is_served = site.hosts.is_empty() || site.hosts.iter().any(|host| host == wordpress.host());
+    let is_served = is_among(wordpress.host(), &site.hosts);
     (is_served && wordpress.authority() != authority).then_some((wordpress, path))
 }
 

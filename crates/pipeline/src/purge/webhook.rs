@@ -17,7 +17,7 @@ use policy::purge::{Maker, Signals, Webhook, What, wordpress_order};
 use semantics::Timestamp;
 use tokio::time::timeout;
 
-use super::{permission::vouched_address, writes::is_of_site};
+use super::permission::vouched_address;
 use crate::{Body, Client, Pipeline, Shared, Site, fence::Caused, pipeline::Config};
 
 /// The most bytes of one webhook. A post with all its forms is some 100 KiB.
@@ -307,7 +307,7 @@ impl Pipeline {
     /// Purges what the plugin in a WordPress asks for. It is answered when that is done, and told whether it is done everywhere; the status stays the
     /// same, as another one means to the plugin that nothing was purged.
     async fn purge_of_plugin(&self, site: &Rc<Site>, authority: &str, content: Content<'_>) -> Response<Body> {
-        let is_own_host = |host: &str| is_of_site(site, authority, host);
+        let is_own_host = |host: &str| site.has_host(host, authority);
         // What found no room to be kept is signed, and may say anything.
         let order = content.kept().map_or_else(|| Some((vec![What::Everything], false)), |content| wordpress_order(content, &is_own_host));
         drop(content);
