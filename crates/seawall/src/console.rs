@@ -30,7 +30,7 @@ use crate::{
     metrics, php_server,
     plan::{ServerState, SitePlan},
     recognition::{
-        ASKED, how_known,
+        how_known,
         keeper::{Watched, remedy},
         leads_past,
         schedule::Noted,
@@ -124,7 +124,7 @@ fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
     let settings = site.settings();
     let away = settings.php.as_ref().filter(|_| site.origin_up() == Some(false)).and_then(php_server::trouble);
     let mut remarks: Vec<String> = away.map(|trouble| trouble.text).into_iter().collect();
-    if !ASKED.contains(&settings.kind) {
+    if settings.kind.product().is_none() {
         return remarks;
     }
     if let Some(why) = leads_past(settings, &state.listening) {

@@ -137,12 +137,7 @@ struct Page {
 impl Page {
     fn of(settings: &Settings, site: &Site, listening: &[Socket], certified: &dyn Fn(&str) -> bool) -> Option<Self> {
         let mut page = Self::front(settings, site, listening, certified)?;
-        let base_path = match site.kind {
-            Kind::Ghost => site.ghost.path.as_ref(),
-            Kind::WordPress => site.wordpress.path.as_ref(),
-            Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => None,
-        };
-        if let Some(base_path) = base_path {
+        if let Some(base_path) = site.base_path() {
             page.url = format!("{}{base_path}/", page.url.trim_end_matches('/'));
         }
         Some(page)
