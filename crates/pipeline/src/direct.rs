@@ -15,7 +15,7 @@ use semantics::{RequestFields, Timestamp, field_name::is_same_variable, hex};
 pub const DIRECT_FIELD: &str = "Seawall-Direct";
 
 /// The longest time for which a field is signed.
-pub const DIRECT_MAX: Duration = Duration::from_hours(1);
+const DIRECT_MAX: Duration = Duration::from_hours(1);
 
 /// Separates what is signed here from what other keys of the same form could sign.
 const PURPOSE: &str = "Seawall-Direct until=";
@@ -29,7 +29,7 @@ const DIGITS_MAX: usize = 11;
 pub struct Direct(OnceLock<hmac::Key>);
 
 impl Direct {
-    /// Returns a value of the field that counts from `now` for `time`, at most for [`DIRECT_MAX`], and the second at which it counts no longer.
+    /// Returns a value of the field that counts from `now` for `time`, at most for `DIRECT_MAX`, and the second at which it counts no longer.
     /// `None`: the system has no random bytes for a key.
     #[must_use]
     pub fn sign(&self, now: Timestamp, time: Duration) -> Option<(String, u64)> {

@@ -56,7 +56,7 @@ pub use admission::schedule::Schedule;
 pub use body::{Body, BodyError};
 pub use clock::Clock;
 pub use collapse::Collapse;
-pub use direct::{DIRECT_FIELD, DIRECT_MAX, Direct};
+pub use direct::{DIRECT_FIELD, Direct};
 pub use failure::{Failure, ONLY_IF_CACHED};
 pub use fence::{Acknowledgement, Elsewhere, Fence, Machines};
 pub use hit::{Content, Hit, Known};

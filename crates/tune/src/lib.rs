@@ -17,7 +17,6 @@ mod size;
 pub use advise::{Advice, Share, advise};
 pub use change::{Changes, Outcome, TuneError};
 pub use conf::Style;
-pub use diff::unified;
 pub use facts::{Children, Database, DatabaseSize, Facts, Flavour, Given, Machine, Php, Place, Pool, Redis, Seawall, Setting, Site, Stack};
 pub use find::{Root, read};
 pub use size::{GIB, KIB, MIB, in_words};
