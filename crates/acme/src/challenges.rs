@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The path below which an authority looks for the answer to a challenge (RFC 8555 §8.3).
-pub const CHALLENGE_PATH: &str = "/.well-known/acme-challenge/";
+const CHALLENGE_PATH: &str = "/.well-known/acme-challenge/";
 
 /// A path that every Seawall answers, so that `seawall check --acme` can tell which server a name leads to.
 pub(crate) const PROBE_PATH: &str = "/.well-known/acme-challenge/seawall";

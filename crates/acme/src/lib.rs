@@ -34,7 +34,7 @@ mod transport;
 mod waiting;
 
 pub use certificate::{Certificate, CertificateError, not_after};
-pub use challenges::{CHALLENGE_PATH, Challenges};
+pub use challenges::Challenges;
 
 pub use check::{Checker, Finding, Severity};
 pub use demand::{Demand, DemandOptions, Refused};

@@ -4,13 +4,14 @@
 //! well put a secret of their own there.
 
 use std::{
-    fmt::{self, Write as _},
+    fmt,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
+use semantics::hex;
 use subtle::ConstantTimeEq as _;
 
 /// The number of random bytes in a new token; as hexadecimal digits they are twice as many characters.
@@ -117,7 +118,7 @@ impl Token {
     pub fn random() -> Result<Self, TokenError> {
         let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(TokenError::NoRandomness)?;
-        Ok(Self(hex(&bytes)))
+        Ok(Self(hex::encoded(&bytes)))
     }
 
     /// Writes the file under another name and gives it its own only when it is whole, so that no reader meets half a token.
@@ -127,7 +128,7 @@ impl Token {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut unique = [0; 8];
         getrandom::fill(&mut unique).map_err(io::Error::other)?;
-        let temporary = folder.join(format!(".{}.{}", name.to_string_lossy(), hex(&unique)));
+        let temporary = folder.join(format!(".{}.{}", name.to_string_lossy(), hex::encoded(&unique)));
 
         // O_EXCL: never through a link that somebody laid there.
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
@@ -160,13 +161,6 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// The most connections at once.
-pub const CONNECTIONS_MAX: usize = 64;
+const CONNECTIONS_MAX: usize = 64;
 
 /// The longest head of a request, in bytes; also how much is read ahead.
 const HEAD_MAX: usize = 16 << 10;

@@ -27,10 +27,10 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::console::Console;
 
 /// The most viewers at once.
-pub const VIEWERS_MAX: usize = 16;
+pub(crate) const VIEWERS_MAX: usize = 16;
 
 /// The longest event, in bytes. A moment that is longer loses the sites in which least happened, and the requests that are oldest.
-pub const EVENT_BYTES_MAX: usize = 16 << 10;
+const EVENT_BYTES_MAX: usize = 16 << 10;
 
 /// The events that wait for a viewer that reads slowly, beside what the system keeps for its connection.
 const WAITING_MAX: usize = 8;

@@ -53,6 +53,5 @@ pub use admin_api::{
     RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, Spread, StoredCommand, TierState, Token, TokenError, Value,
     WarmCommand, WarmRefused, Warming,
 };
-pub use connections::{CONNECTIONS_MAX, serve};
+pub use connections::serve;
 pub use console::{Console, Health, Metric, Sample};
-pub use events::{EVENT_BYTES_MAX, VIEWERS_MAX};

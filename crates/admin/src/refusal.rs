@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use crate::{
     AlertTestRefused, BadCommand, BadDirect, BadExpression, BadQuestion, BadRevocation, BadWarm, DirectRefused, ExplainRefused,
-    PurgeRefused, ReloadRefused, RevokeRefused, VIEWERS_MAX, WarmRefused,
+    PurgeRefused, ReloadRefused, RevokeRefused, WarmRefused, events::VIEWERS_MAX,
 };
 use axum::{
     Json,

@@ -8,12 +8,13 @@
 
 use std::{
     collections::HashMap,
-    fmt::{self, Write as _},
+    fmt,
     net::{IpAddr, Ipv6Addr},
     sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
+use semantics::hex;
 use subtle::{Choice, ConstantTimeEq as _};
 
 /// The most sessions at once. One more ends the one that was used the longest time ago.
@@ -172,10 +173,7 @@ fn network(address: IpAddr) -> IpAddr {
 fn secret() -> Result<String, getrandom::Error> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(hex::encoded(&bytes))
 }
 
 #[cfg(test)]

@@ -634,7 +634,7 @@ fn a_viewer_stays_beyond_the_lifetime_of_a_connection() {
 #[test]
 fn there_is_room_for_sixteen_viewers() {
     let server = Running::on("127.0.0.1:0", Bounds { look: Duration::from_millis(1), ..Bounds::DEFAULT });
-    let mut viewers: Vec<_> = (0..crate::VIEWERS_MAX).map(|_| server.view().0).collect();
+    let mut viewers: Vec<_> = (0..crate::events::VIEWERS_MAX).map(|_| server.view().0).collect();
     let refused = server.ask("GET /events HTTP/1.1|HOST", "");
     assert_eq!(refused.status, 503);
     assert!(refused.json()["error"].as_str().is_some_and(|said| said.contains("16 viewers")), "{refused:?}");

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use origins::media_type;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -145,30 +146,29 @@ pub(crate) struct Cover<'p> {
     alt: &'p str,
 }
 
+/// The extensions of pictures that are shown where a page is shared.
+const SHOWN: [&str; 6] = ["avif", "gif", "jpeg", "jpg", "png", "webp"];
+
 /// Returns the picture at the head of `post`, if it can be shown where the post is shared. An SVG cannot: hardly any preview draws one.
 pub(crate) fn cover(post: &Post) -> Option<Cover<'_>> {
     let picture = post.cover.as_ref()?;
     let known = |side: u32| Some(side).filter(|&side| side > 0);
     let url = Cow::Owned(markup::resolve(&picture.src, &post.path));
     let cover = Cover { url, width: known(picture.src_width), height: known(picture.src_height), alt: &picture.alt };
-    Some(cover).filter(|cover| cover.media_type() != Some("image/svg+xml"))
+    Some(cover).filter(|cover| cover.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("svg")))
 }
 
 impl Cover<'_> {
-    /// Returns the media type, as the name tells it.
-    pub(crate) fn media_type(&self) -> Option<&'static str> {
+    fn extension(&self) -> Option<&str> {
         let path = self.url.split(['?', '#']).next().unwrap_or_default();
-        let (_, extension) = path.rsplit_once('.')?;
-        let types = [
-            ("jpg", "image/jpeg"),
-            ("jpeg", "image/jpeg"),
-            ("png", "image/png"),
-            ("webp", "image/webp"),
-            ("gif", "image/gif"),
-            ("avif", "image/avif"),
-            ("svg", "image/svg+xml"),
-        ];
-        types.into_iter().find(|(known, _)| extension.eq_ignore_ascii_case(known)).map(|(_, media_type)| media_type)
+        path.rsplit_once('.').map(|(_, extension)| extension)
+    }
+
+    /// Returns the media type, as the name tells it, if those who show a page that is shared know such pictures.
+    pub(crate) fn media_type(&self) -> Option<&'static str> {
+        let extension = self.extension()?;
+        let is_shown = SHOWN.iter().any(|shown| extension.eq_ignore_ascii_case(shown));
+        media_type::of_extension(extension).filter(|_| is_shown)
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use aws_lc_rs::hmac;
+use semantics::hex;
 
 use crate::{
     site::{Draft, Site},
@@ -50,7 +51,7 @@ impl Previews {
 
     fn token(&self, file: &str) -> String {
         let tag = hmac::sign(&self.key, format!("preview {file}").as_bytes());
-        tag.as_ref().iter().take(TOKEN_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        hex::encoded(&tag.as_ref()[..TOKEN_BYTES])
     }
 }
 

@@ -160,6 +160,9 @@ impl View {
             Self::Tag(path, number) => {
                 let group = &model.tags[path];
                 context.list(model, (path, *number), group.title.clone(), &group.posts);
+                if let Content::List { feed, .. } = &mut context.content {
+                    *feed = Some(encode_path(&format!("{path}feed.xml")));
+                }
             }
             &Self::Authors(number) => {
                 context.title = Some(words.authors.to_owned());
@@ -244,7 +247,6 @@ impl<'m> Context<'m> {
     fn list(&mut self, model: &'m Model, (path, number): (&str, usize), title: String, posts: &[usize]) {
         let pages = Pages::new(path, number, posts.len(), LIST_LINES);
         let entries = posts.iter().skip((number - 1) * LIST_LINES).take(LIST_LINES).map(|&post| Line::new(model, &model.posts[post]));
-        let feed = (self.kind == "tag").then(|| encode_path(&format!("{path}feed.xml")));
         self.title = Some(title);
         self.content = Content::List {
             entries: entries.collect(),
@@ -253,7 +255,7 @@ impl<'m> Context<'m> {
             posts: self.words.posts_count(posts.len()),
             first: (number - 1) * LIST_LINES + 1,
             author: None,
-            feed,
+            feed: None,
         };
     }
 }

@@ -23,6 +23,7 @@ use admin_api::{LimitsState, OriginPlaces};
 use aws_lc_rs::hmac;
 use bytes::Bytes;
 use parking_lot::Mutex;
+use semantics::hex;
 use tokio::{
     runtime::Handle,
     sync::Notify,
@@ -343,7 +344,7 @@ impl Sharing {
     /// Returns what an origin is called in the server.
     fn hash(&self, name: &str) -> String {
         let hash = hmac::sign(&self.key, &[b"origin\0", name.as_bytes()].concat());
-        hash.as_ref()[..16].iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+        hex::encoded(&hash.as_ref()[..16])
     }
 
     fn failed(&self, error: &LinkError) {

@@ -21,6 +21,7 @@ use std::{
 use admin_api::{ClusterState, Spread};
 use parking_lot::Mutex;
 use policy::purge::{Order, What};
+use semantics::hex;
 use tokio::{
     runtime::{Builder, Handle},
     sync::{Notify, oneshot},
@@ -574,5 +575,5 @@ async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
 fn session() -> String {
     let mut bytes = [0; 12];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers");
-    bytes.iter().fold(String::new(), |word, byte| format!("{word}{byte:02x}"))
+    hex::encoded(&bytes)
 }

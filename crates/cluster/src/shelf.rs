@@ -134,18 +134,8 @@ impl Shelf {
     ) -> Result<Option<Version>, ShelfError> {
         let (place, kept, next) = self.seal(name, value)?;
         let beginning = Seals::kept_beginning(&version.0);
-        let done = self.values.put_if((&place, &beginning), &place, &kept, lifetime, self.deadline).await?;
+        let done = self.values.put_if(&place, &beginning, &kept, lifetime, self.deadline).await?;
         Ok(done.then_some(next))
-    }
-
-    /// Puts a value if the lock is still held, in one step: whoever comes late is refused. Returns `None` then.
-    ///
-    /// # Errors
-    /// When it is too long, or the server does not answer; it may have been put then.
-    pub async fn put_holding(&self, lock: &Lock, name: &str, value: &[u8], lifetime: Duration) -> Result<Option<Version>, ShelfError> {
-        let (place, kept, version) = self.seal(name, value)?;
-        let done = self.values.put_if((&lock.name, lock.word.as_bytes()), &place, &kept, lifetime, self.deadline).await?;
-        Ok(done.then_some(version))
     }
 
     /// Removes a value. Returns whether there was one.
@@ -188,7 +178,7 @@ impl Shelf {
 
 impl Lock {
     /// Returns its fencing number: greater than that of whoever had the lock before. After the server has forgotten everything, or nobody has taken
-    /// the lock for 30 days, it begins again; [`Shelf::put_holding`] does not depend on it.
+    /// the lock for 30 days, it begins again.
     #[must_use]
     pub const fn number(&self) -> u64 {
         self.number

@@ -2,8 +2,58 @@
 
 use std::time::Duration;
 
-/// What the cache did, by the names and in the order of the columns of [`Row::sums`].
-pub const RESULTS: [&str; 9] = ["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass", "refused", "none"];
+/// What the cache did for a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheResult {
+    /// It answered with a fresh stored response.
+    Hit,
+    /// It answered with a stale one, which is refreshed meanwhile.
+    Updating,
+    /// It answered with a stale one, as the origin failed.
+    Stale,
+    /// The origin said that what is stored is still right.
+    Revalidated,
+    /// What was stored was stale, and the origin answered anew.
+    Expired,
+    /// Nothing was stored that fits, and the origin answered.
+    Miss,
+    /// It was not asked.
+    Bypass,
+    /// The message was refused before it was a request.
+    Refused,
+    /// The request never got to it.
+    #[default]
+    None,
+}
+
+/// What the cache did, in the order of the columns of [`Row::sums`].
+pub const RESULTS: [CacheResult; 9] = {
+    use CacheResult::{Bypass, Expired, Hit, Miss, None, Refused, Revalidated, Stale, Updating};
+    [Hit, Updating, Stale, Revalidated, Expired, Miss, Bypass, Refused, None]
+};
+
+/// The names of [`RESULTS`], in their order.
+pub(crate) const RESULT_NAMES: [&str; RESULTS.len()] =
+    ["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass", "refused", "none"];
+
+impl CacheResult {
+    /// Returns the name, as it is shown.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        RESULT_NAMES[self.place()]
+    }
+
+    /// Returns the place in [`RESULTS`].
+    #[must_use]
+    pub const fn place(self) -> usize {
+        self as usize
+    }
+
+    /// Returns whether the response waited for the origin.
+    pub(crate) const fn is_fetched(self) -> bool {
+        matches!(self, Self::Revalidated | Self::Expired | Self::Miss | Self::Bypass)
+    }
+}
 
 /// The classes of content, by the names and in the order of the columns of [`Row::sums`].
 pub const CLASSES: [&str; 8] = ["document", "feed", "script", "style", "picture", "media", "api", "other"];
@@ -42,8 +92,8 @@ pub struct EndedRequest<'a> {
     pub version: &'a str,
     /// The status that was sent.
     pub status: u16,
-    /// What the cache did, one of [`RESULTS`].
-    pub result: &'static str,
+    /// What the cache did.
+    pub result: CacheResult,
     /// The rule or the failure that decided, without a cookie's name; `cold` where nothing was stored yet; empty if none did.
     pub rule: &'a str,
     /// The reason why the origin was asked, where `rule` says something else; otherwise empty, or `rule`.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use admin_api::RequestLine;
 
-use crate::facts::{CLASSES, RESULTS};
+use crate::facts::{CLASSES, RESULT_NAMES};
 
 /// Bytes of the longest expression.
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
@@ -222,7 +222,7 @@ impl TextField {
     /// Returns the only values that a field has, if they are known.
     const fn values(self) -> Option<&'static [&'static str]> {
         match self {
-            Self::Result => Some(&RESULTS),
+            Self::Result => Some(&RESULT_NAMES),
             Self::Class => Some(&CLASSES),
             Self::Scheme => Some(&["https", "http"]),
             Self::Id

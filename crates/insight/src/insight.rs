@@ -6,7 +6,7 @@ use admin_api::{COLUMNS, Moment, PurgeLine, Recent, RequestLine, Series};
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    EndedRequest, Filter, InVain, Row, SampledHit, Span, Unreadable,
+    CacheResult, EndedRequest, Filter, InVain, Row, SampledHit, Span, Unreadable,
     address::Address,
     agents,
     amount::Amount,
@@ -203,11 +203,11 @@ impl Insight {
     pub fn ended(&self, ended: &EndedRequest<'_>) {
         let agent = self.agent(ended.agent);
         let referrer = referrers::host(ended.referrer, ended.host);
-        let is_fetched = matches!(ended.result, "expired" | "miss" | "revalidated" | "bypass") || ended.origin_time.is_some();
+        let is_fetched = ended.result.is_fetched() || ended.origin_time.is_some();
         let rule = match (ended.rule, ended.result) {
-            ("", "miss") => "cold",
-            ("", "expired" | "revalidated") => ended.result,
-            ("", "bypass") => "request",
+            ("", CacheResult::Miss) => "cold",
+            ("", result @ (CacheResult::Expired | CacheResult::Revalidated)) => result.name(),
+            ("", CacheResult::Bypass) => "request",
             (rule, _) => rule,
         };
         let (number, is_failure) = self.names.rule(rule);
@@ -218,7 +218,7 @@ impl Insight {
             Some(Name::NONE)
         } else {
             // What was refused here.
-            (ended.status >= 400 && ended.result == "none").then_some(number)
+            (ended.status >= 400 && ended.result == CacheResult::None).then_some(number)
         };
         let address = Address::of(ended.scheme, ended.host, ended.target);
         let counted = CountedRequest {

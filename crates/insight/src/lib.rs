@@ -32,7 +32,7 @@ mod sketch;
 mod text;
 mod totals;
 
-pub use facts::{BUCKET_MICROS, BUCKETS, CLASSES, CookiePart, EndedRequest, InVain, RESULTS, Row, SampledHit, Span, Sum};
+pub use facts::{BUCKET_MICROS, BUCKETS, CLASSES, CacheResult, CookiePart, EndedRequest, InVain, RESULTS, Row, SampledHit, Span, Sum};
 pub use filter::{Filter, FilterError};
 pub use insight::{Insight, PERIOD, SITES_MAX};
 pub use memory::MEMORY_MAX;

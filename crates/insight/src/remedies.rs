@@ -5,6 +5,8 @@
 
 use policy::known_cookie;
 
+use crate::CookiePart;
+
 /// What is done about a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remedy {
@@ -14,10 +16,11 @@ enum Remedy {
     Failure(&'static str),
     /// This would end it.
     Is(&'static str),
-    /// A cookie is to blame, and the sentence depends on which.
-    Cookie,
+    /// A cookie that had this part is to blame, and the sentence depends on which it is.
+    Cookie(CookiePart),
 }
 
+use CookiePart::{Carried, Set};
 use Remedy::{Cookie, Failure, Is, Right};
 
 const DOWN: &str = "The origin cannot be reached: see that it runs, and that its address and port are those of the configuration.";
@@ -55,7 +58,7 @@ const REMEDIES: &[(&str, Remedy)] = &[
             "The origin says no-cache, so it is asked each time whether the page has changed. Set hold in [cache], or have it send a lifetime.",
         ),
     ),
-    ("for cookies", Cookie),
+    ("for cookies", Cookie(Carried)),
     (
         "for authorization",
         Is("The request carries a password or a token. If the response is the same for all, have the origin send Cache-Control: public."),
@@ -139,7 +142,7 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ("supercache-cookie", Is("WP Super Cache sets it. Switch that plugin off: Seawall does its work.")),
     ("community-cookie", Right),
     ("sign-on-cookie", Right),
-    ("php-session", Cookie),
+    ("php-session", Cookie(Carried)),
     // Ghost.
     ("ghost-admin", Right),
     ("ghost-members", Right),
@@ -163,8 +166,8 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ("blog-preview", Right),
     ("blog-reload", Right),
     // Responses that are not stored.
-    ("set-cookie", Cookie),
-    ("cookie", Cookie),
+    ("set-cookie", Cookie(Set)),
+    ("cookie", Cookie(Carried)),
     (
         "no-store",
         Is(
@@ -279,9 +282,8 @@ pub(crate) fn remedy(rule: &str, detail: &str) -> String {
     match find(rule) {
         None | Some(Right) => String::new(),
         Some(Is(text) | Failure(text)) => text.to_owned(),
-        Some(Cookie) => {
-            let is_set = rule == "set-cookie";
-            let text = cookie(detail, is_set);
+        Some(Cookie(part)) => {
+            let text = cookie(detail, part);
             if text.is_empty() && detail.is_empty() {
                 "Requests carry a cookie that may be somebody's. If it changes no page, name it in ignore_cookies.".to_owned()
             } else {
@@ -291,8 +293,8 @@ pub(crate) fn remedy(rule: &str, detail: &str) -> String {
     }
 }
 
-/// Returns what to do about a cookie, in a sentence; empty if it is right as it is. `is_set`: responses set it.
-pub(crate) fn cookie(name: &str, is_set: bool) -> String {
+/// Returns what to do about a cookie, in a sentence; empty if it is right as it is.
+pub(crate) fn cookie(name: &str, part: CookiePart) -> String {
     if name.is_empty() {
         return String::new();
     }
@@ -302,7 +304,7 @@ pub(crate) fn cookie(name: &str, is_set: bool) -> String {
             "It is known for {}. If readers of pages do not need it, switch off there what sets it, or set drop_set_cookies = [\"{name}\"].",
             known.software
         ),
-        None if is_set => {
+        None if part == Set => {
             format!("Find which plugin or script sets {name}, and switch it off for readers, or set drop_set_cookies = [\"{name}\"].")
         }
         None => format!("If {name} changes no page, set ignore_cookies = [\"{name}\"]."),
@@ -397,7 +399,7 @@ mod tests {
             "It is known for PHP sessions. If readers of pages do not need it, switch off there what sets it, or set drop_set_cookies = [\"PHPSESSID\"]."
         );
         assert_eq!(remedy("wordpress-user-cookie", "wordpress_logged_in_*"), "", "whoever is signed in is somebody");
-        assert_eq!(cookie("wp_woocommerce_session_*", true), "");
+        assert_eq!(cookie("wp_woocommerce_session_*", Set), "");
         assert_eq!(remedy("cookie", "unknown"), "If unknown changes no page, set ignore_cookies = [\"unknown\"].");
         assert!(remedy("cookie", "").contains("ignore_cookies"));
         assert_eq!(remedy("no such rule", ""), "");

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use admin_api::{CookieLine, ErrorLine, Named, PageLine, Reason, Seen};
 
 use crate::{
-    Insight,
+    CookiePart, Insight,
     insight::Sites,
     leaders::{Leader, Leaders},
     remedies,
@@ -146,7 +146,7 @@ impl Lists {
                 origin_micros: cost.micros,
                 set_by: place.more.set_by.to_string(),
                 known_for: remedies::known_for(&place.name).to_owned(),
-                remedy: remedies::cookie(&place.name, answers > 0),
+                remedy: remedies::cookie(&place.name, if answers > 0 { CookiePart::Set } else { CookiePart::Carried }),
             };
             self.cookies.0.push((place.certain(), line));
         }

@@ -4,7 +4,7 @@ use admin_api::{Latency, Line, Totals};
 
 use crate::{
     amount::Lately,
-    facts::{BUCKET_MICROS, BUCKETS, CLASSES, RESULTS, Row, Sum},
+    facts::{BUCKET_MICROS, BUCKETS, CLASSES, CacheResult, RESULT_NAMES, RESULTS, Row, Sum},
 };
 
 /// The results of requests that the cache answered without waiting for an origin.
@@ -13,8 +13,6 @@ const HITS: std::ops::Range<usize> = 0..3;
 const FETCHED: std::ops::Range<usize> = 3..7;
 /// The results of requests that asked the cache.
 const LOOKUPS: std::ops::Range<usize> = 0..6;
-/// Messages that were refused before they were requests.
-const REFUSED: usize = 7;
 
 /// The sums of one site.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +63,7 @@ impl Sums {
         let period = &mut self.lately.now;
         for (result, classes) in row.sums.iter().enumerate() {
             period.by_result[result] = period.by_result[result].plus(Sum::of(classes));
-            if result == REFUSED {
+            if result == CacheResult::Refused.place() {
                 continue;
             }
             for (class, sum) in classes.iter().enumerate() {
@@ -135,7 +133,7 @@ impl Sums {
     }
 
     pub(crate) fn by_result(&self) -> Vec<Line> {
-        lines(&RESULTS, &self.lately.now.by_result, &self.lately.before.by_result)
+        lines(&RESULT_NAMES, &self.lately.now.by_result, &self.lately.before.by_result)
     }
 
     pub(crate) fn by_class(&self) -> Vec<Line> {
@@ -145,7 +143,7 @@ impl Sums {
     pub(crate) fn latencies(&self) -> Vec<Latency> {
         let by_result = self.by_result();
         let of = |(result, buckets): (usize, &[u32; BUCKETS])| {
-            let line = by_result.iter().find(|line| line.name == RESULTS[result])?;
+            let line = by_result.iter().find(|line| line.name == RESULT_NAMES[result])?;
             let buckets = buckets.map(u64::from);
             let slowest = self.lately.now.slowest[result].max(self.lately.before.slowest[result]);
             (buckets.iter().sum::<u64>() > 0).then(|| Latency {
@@ -242,7 +240,7 @@ mod tests {
     fn row(sums: &[(&str, &str, u64, u64, u64)]) -> Row {
         let mut row = Row::default();
         for (result, class, requests, bytes, origin_micros) in sums {
-            let result = RESULTS.iter().position(|name| name == result).expect("a result");
+            let result = RESULT_NAMES.iter().position(|name| name == result).expect("a result");
             let class = CLASSES.iter().position(|name| name == class).expect("a class");
             row.sums[result][class] = Sum { requests: *requests, bytes: *bytes, origin_micros: *origin_micros };
         }
@@ -302,7 +300,7 @@ mod tests {
     #[test]
     fn no_percentile_is_longer_than_the_slowest_response_took() {
         let bucket = BUCKET_MICROS.iter().position(|bound| *bound == 2_500_000).expect("a bound");
-        let result = RESULTS.iter().position(|name| *name == "miss").expect("a result");
+        let result = CacheResult::Miss.place();
         let mut slow = row(&[("miss", "document", 4, 0, 0)]);
         (slow.latencies[result][bucket], slow.slowest[result]) = (4, 1_100_000);
         let mut sums = Sums::default();

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use admin_api::{COLUMNS, PurgeLine};
-use insight::{BUCKET_MICROS, CLASSES, CookiePart, EndedRequest, Filter, Insight, PERIOD, RESULTS, Row, SampledHit, Span, Sum, Unreadable};
+use insight::{
+    BUCKET_MICROS, CLASSES, CacheResult, CookiePart, EndedRequest, Filter, Insight, PERIOD, RESULTS, Row, SampledHit, Span, Sum, Unreadable,
+};
 
 const START: u64 = 1_800_000_000;
 const SITES: [(u16, &str); 2] = [(0, "blog"), (1, "shop")];
@@ -25,7 +27,7 @@ fn request(target: &str) -> EndedRequest<'_> {
         target,
         version: "1.1",
         status: 200,
-        result: "miss",
+        result: CacheResult::Miss,
         rule: "cold",
         class: "document",
         complete: true,
@@ -38,13 +40,13 @@ fn request(target: &str) -> EndedRequest<'_> {
 }
 
 /// A row of requests with one result.
-fn row(result: &str, requests: u64) -> Row {
+fn row(result: CacheResult, requests: u64) -> Row {
     let mut row = Row::default();
-    let at = RESULTS.iter().position(|name| *name == result).expect("a result");
-    row.sums[at][0] = Sum { requests, bytes: requests * 10, origin_micros: if result == "miss" { requests * 1_000 } else { 0 } };
+    let at = result.place();
+    row.sums[at][0] = Sum { requests, bytes: requests * 10, origin_micros: if result == CacheResult::Miss { requests * 1_000 } else { 0 } };
     let slow = BUCKET_MICROS.iter().position(|bound| *bound == 5_000).expect("a bound");
-    row.latencies[at][if result == "miss" { slow } else { 0 }] = requests;
-    if result == "miss" {
+    row.latencies[at][if result == CacheResult::Miss { slow } else { 0 }] = requests;
+    if result == CacheResult::Miss {
         (row.origin_requests, row.origin_micros) = (requests, requests * 1_000);
     }
     row
@@ -61,14 +63,14 @@ fn a_plugin_that_begins_a_session_is_blamed_by_its_cookie() {
     insight.ended(&set);
     for _ in 0..3 {
         insight.ended(&EndedRequest {
-            result: "bypass",
+            result: CacheResult::Bypass,
             rule: "php-session",
             detail: "PHPSESSID",
             cookie: Some(CookiePart::Carried),
             ..request("/")
         });
     }
-    insight.second(START + 1, &[(Some(0), row("hit", 6)), (Some(0), row("miss", 4))]);
+    insight.second(START + 1, &[(Some(0), row(CacheResult::Hit, 6)), (Some(0), row(CacheResult::Miss, 4))]);
     let seen = insight.seen(Some("blog"), START * 1_000).expect("a site");
     let cookie = &seen.cookies[0];
     assert_eq!((cookie.name.as_str(), cookie.requests, cookie.answers), ("PHPSESSID", 3, 1));
@@ -85,7 +87,7 @@ fn what_is_right_as_it_is_has_no_remedy() {
     let insight = insight();
     let signed_in = "wordpress_logged_in_*";
     insight.ended(&EndedRequest {
-        result: "bypass",
+        result: CacheResult::Bypass,
         rule: "wordpress-user-cookie",
         detail: signed_in,
         cookie: Some(CookiePart::Carried),
@@ -98,11 +100,11 @@ fn what_is_right_as_it_is_has_no_remedy() {
 #[test]
 fn a_request_without_a_rule_has_the_reason_of_its_result() {
     let insight = insight();
-    for result in ["miss", "expired", "revalidated", "bypass"] {
+    for result in [CacheResult::Miss, CacheResult::Expired, CacheResult::Revalidated, CacheResult::Bypass] {
         insight.ended(&EndedRequest { result, rule: "", ..request("/") });
     }
     // These did not wait for the origin: there is no reason for anything.
-    for result in ["updating", "none", "stale"] {
+    for result in [CacheResult::Updating, CacheResult::None, CacheResult::Stale] {
         insight.ended(&EndedRequest { result, rule: "", origin_time: None, ..request("/") });
     }
     let seen = insight.seen(None, START * 1_000).expect("all");
@@ -115,10 +117,17 @@ fn a_request_without_a_rule_has_the_reason_of_its_result() {
 fn errors_are_those_of_origins_and_what_was_refused_here() {
     let insight = insight();
     insight.ended(&EndedRequest { status: 502, rule: "connection_refused", ..request("/a") });
-    insight.ended(&EndedRequest { status: 200, result: "stale", rule: "connection_refused", ..request("/b") });
+    insight.ended(&EndedRequest { status: 200, result: CacheResult::Stale, rule: "connection_refused", ..request("/b") });
     insight.ended(&EndedRequest { status: 500, rule: "http_response_status", ..request("/c") });
     insight.ended(&EndedRequest { status: 500, rule: "no-store", ..request("/d") });
-    insight.ended(&EndedRequest { site: None, status: 421, result: "none", rule: "no-such-site", origin_time: None, ..request("/e") });
+    insight.ended(&EndedRequest {
+        site: None,
+        status: 421,
+        result: CacheResult::None,
+        rule: "no-such-site",
+        origin_time: None,
+        ..request("/e")
+    });
     // The origin's own "not found" is a page.
     insight.ended(&EndedRequest { status: 404, ..request("/f") });
     let seen = insight.seen(None, START * 1_000).expect("all");
@@ -165,10 +174,10 @@ fn pages_that_are_read_are_those_of_the_sample_and_those_that_missed() {
 #[test]
 fn a_series_has_a_row_for_each_second_in_which_seawall_ran() {
     let insight = insight();
-    insight.second(START + 1, &[(Some(0), row("hit", 3)), (None, row("none", 1))]);
+    insight.second(START + 1, &[(Some(0), row(CacheResult::Hit, 3)), (None, row(CacheResult::None, 1))]);
     insight.second(START + 2, &[]);
     // Seawall does not run for a second.
-    insight.second(START + 4, &[(Some(1), row("miss", 2))]);
+    insight.second(START + 4, &[(Some(1), row(CacheResult::Miss, 2))]);
     let hour = insight.series(None, Span::Hour, START + 4).expect("all");
     assert_eq!((hour.step, hour.rows.len(), hour.from), (1, 3_600, START + 4 - 3_600));
     let requests = |rows: &[Option<Vec<u64>>]| rows.iter().map(|row| row.as_ref().map(|row| row[0])).collect::<Vec<_>>();
@@ -177,7 +186,7 @@ fn a_series_has_a_row_for_each_second_in_which_seawall_ran() {
     assert_eq!((last[column("misses")], last[column("origin_requests")], last[column("origin_micros")]), (2, 2, 2_000));
     assert!(last[column("p50_micros")] > 2_500 && last[column("p99_micros")] <= 5_000);
     // The percentile of a second is no longer than its slowest response took, though it may be written a little shorter.
-    let mut slow = row("miss", 9);
+    let mut slow = row(CacheResult::Miss, 9);
     slow.slowest = [2_700; RESULTS.len()];
     insight.second(START + 5, &[(Some(1), slow)]);
     let moment = insight.moment(0).total;
@@ -192,7 +201,7 @@ fn minutes_and_ten_minutes_are_the_sums_of_their_seconds() {
     let insight = insight();
     let start = START / 600 * 600;
     for second in 0..1_800 {
-        insight.second(start + second + 1, &[(Some(0), row("hit", 1)), (Some(1), row("miss", second / 60))]);
+        insight.second(start + second + 1, &[(Some(0), row(CacheResult::Hit, 1)), (Some(1), row(CacheResult::Miss, second / 60))]);
     }
     let now = start + 1_800;
     let day = insight.series(Some("shop"), Span::Day, now).expect("a site");
@@ -223,7 +232,7 @@ fn an_hour_a_day_and_a_week_have_what_happened_in_the_last_second() {
         series.rows.iter().flatten().map(|row| row[0]).sum::<u64>()
     };
     for second in 1..=4_000 {
-        insight.second(start + second, &[(Some(0), row("hit", 1))]);
+        insight.second(start + second, &[(Some(0), row(CacheResult::Hit, 1))]);
         if [1, 59, 60, 61, 599, 600, 601, 3_601, 3_659, 4_000].contains(&second) {
             let sums = [Span::Hour, Span::Day, Span::Week].map(|span| requests(span, start + second));
             assert_eq!(sums, [second.min(3_600), second, second], "after {second} seconds");
@@ -237,7 +246,7 @@ fn what_happened_in_the_same_hour_a_week_ago_is_still_there() {
     let start = START / 3_600 * 3_600;
     let hours = 7 * 24 + 1;
     for minute in 0..hours * 60 {
-        insight.second(start + minute * 60 + 60, &[(Some(0), row("hit", 1 + minute / 60))]);
+        insight.second(start + minute * 60 + 60, &[(Some(0), row(CacheResult::Hit, 1 + minute / 60))]);
     }
     let now = start + hours * 3_600;
     let (this, last) = (insight.sum(Some("blog"), now - 3_600, now), insight.sum(Some("blog"), start, start + 3_600));
@@ -248,16 +257,16 @@ fn what_happened_in_the_same_hour_a_week_ago_is_still_there() {
 fn a_clock_that_is_put_back_loses_no_more_than_what_it_goes_back_over() {
     let insight = insight();
     for second in 1..=100 {
-        insight.second(START + second, &[(Some(0), row("hit", 1))]);
+        insight.second(START + second, &[(Some(0), row(CacheResult::Hit, 1))]);
     }
     // By two seconds: they are added to what is there.
-    insight.second(START + 98, &[(Some(0), row("hit", 5))]);
+    insight.second(START + 98, &[(Some(0), row(CacheResult::Hit, 5))]);
     insight.second(START + 101, &[]);
     let rows = insight.series(None, Span::Hour, START + 101).expect("all").rows;
     assert_eq!(rows.iter().flatten().map(|row| row[0]).sum::<u64>(), 105);
     // By a day: what comes is counted there, and nothing panics.
     for second in 1..=10 {
-        insight.second(START - 86_400 + second, &[(Some(0), row("hit", 7))]);
+        insight.second(START - 86_400 + second, &[(Some(0), row(CacheResult::Hit, 7))]);
     }
     let rows = insight.series(None, Span::Hour, START - 86_400 + 10).expect("all").rows;
     assert_eq!(rows.iter().flatten().map(|row| row[0]).sum::<u64>(), 70);
@@ -267,7 +276,7 @@ fn a_clock_that_is_put_back_loses_no_more_than_what_it_goes_back_over() {
 fn what_is_older_than_two_days_is_forgotten() {
     let insight = insight();
     insight.ended(&request("/old"));
-    insight.second(START + 1, &[(Some(0), row("miss", 1))]);
+    insight.second(START + 1, &[(Some(0), row(CacheResult::Miss, 1))]);
     let of = |now: u64| {
         let seen = insight.seen(None, now * 1_000).expect("all");
         (seen.missed.len(), seen.reasons.len(), seen.totals.requests, seen.since)
@@ -295,7 +304,7 @@ fn the_account_survives_a_restart() {
             referrer: "https://news.example/",
             ..request("/shop")
         });
-        before.second(START + n + 1, &[(Some(0), row("hit", n)), (Some(1), row("miss", 1))]);
+        before.second(START + n + 1, &[(Some(0), row(CacheResult::Hit, n)), (Some(1), row(CacheResult::Miss, 1))]);
     }
     before.purged(&PurgeLine { at: 1, by: "the admin API".into(), covered: "everything".into(), count: Some(3), ..PurgeLine::default() });
     before.origin_is_down(1, "127.0.0.1:1", START * 1_000);
@@ -345,7 +354,7 @@ fn sums_and_charts_of_version_1_are_taken_up_and_nothing_that_is_hidden_now() {
 fn a_file_that_is_damaged_is_told_as_such() {
     let insight = insight();
     insight.ended(&request("/"));
-    insight.second(START + 1, &[(Some(0), row("hit", 1))]);
+    insight.second(START + 1, &[(Some(0), row(CacheResult::Hit, 1))]);
     let bytes = insight.to_bytes();
     let read = |bytes: &[u8]| Insight::from_bytes(bytes).map(drop);
     assert_eq!(read(&bytes), Ok(()));
@@ -417,8 +426,8 @@ fn a_moment_is_the_last_second_and_is_small() {
     let names: Vec<String> = (0..256).map(|n| format!("{n:060}")).collect();
     let sites: Vec<(u16, &str)> = (0..).zip(&names).map(|(number, name)| (number, name.as_str())).collect();
     insight.set_sites(&sites, START * 1_000);
-    let mut rows: Vec<(Option<u16>, Row)> = (0..256).map(|site| (Some(site), row("hit", 1_000_000 + u64::from(site)))).collect();
-    rows.push((None, row("none", 5)));
+    let mut rows: Vec<(Option<u16>, Row)> = (0..256).map(|site| (Some(site), row(CacheResult::Hit, 1_000_000 + u64::from(site)))).collect();
+    rows.push((None, row(CacheResult::None, 5)));
     insight.second(START + 1, &rows);
     let long = "\"".repeat(8_192);
     for n in 0..100 {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use insight::{CookiePart, EndedRequest, Insight, MEMORY_MAX, RESULTS, Row, SITES_MAX, SampledHit, Span, Sum};
+use insight::{CacheResult, CookiePart, EndedRequest, Insight, MEMORY_MAX, Row, SITES_MAX, SampledHit, Span, Sum};
 
 const START: u64 = 1_800_000_000;
 
@@ -23,7 +23,7 @@ fn miss<'a>(site: u16, target: &'a str, took: Duration) -> EndedRequest<'a> {
         target,
         version: "2.0",
         status: 200,
-        result: "miss",
+        result: CacheResult::Miss,
         rule: "no-store",
         class: "document",
         complete: true,
@@ -37,7 +37,7 @@ fn miss<'a>(site: u16, target: &'a str, took: Duration) -> EndedRequest<'a> {
 
 fn row(requests: u64, micros: u64) -> Row {
     let mut row = Row { origin_requests: requests, origin_micros: micros, ..Row::default() };
-    let result = RESULTS.iter().position(|name| *name == "miss").expect("a result");
+    let result = CacheResult::Miss.place();
     row.sums[result][0] = Sum { requests, bytes: requests * 10_000, origin_micros: micros };
     row.latencies[result][7] = requests;
     row

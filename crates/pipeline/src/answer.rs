@@ -13,7 +13,9 @@ use semantics::{
 use crate::{
     Body, Class, Failure, Note, Pipeline, Record, Shared, Stored,
     coded::{best, in_passing},
-    deliver, failure, find,
+    deliver,
+    failure::{self, ErrorReason},
+    find,
     learnt::{cookies, dictionaries},
     lookup::OriginRequest,
     question::Question,
@@ -185,10 +187,9 @@ pub(crate) fn failed_plainly(failure: &Failure, ending: Ending) -> Answer {
 
 /// Answers a request that wants nothing but what is stored (RFC 9111 §5.2.1.7), where nothing is.
 pub(crate) fn only_if_cached() -> Answer {
-    let reason = "only-if-cached";
-    let mut response = failure::page(StatusCode::GATEWAY_TIMEOUT, reason);
+    let mut response = failure::page(StatusCode::GATEWAY_TIMEOUT, ErrorReason::OnlyIfCached);
     // Nothing was forwarded, so there is nothing to retry.
     response.headers_mut().remove(http::header::RETRY_AFTER);
     response.headers_mut().remove("proxy-status");
-    Ending::of(Outcome::Forwarded(Forwarded::Miss)).because(Some(reason)).with(response)
+    Ending::of(Outcome::Forwarded(Forwarded::Miss)).because(Some(ErrorReason::OnlyIfCached.name())).with(response)
 }

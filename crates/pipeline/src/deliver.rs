@@ -18,7 +18,15 @@ use semantics::{
 
 use store::{Content, OpenBody, Unreadable};
 
-use crate::{Body, Record, Shared, Stored, body::disk::DiskStream, coded::best, failure, packed, question::Question, record::Form};
+use crate::{
+    Body, Record, Shared, Stored,
+    body::disk::DiskStream,
+    coded::best,
+    failure::{self, ErrorReason},
+    packed,
+    question::Question,
+    record::Form,
+};
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
@@ -39,7 +47,7 @@ pub(crate) async fn stored(
     let form = Form::of(stored, coding);
     let mut response = match precondition {
         Precondition::NotModified => not_modified(record, coding),
-        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
+        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, ErrorReason::Precondition),
         Precondition::Proceed if method == Method::HEAD => whole(record, form, Body::empty()),
         Precondition::Proceed => match (form, coding.and_then(|coding| stored.forms().get(coding as usize))) {
             (Some(form), Some(content)) => whole(record, Some(form), Body::Full(Bytes::clone(content))),
@@ -165,7 +173,7 @@ pub(crate) fn growing(
         if question.may_want_less() { precondition(record, method, &question.fields(), None) } else { (Precondition::Proceed, None) };
     let mut response = match precondition {
         Precondition::NotModified => not_modified(record, coding),
-        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
+        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, ErrorReason::Precondition),
         Precondition::Proceed => {
             let mut response = Response::new(if method == Method::HEAD { Body::empty() } else { Body::Growing(body) });
             *response.status_mut() = record.status;
@@ -275,7 +283,7 @@ pub(crate) fn cut(
             *response.body_mut() = content.parts(parts);
         }
         Ranges::NotSatisfiable => {
-            response = failure::page(StatusCode::RANGE_NOT_SATISFIABLE, "range");
+            response = failure::page(StatusCode::RANGE_NOT_SATISFIABLE, ErrorReason::Range);
             set(response.headers_mut(), header::CONTENT_RANGE, &unsatisfied_range(length));
         }
     }

@@ -9,13 +9,13 @@ use std::{sync::OnceLock, time::Duration};
 
 use aws_lc_rs::{hmac, rand::SystemRandom};
 use policy::{PassRule, Trace, Verdict};
-use semantics::{RequestFields, Timestamp, field_name::is_same_variable};
+use semantics::{RequestFields, Timestamp, field_name::is_same_variable, hex};
 
 /// The field, as it is sent.
 pub const DIRECT_FIELD: &str = "Seawall-Direct";
 
 /// The longest time for which a field is signed.
-pub const DIRECT_MAX: Duration = Duration::from_hours(1);
+const DIRECT_MAX: Duration = Duration::from_hours(1);
 
 /// Separates what is signed here from what other keys of the same form could sign.
 const PURPOSE: &str = "Seawall-Direct until=";
@@ -29,7 +29,7 @@ const DIGITS_MAX: usize = 11;
 pub struct Direct(OnceLock<hmac::Key>);
 
 impl Direct {
-    /// Returns a value of the field that counts from `now` for `time`, at most for [`DIRECT_MAX`], and the second at which it counts no longer.
+    /// Returns a value of the field that counts from `now` for `time`, at most for `DIRECT_MAX`, and the second at which it counts no longer.
     /// `None`: the system has no random bytes for a key.
     #[must_use]
     pub fn sign(&self, now: Timestamp, time: Duration) -> Option<(String, u64)> {
@@ -42,8 +42,7 @@ impl Direct {
             }
         };
         let tag = hmac::sign(key, format!("{PURPOSE}{until}").as_bytes());
-        let hex: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        Some((format!("until={until}, sha256={hex}"), until))
+        Some((format!("until={until}, sha256={}", hex::encoded(tag.as_ref())), until))
     }
 
     /// Returns whether a request has a field that was signed here and counts `now`. All the time that this takes depends on nothing but the form of
@@ -86,16 +85,7 @@ fn parsed(value: &[u8]) -> Option<(u64, [u8; 32])> {
     if until.len() > DIGITS_MAX || until.starts_with(b"0") {
         return None;
     }
-    let hex: &[u8; 64] = signature.strip_prefix(SIGNATURE)?.try_into().ok()?;
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let mut tag = [0; 32];
-    for (byte, pair) in tag.iter_mut().zip(hex.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
+    let tag = hex::decoded_exactly(signature.strip_prefix(SIGNATURE)?)?;
     Some((std::str::from_utf8(until).ok()?.parse().ok()?, tag))
 }
 

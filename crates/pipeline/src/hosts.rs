@@ -80,6 +80,21 @@ impl<T> Hosts<T> {
     }
 }
 
+/// Returns whether the host of `authority` has one of these names, which are in lower case, such as `example.org` or `*.example.org`. No names stand for
+/// every host.
+///
+/// Another site may have the host all the same, by a closer name: [`Hosts::find`] knows all sites, and this the names of one.
+#[must_use]
+pub fn is_among(authority: &str, names: &[String]) -> bool {
+    let has = |host: &str, name: &str| name.strip_prefix('*').map_or(host == name, |suffix| is_below(host, suffix));
+    names.is_empty() || lower_host(authority, &mut [0; 255]).is_some_and(|host| names.iter().any(|name| has(host, name)))
+}
+
+/// Returns whether two authorities have the same host.
+pub(crate) fn is_same_host(one: &str, other: &str) -> bool {
+    lower_host(one, &mut [0; 255]).is_some_and(|host| lower_host(other, &mut [0; 255]) == Some(host))
+}
+
 fn is_below(host: &str, suffix: &str) -> bool {
     host.len() > suffix.len() && host.ends_with(suffix)
 }
@@ -128,5 +143,35 @@ mod tests {
         }
         let doubled = hosts.map(|value| value * 2);
         assert_eq!((doubled.find("c.b.example"), doubled.find("www.example"), doubled.find("x")), (Some(&6), None, Some(&18)));
+    }
+
+    #[test]
+    fn a_host_is_among_the_names_of_a_site_by_which_it_would_be_found() {
+        let names = ["a.example", "*.b.example", "[::1]"].map(str::to_owned);
+        let mut hosts = Hosts::default();
+        names.iter().for_each(|name| hosts.insert(name, ()));
+        for (host, is_so) in [
+            ("a.example", true),
+            ("A.Example.:8080", true),
+            ("c.a.example", false),
+            ("c.B.example", true),
+            ("d.c.b.example", true),
+            ("b.example", false),
+            (".b.example", false),
+            ("cb.example", false),
+            ("[::1]:80", true),
+            ("", false),
+        ] {
+            assert_eq!((is_among(host, &names), hosts.find(host).is_some()), (is_so, is_so), "{host}");
+            assert!(is_among(host, &[]), "{host}");
+        }
+        for (one, other, is_so) in [
+            ("A.example", "a.example.:80", true),
+            ("a.example", "b.example", false),
+            ("[::1]", "[::1]:8080", true),
+            ("[::1]", "[::2]", false),
+        ] {
+            assert_eq!(is_same_host(one, other), is_so, "{one} {other}");
+        }
     }
 }

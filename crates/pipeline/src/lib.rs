@@ -56,10 +56,11 @@ pub use admission::schedule::Schedule;
 pub use body::{Body, BodyError};
 pub use clock::Clock;
 pub use collapse::Collapse;
-pub use direct::{DIRECT_FIELD, DIRECT_MAX, Direct};
-pub use failure::Failure;
+pub use direct::{DIRECT_FIELD, Direct};
+pub use failure::{Failure, ONLY_IF_CACHED};
 pub use fence::{Acknowledgement, Elsewhere, Fence, Machines};
 pub use hit::{Content, Hit, HitFacts};
+pub use hosts::is_among;
 pub use identity::{OriginAsked, Tracing};
 pub use in_vain::{FetchedInVain, InVain};
 pub use interim::Interim;
@@ -78,7 +79,7 @@ pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Contact, Down, Parts, Route, Router, Site};
 pub use tier::{FetchTurn, Later, Looked, Page as TierPage, TIER_HEAD_MAX, Tier};
-pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
+pub use views::counters::{BUCKET_MICROS, CacheOutcome, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

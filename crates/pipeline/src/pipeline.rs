@@ -29,7 +29,7 @@ use crate::{
         password::{self, Entry, make_members, make_private},
     },
     answer::Answer,
-    failure,
+    failure::{self, ErrorReason},
     identity::Awaited,
     in_vain::Spent,
     judge::{Judgement, judge},
@@ -37,11 +37,6 @@ use crate::{
     proof::Proving,
     question, redirect,
 };
-
-/// The rule by which a request is refused whose host no site has.
-const NO_SITE: &str = "no-such-site";
-/// The rule by which a request is refused whose target nobody can understand.
-const MALFORMED: &str = "target";
 
 /// One worker's pipeline, which lives on its thread.
 #[derive(Debug)]
@@ -220,7 +215,12 @@ impl Pipeline {
             Admission::Answered { site, response, step } => {
                 return Box::new((*response, Note { site: site.map(|site| site.id), ..Note::ruled(step.name()) }));
             }
-            Admission::NoSite => return Box::new((failure::page(StatusCode::MISDIRECTED_REQUEST, NO_SITE), Note::ruled(NO_SITE))),
+            Admission::NoSite => {
+                return Box::new((
+                    failure::page(StatusCode::MISDIRECTED_REQUEST, ErrorReason::NoSuchSite),
+                    Note::ruled(ErrorReason::NoSuchSite.name()),
+                ));
+            }
         };
         let entry = match password::open(lock, &self.shared, &mut incoming).await {
             Ok(entry) => entry,
@@ -246,7 +246,9 @@ impl Pipeline {
             Judgement::Webhook { site, client, parts, authority } => {
                 Box::new((Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook")))
             }
-            Judgement::Malformed(_) => Box::new((failure::page(StatusCode::BAD_REQUEST, MALFORMED), Note::ruled(MALFORMED))),
+            Judgement::Malformed(_) => {
+                Box::new((failure::page(StatusCode::BAD_REQUEST, ErrorReason::Target), Note::ruled(ErrorReason::Target.name())))
+            }
         };
         let (response, note) = &mut *answer;
         note.site = Some(site.id);

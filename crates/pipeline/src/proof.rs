@@ -25,7 +25,6 @@ use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body as _;
-use origins::Fault;
 use policy::KeepTerms;
 use store::{FlightGuard, Generation};
 use tokio::{sync::oneshot, time::timeout};
@@ -455,7 +454,7 @@ async fn visit_in_time(pipeline: &Pipeline, question: &Question) -> Visited {
 async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
     let fetched = match pipeline.ask(question, forward::shared(question, None), None).await {
         Ok(fetched) => fetched,
-        Err(failure) if failure.name() == Fault::Overloaded.name() => return Visited::Busy,
+        Err(failure) if failure.is_overload() => return Visited::Busy,
         Err(_) => return Visited::Failed,
     };
     match fetched.response.status() {

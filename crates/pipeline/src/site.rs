@@ -19,7 +19,7 @@ use store::Generation;
 
 use crate::{
     Auth, Collapse, Https, LoginLimits, Refill, RequestLimit, ResponseFields, Schedule, WebhookSecret,
-    hosts::{Hosts, lower_host},
+    hosts::{Hosts, is_among, is_same_host, lower_host},
     learnt::trouble::{Failures, Trouble},
 };
 
@@ -86,6 +86,12 @@ impl Site {
         }
         let Ok(path) = normal_path(path) else { return self };
         self.parts.0.iter().find(|part| part.route.as_ref().is_some_and(|route| route.covers(&path))).unwrap_or(self)
+    }
+
+    /// Returns whether a host is one of this site's. `asked` is the authority under which the site was asked: the router has found it by that, whatever
+    /// its names say.
+    pub(crate) fn has_host(&self, host: &str, asked: &str) -> bool {
+        is_among(host, &self.hosts) || is_same_host(host, asked)
     }
 
     /// Returns the site, and then each of its parts.

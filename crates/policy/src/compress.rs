@@ -36,7 +36,7 @@ pub struct Compress {
 }
 
 /// The media types that are compressed by default.
-pub const COMPRESS_TYPES: [&str; 22] = [
+const COMPRESS_TYPES: [&str; 22] = [
     "text/*",
     "*+json",
     "*+xml",

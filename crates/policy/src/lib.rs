@@ -29,10 +29,10 @@ mod trace;
 use std::time::Duration;
 
 pub use accept::AcceptClass;
-pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, COMPRESS_TYPES, Compress, Passed};
+pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, Compress, Passed};
 pub use cookies::CookieFilter;
 pub use forward::settle_forms_for_scripts;
-pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hint, hints, link_field};
+pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, Hint, hints, link_field};
 pub use keep::{KeepFacts, KeepTerms, NotKept};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use known_cookies::{KnownCookie, known_cookie};
@@ -47,7 +47,7 @@ pub use preset::{
 };
 pub use query::QueryFilter;
 pub use request::{Carries, Verdict, whole_target};
-pub use tags::{DIALECT_FIELDS, NONCE_MADE, TAG_WANTED, TAGS_MAX, invalidated_groups, is_of_dialect, remove_dialect, tags};
+pub use tags::{NONCE_MADE, TAG_WANTED, TAGS_MAX, invalidated_groups, is_of_dialect, remove_dialect, tags};
 pub use trace::{Silent, Steps, Trace, TracedRule};
 
 /// The settings of a site, beside which stand the rules of its kind ([`Preset`]).

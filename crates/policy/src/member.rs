@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use semantics::{
     RequestFields, Timestamp,
     cache_control::ResponseDirectives,
-    percent,
+    hex, percent,
     request::{RequestHead, Slot},
 };
 
@@ -303,7 +303,7 @@ pub fn answer_digest(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
 
 /// Returns the tier that the cookies prove.
 fn verified<'a>(secret: &hmac::Key, access: &'a [u8], access_hmac: &[u8], now: impl FnOnce() -> Timestamp) -> Result<&'a str, Unknown> {
-    let tag = from_hex(access_hmac).ok_or(Unknown::Cookies)?;
+    let tag: [u8; 32] = hex::decoded_exactly(access_hmac).ok_or(Unknown::Cookies)?;
     let text = std::str::from_utf8(access).map_err(|_| Unknown::Cookies)?;
     let (tier, seconds) = text.split_once(':').ok_or(Unknown::Cookies)?;
     if !is_tier(tier) || seconds.len() > 12 || seconds.starts_with('0') || !seconds.bytes().all(|b| b.is_ascii_digit()) {
@@ -320,21 +320,6 @@ fn verified<'a>(secret: &hmac::Key, access: &'a [u8], access_hmac: &[u8], now: i
     } else {
         Ok(tier)
     }
-}
-
-/// Reads an HMAC-SHA256 in lower-case hexadecimal digits.
-fn from_hex(text: &[u8]) -> Option<[u8; 32]> {
-    let digit = |b: u8| match b {
-        b'0'..=b'9' => Some(b - b'0'),
-        b'a'..=b'f' => Some(b - b'a' + 10),
-        _ => None,
-    };
-    let text: &[u8; 64] = text.try_into().ok()?;
-    let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(bytes)
 }
 
 /// Returns whether the value of a cookie means the same to everybody who reads it: nothing in it is quoted, escaped or cut off.

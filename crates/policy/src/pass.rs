@@ -242,6 +242,7 @@ mod tests {
     /// The rules of a publishing system that does not exist.
     static INVENTED: Preset = Preset {
         name: "invented",
+        product: None,
         sources: &[SourceForm::Server],
         is_impersonal: false,
         areas: &[

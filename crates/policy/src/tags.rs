@@ -30,7 +30,7 @@ const TAG_FIELDS: [HeaderName; 5] = [
 ///
 /// `CDN-Cache-Control` and `Cache-Groups` stay: both are meant for every cache on the way (RFC 9213 §2.1, RFC 9875 §2), and there may be
 /// one before this.
-pub const DIALECT_FIELDS: [HeaderName; 17] = [
+const DIALECT_FIELDS: [HeaderName; 17] = [
     HeaderName::from_static("surrogate-key"),
     CACHE_TAG,
     HeaderName::from_static("xkey"),

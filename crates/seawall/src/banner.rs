@@ -8,6 +8,7 @@ use origins::{
     http::probe,
     server::{Address, tls_config},
 };
+use policy::SourceForm;
 use store::DiskState;
 use tracing::Level;
 
@@ -15,7 +16,7 @@ use crate::{
     cli::route_line,
     config::settings::{AccessLog, Kind, OriginHost, PhpSettings, Settings, Site, Source},
     php_server,
-    recognition::{ASKED, Finding, folder, keeper::remedy, leads_past, name_of, sends_to_https, software},
+    recognition::{Finding, folder, keeper::remedy, kept as kept_as_usual, kept_a_while, leads_past, name_of, sends_to_https, software},
     server::Server,
     stderr,
     try_next::{self, Reach, local},
@@ -37,18 +38,12 @@ pub(crate) async fn look_at_origins(settings: &Settings) -> Vec<String> {
 
 /// Says what follows from the software that a site has, a line each: how it is kept, and what is to be set if something hinders.
 pub(crate) fn of_software(site: &Site, settings: &Settings, listening: &[Socket]) -> Vec<String> {
-    if !ASKED.contains(&site.kind) {
-        return Vec::new();
-    }
-    let name = name_of(site.kind);
+    let Some(name) = site.kind.product() else { return Vec::new() };
     let (what, kept) = match (&site.source, &site.php) {
         (Source::Php(path), Some(php)) => (in_folder(site, path, php), None),
         _ => as_it_says(site, name),
     };
-    let kept = kept.unwrap_or_else(|| match site.kind {
-        Kind::Ghost => "pages are kept until Ghost says that they changed; members and staff go to Ghost".to_owned(),
-        _ => format!("pages are kept until {name} changes them"),
-    });
+    let kept = kept.unwrap_or_else(|| kept_as_usual(site.kind));
     let mut lines = vec![format!("{what}: {kept}")];
     lines.extend(hindrances(site));
     lines.extend(sends_to_https(site, settings));
@@ -67,10 +62,7 @@ pub(crate) fn of_software(site: &Site, settings: &Settings, listening: &[Socket]
 
 /// Describes software behind a server, and how its pages are kept if that is not as usual.
 fn as_it_says(site: &Site, name: &str) -> (String, Option<String>) {
-    let kept_a_while = || {
-        let hold = if site.kind == Kind::Ghost { "a day" } else { "an hour" };
-        Some(format!("pages are kept for {hold} at most, as nothing will say that they changed"))
-    };
+    let kept_a_while = || Some(kept_a_while(site.kind));
     match &site.finding {
         Finding::Recognised { software, .. } if software.kind() != site.kind => {
             (format!("You say that this is a {name}, but it answers as {software}. {LOOK_AGAIN}"), kept_a_while())
@@ -87,7 +79,7 @@ fn as_it_says(site: &Site, name: &str) -> (String, Option<String>) {
 
 /// Describes a WordPress in a folder.
 fn in_folder(site: &Site, path: &Path, php: &PhpSettings) -> String {
-    let version = folder::look(path, site.wordpress.path.as_deref()).map(|found| format!(" {}", found.version)).unwrap_or_default();
+    let version = folder::of(site).map(|found| format!(" {}", found.version)).unwrap_or_default();
     let at = software(site).map(|software| format!(", {}", software.url())).unwrap_or_default();
     let found = found(php);
     format!("WordPress{version} in {}{at}, PHP by {}{found}", path.display(), php.address())
@@ -95,14 +87,14 @@ fn in_folder(site: &Site, path: &Path, php: &PhpSettings) -> String {
 
 /// Says what hinders a WordPress in a folder, and what to do about it, a line each.
 fn hindrances(site: &Site) -> Vec<String> {
-    let (Source::Php(path), Some(php)) = (&site.source, &site.php) else { return Vec::new() };
+    let (Source::Php(_), Some(php)) = (&site.source, &site.php) else { return Vec::new() };
     let mut lines = Vec::new();
     if !php.also_found.is_empty() {
         let others = php.also_found.iter().map(|socket| socket.display().to_string()).collect::<Vec<_>>().join(", ");
         lines.push(format!("there is also {others}: --php names another one"));
     }
     lines.extend(php_server::trouble(php).map(|trouble| trouble.text));
-    match folder::look(path, site.wordpress.path.as_deref()) {
+    match folder::of(site) {
         Some(found) if !found.is_set_up() => {
             lines.push("it is not installed yet (there is no wp-config.php): open an address below with a browser".to_owned());
         }
@@ -119,7 +111,7 @@ fn hindrances(site: &Site) -> Vec<String> {
 /// Says why a server is kept as any other, and how to change that. A Ghost that is away must not be taken for any server in silence, nor an
 /// export that says "Ghost" for a Ghost.
 fn not_recognised(site: &Site, found: &str) -> Option<String> {
-    let is_decided = site.kind_is_given || site.kind != Kind::Generic;
+    let is_decided = site.kind_is_given || site.kind != SourceForm::Server.usual_kind();
     match &site.finding {
         // It was said with what it calls itself.
         Finding::Other(_) if found.starts_with(CALLS_ITSELF) => None,
@@ -133,14 +125,14 @@ fn not_recognised(site: &Site, found: &str) -> Option<String> {
 
 async fn look(site: &Site) -> String {
     if let Some(php) = &site.php {
-        return if ASKED.contains(&site.kind) { String::new() } else { php_line(php) };
+        return if site.kind.product().is_some() { String::new() } else { php_line(php) };
     }
     let Source::Http(addresses) = &site.source else {
         return String::new();
     };
     match &site.finding {
         // It was asked already, and what it says is more than its pages do.
-        _ if ASKED.contains(&site.kind) => return String::new(),
+        _ if site.kind.product().is_some() => return String::new(),
         Finding::Silent(why) => return format!("does not answer yet: {why}"),
         _ => {}
     }
@@ -156,14 +148,15 @@ async fn look(site: &Site) -> String {
     match tokio::time::timeout(LOOK, probe(&address, host, &tls)).await {
         Ok(Ok(probe)) => {
             let called = probe.generator.as_ref().and_then(|generator| {
-                let kind = ASKED.into_iter().find(|kind| generator.starts_with(name_of(*kind)))?;
+                let kind = Kind::of_products().find(|kind| generator.starts_with(name_of(*kind)))?;
                 Some((generator, kind))
             });
             if let (Some((generator, kind)), Finding::Other(what)) = (called, &site.finding) {
                 let (name, kind) = (name_of(kind), kind.name());
                 return format!("{CALLS_ITSELF}\"{generator}\", but {what}: not taken for a {name} (--kind {kind} if it is one)");
             }
-            let known = probe.generator.as_ref().and_then(|generator| ASKED.into_iter().find(|kind| generator.starts_with(name_of(*kind))));
+            let known =
+                probe.generator.as_ref().and_then(|generator| Kind::of_products().find(|kind| generator.starts_with(name_of(*kind))));
             if let (Some(kind), Some(generator)) = (known.filter(|_| site.kind_is_given), &probe.generator) {
                 let (name, kind, given) = (name_of(kind), kind.name(), site.kind.name());
                 return format!(

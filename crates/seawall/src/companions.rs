@@ -18,7 +18,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Returns the routes of the companions of a site: at the root of its host, and below the path at which its software is. A route that the
 /// operator has written for the same path goes before.
 pub(crate) fn routes(site: &Site) -> Vec<Route> {
-    let base_path = site.ghost.path.as_deref().unwrap_or_default();
+    let base_path = site.base_path().unwrap_or_default();
     let mut routes: Vec<Route> = Vec::new();
     for companion in site.kind.preset().companions {
         let server = match companion.server {

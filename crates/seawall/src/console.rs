@@ -13,7 +13,7 @@ use admin::{
     SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
 };
 use edge::Socket;
-use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
+use pipeline::{CacheOutcome, DIRECT_FIELD, OUTCOMES, Shared};
 use policy::purge::{Order, Signals};
 use semantics::{
     Scheme,
@@ -30,7 +30,7 @@ use crate::{
     metrics, php_server,
     plan::{ServerState, SitePlan},
     recognition::{
-        ASKED, how_known,
+        how_known,
         keeper::{PublishedPastSeawall, remedy},
         leads_past,
         schedule::Noted,
@@ -124,7 +124,7 @@ fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
     let settings = site.settings();
     let away = settings.php.as_ref().filter(|_| site.origin_up() == Some(false)).and_then(php_server::trouble);
     let mut remarks: Vec<String> = away.map(|trouble| trouble.text).into_iter().collect();
-    if !ASKED.contains(&settings.kind) {
+    if settings.kind.product().is_none() {
         return remarks;
     }
     if let Some(why) = leads_past(settings, &state.listening) {
@@ -144,8 +144,8 @@ fn cache_health(state: &State) -> CacheHealth {
     let usage = state.shared.store.usage();
     let settings = &state.plan.load().settings;
     let counted = state.snapshot();
-    let of = |names: &[&str]| {
-        let counted = OUTCOMES.iter().zip(counted.outcomes).filter(|(name, _)| names.contains(name));
+    let of = |counts: fn(CacheOutcome) -> bool| {
+        let counted = OUTCOMES.into_iter().zip(counted.outcomes).filter(|(outcome, _)| counts(*outcome));
         counted.map(|(_, count)| count).sum::<u64>()
     };
     CacheHealth {
@@ -163,8 +163,8 @@ fn cache_health(state: &State) -> CacheHealth {
         disk_bytes: usage.disk_bytes,
         disk_bytes_max: settings.disk_tier().map_or(0, |(_, size_max)| size_max),
         disk_objects: usage.disk_objects,
-        requests: of(&["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass"]),
-        hits: of(&["hit", "updating", "stale"]),
+        requests: of(|outcome| outcome.is_lookup() || outcome == CacheOutcome::Bypass),
+        hits: of(CacheOutcome::is_hit),
     }
 }
 

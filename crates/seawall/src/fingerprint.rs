@@ -16,8 +16,8 @@ use origins::{files::Links, php::PhpOptions};
 use policy::{Compress, Kind};
 
 use crate::config::settings::{
-    Auth, BlogSettings, Cache, FilesSettings, GhostSettings, Headers, OriginAddress, OriginHost, OriginSettings, PhpSettings, Route,
-    Server, Settings, Site, Source, WordPressSettings,
+    Auth, BlogSettings, Cache, FilesSettings, GhostSettings, Headers, OriginAddress, OriginHost, OriginSettings, PhpSettings, Product,
+    Route, Server, Settings, Site, Source, WordPressSettings,
 };
 
 /// The version of what fingerprints mean.
@@ -67,8 +67,8 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         cache,
         origin,
         blog,
-        ghost,
-        wordpress,
+        ghost: _,     // those of the product that makes it are below
+        wordpress: _, // likewise
         files,
         php,
         https_redirect: _, // a redirect of ours is never stored
@@ -96,11 +96,10 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
     print.headers("headers", headers);
     print.compress(compress);
     print.blog(blog);
-    if *kind == Kind::Ghost {
-        print.ghost(ghost);
-    }
-    if *kind == Kind::WordPress {
-        print.wordpress(wordpress);
+    match site.product() {
+        Product::Ghost(ghost) => print.ghost(ghost),
+        Product::WordPress(wordpress) => print.wordpress(wordpress),
+        Product::Any => {}
     }
     print.files(files);
     if let Some(php) = php {

@@ -19,7 +19,8 @@ use admin::{
 };
 use insight::alerts::Kind;
 use pipeline::{
-    BUCKET_MICROS, CLASSES, CookieCount, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, RuleCount, SiteSnapshot, Snapshot, Tally,
+    BUCKET_MICROS, CLASSES, CacheOutcome, CookieCount, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, RuleCount, SiteSnapshot,
+    Snapshot, Tally,
 };
 use semantics::Timestamp;
 
@@ -136,7 +137,8 @@ fn of_outcome(site: &SiteSnapshot, outcome: usize) -> impl Iterator<Item = (usiz
 
 /// Returns the outcomes by which requests of sites are counted: all but those that were refused before they were requests.
 fn outcomes() -> impl Iterator<Item = (usize, &'static str)> {
-    OUTCOMES.into_iter().enumerate().filter(|(_, outcome)| *outcome != "refused")
+    let of_sites = OUTCOMES.into_iter().filter(|outcome| *outcome != CacheOutcome::Refused);
+    of_sites.map(|outcome| (outcome.place(), outcome.name()))
 }
 
 /// Returns what was counted of each site's cookies, where it is more than nothing.
@@ -225,9 +227,9 @@ pub(crate) static GROUPS: [Group; 12] = [
                             .map(|(at, outcome)| Sample::labelled("site", name, of.outcomes[at]).and("cache", outcome))
                             .collect::<Vec<_>>()
                     };
-                    let siteless =
-                        OUTCOMES.iter().zip(seen.counted.siteless.outcomes).filter(|(outcome, _)| ["refused", "none"].contains(outcome));
-                    let siteless = siteless.map(|(outcome, n)| Sample::labelled("site", "", n).and("cache", *outcome));
+                    let siteless = [CacheOutcome::Refused, CacheOutcome::None].into_iter().map(|outcome| {
+                        Sample::labelled("site", "", seen.counted.siteless.outcomes[outcome.place()]).and("cache", outcome.name())
+                    });
                     seen.sites().flat_map(|(name, of)| of_site(name, of)).chain(siteless).collect()
                 },
             },

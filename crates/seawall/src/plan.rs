@@ -245,7 +245,7 @@ impl SitePlan {
         };
         let whole = PartPlan {
             route: None,
-            policy: of_kind(site, policy(site.kind, &site.cache)),
+            policy: of_product(site, policy(site.kind, &site.cache)),
             cache: site.cache.clone(),
             collapse_wait: site.origin.collapse_wait,
             headers: site.headers.clone(),
@@ -437,18 +437,13 @@ impl SharedSource {
 
 /// Returns the secret with which the software of a site signs what it says. `None`: whoever may purge is believed.
 fn signing_secret<'a>(site: &'a Site, made: &'a Secrets) -> Option<&'a str> {
-    match site.kind {
-        Kind::Ghost => site.ghost.webhook_secret.as_deref(),
-        Kind::WordPress => site.wordpress.secret.as_deref().or_else(|| made.of(&site.name)),
-        Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => None,
-    }
+    site.signing_secret().or_else(|| made.of(&site.name))
 }
 
 /// Makes the schedule of a site's software, if that is run from here. One that `before` has stays: WordPress tells the value of its lock once, and a
 /// plan may be replaced before anybody has read it.
 fn schedule(site: &Site, before: Option<&Plan>) -> Option<Arc<Schedule>> {
-    let is_run = site.kind == Kind::WordPress && site.wordpress.cron.is_some();
-    is_run.then(|| {
+    site.cron().map(|_| {
         let path = format!("{}/wp-cron.php", core_path(site));
         let same = before.and_then(|before| before.sites.iter().find(|old| old.site.name == site.name && old.site.source == site.source));
         let same = same.and_then(|old| old.schedule.as_ref()).filter(|schedule| schedule.is_at(&path));
@@ -456,16 +451,12 @@ fn schedule(site: &Site, before: Option<&Plan>) -> Option<Arc<Schedule>> {
     })
 }
 
-/// Adds what a site of its kind has beside the rules of any site.
-fn of_kind(site: &Site, rules: policy::Settings) -> policy::Settings {
-    match site.kind {
-        Kind::Ghost => policy::Settings {
-            base_path: site.ghost.path.clone().unwrap_or_default(),
-            member_secret: site.ghost.member_secret.clone(),
-            ..rules
-        },
-        Kind::WordPress => policy::Settings { base_path: site.wordpress.path.clone().unwrap_or_default(), ..rules },
-        Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => rules,
+/// Adds what the product that makes a site has beside the rules of any site.
+fn of_product(site: &Site, rules: policy::Settings) -> policy::Settings {
+    policy::Settings {
+        base_path: site.base_path().unwrap_or_default().to_owned(),
+        member_secret: site.member_secret().map(<[u8]>::to_vec),
+        ..rules
     }
 }
 

@@ -8,7 +8,7 @@ use std::{borrow::Cow, collections::HashMap, rc::Rc, sync::Arc, time::Duration};
 use anyhow::Context;
 use edge::Exchange;
 use origins::server::{Address, tls_config};
-use pipeline::{Clock, Note, OUTCOMES, OriginAsked, Tracing};
+use pipeline::{Clock, Note, OriginAsked, Tracing};
 use semantics::{
     Scheme, TraceIds,
     shown::{self, Parameter},
@@ -171,7 +171,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     let failed = failure.is_some();
     add("error.type", failure);
     add("seawall.site", site.map(|site| site.clone().into()));
-    add("seawall.cache", note.outcome.map(|_| OUTCOMES[note.result()].into()));
+    add("seawall.cache", note.outcome.map(|_| note.result().name().into()));
     add("seawall.rule", note.rule.map(Value::from));
     add("seawall.cookie", note.cookie.map(|cookie| cookie.to_string().into()));
     add("seawall.collapsed", note.collapsed.then(|| true.into()));

@@ -9,7 +9,7 @@ use std::{
 
 use acme::{Issuer, issuer};
 use edge::Socket;
-use pipeline::Redirect;
+use pipeline::{Redirect, is_among};
 
 use crate::{
     cli::{Access, Serve},
@@ -100,7 +100,7 @@ pub(crate) fn suggestions(
 fn redirects_from<'s, 'u>(site: &'s Site, url: &'u str) -> Option<(&'s Software, &'u str)> {
     let wordpress = software(site).filter(|software| software.kind() == Kind::WordPress)?;
     let (authority, path) = url.strip_prefix("http://")?.split_once('/')?;
-    let is_served = site.hosts.is_empty() || site.hosts.iter().any(|host| host == wordpress.host());
+    let is_served = is_among(wordpress.host(), &site.hosts);
     (is_served && wordpress.authority() != authority).then_some((wordpress, path))
 }
 
@@ -137,12 +137,7 @@ struct Page {
 impl Page {
     fn of(settings: &Settings, site: &Site, listening: &[Socket], certified: &dyn Fn(&str) -> bool) -> Option<Self> {
         let mut page = Self::front(settings, site, listening, certified)?;
-        let base_path = match site.kind {
-            Kind::Ghost => site.ghost.path.as_ref(),
-            Kind::WordPress => site.wordpress.path.as_ref(),
-            Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => None,
-        };
-        if let Some(base_path) = base_path {
+        if let Some(base_path) = site.base_path() {
             page.url = format!("{}{base_path}/", page.url.trim_end_matches('/'));
         }
         Some(page)

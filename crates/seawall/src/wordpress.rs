@@ -71,7 +71,7 @@ fn kept(settings: &Settings, shared: &Shared, site: &Site) -> Option<Token> {
 
 /// Returns the parameters by which PHP is told how to reach Seawall, which listens on `listening`.
 pub(crate) fn params(site: &Site, secret: Option<&str>, listening: &[Socket]) -> Vec<(String, String)> {
-    let Source::Php(path) = &site.source else { return Vec::new() };
+    let Source::Php(_) = &site.source else { return Vec::new() };
     let mut params = Vec::new();
     if site.kind != Kind::WordPress {
         return params;
@@ -88,7 +88,7 @@ pub(crate) fn params(site: &Site, secret: Option<&str>, listening: &[Socket]) ->
         // Then the plugin has page views start no run.
         add("SEAWALL_CRON", "1");
     }
-    if folder::look(path, site.wordpress.path.as_deref()).is_some_and(|found| found.has_plugin(LITESPEED)) {
+    if folder::of(site).is_some_and(|found| found.has_plugin(LITESPEED)) {
         // It asks for these two, and is silent without them.
         add("X-LSCACHE", "on");
         add("LSWS_EDITION", "Openlitespeed (Seawall)");

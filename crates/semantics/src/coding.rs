@@ -171,12 +171,6 @@ impl AcceptedCodings {
         self.weight(coding) > 0
     }
 
-    /// Returns whether the identity may be sent.
-    #[must_use]
-    pub const fn accepts_identity(self) -> bool {
-        !matches!(self.identity, Some(0))
-    }
-
     const fn weight(self, coding: Coding) -> u16 {
         match coding {
             Coding::Gzip => self.gzip,
@@ -457,8 +451,6 @@ mod tests {
         for (lines, at_hand, best) in cases {
             assert_eq!(accepted(lines).best(*at_hand), *best, "{lines:?} {at_hand:?}");
         }
-        assert!(accepted(&["identity;q=0"]).accepts_identity() == accepted(&["*;q=0"]).accepts_identity());
-        assert!(accepted(&["*;q=0, identity;q=0.1"]).accepts_identity() && accepted(&[]).accepts_identity());
     }
 
     proptest! {

@@ -15,6 +15,7 @@ pub mod dictionary;
 pub mod entity_tag;
 pub mod field_name;
 pub mod freshness;
+pub mod hex;
 pub mod hop_by_hop;
 pub mod invalidation;
 pub mod link;

@@ -1,5 +1,7 @@
 //! Percent-encoding (RFC 3986 §2.1), decoded once. `+` is left as it is: only forms mean a space by it.
 
+use crate::hex;
+
 /// Decodes each `%` that two hexadecimal digits follow, and leaves every other byte as it is.
 #[must_use]
 pub fn decoded(text: &[u8]) -> Vec<u8> {
@@ -28,14 +30,8 @@ pub fn decoded_strictly(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the octet that the two hexadecimal digits at the beginning of `rest`, which follows a `%`, stand for.
 pub(crate) fn octet(rest: &[u8]) -> Option<u8> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    };
     let [high, low, ..] = rest else { return None };
-    Some(digit(*high)? << 4 | digit(*low)?)
+    Some(hex::digit(*high)? << 4 | hex::digit(*low)?)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::{FieldLines, trace_context::hex};
+use crate::{FieldLines, hex};
 
 /// The field, in lower case.
 pub const REQUEST_ID: &str = "x-request-id";
@@ -40,7 +40,7 @@ impl RequestId {
     /// Reads an id as nginx and most other servers write it, or as a UUID in lower case.
     #[must_use]
     pub fn parse(value: &[u8]) -> Option<Self> {
-        let number = |digits: &[u8]| hex(digits).map(u128::to_be_bytes);
+        let number = |digits: &[u8]| hex::number(digits).map(u128::to_be_bytes);
         match value.trim_ascii() {
             digits if digits.len() == 32 => Some(Self { bytes: number(digits)?, has_dashes: false }),
             uuid if uuid.len() == 36 && DASHES.iter().all(|&at| uuid[at] == b'-') => {

@@ -6,7 +6,7 @@
 
 use http::HeaderValue;
 
-use crate::list::trim_ows;
+use crate::{hex, list::trim_ows};
 
 /// A member: a bare item, or an inner list. The values of types that nothing here asks for are not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,11 +243,7 @@ impl<'a> Input<'a> {
     }
 
     fn hex(&mut self) -> Option<u8> {
-        match self.next()? {
-            digit @ b'0'..=b'9' => Some(digit - b'0'),
-            digit @ b'a'..=b'f' => Some(digit - b'a' + 10),
-            _ => None,
-        }
+        hex::lower_digit(self.next()?)
     }
 }
 

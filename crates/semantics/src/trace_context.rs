@@ -4,7 +4,7 @@
 
 use std::{fmt, num::NonZeroU64};
 
-use crate::FieldLines;
+use crate::{FieldLines, hex};
 
 /// The longest `tracestate` that is passed on, in bytes (§3.3.1.5: at least 512).
 pub const STATE_BYTES_MAX: usize = 512;
@@ -134,16 +134,16 @@ impl TraceParent {
         if [version.len(), trace.len(), span.len(), flags.len()] != [2, 32, 16, 2] {
             return None;
         }
-        let may_go_on = match hex(version)? {
+        let may_go_on = match hex::number(version)? {
             0 => rest.is_empty(),
             0xff => return None,
             _ => rest.is_empty() || rest[0] == b'-',
         };
-        let flags = hex(flags)?;
+        let flags = hex::number(flags)?;
         may_go_on.then_some(())?;
         Some(Self {
-            trace: TraceId::new(hex(trace)?.to_be_bytes())?,
-            span: SpanId::new(u64::try_from(hex(span)?).ok()?)?,
+            trace: TraceId::new(hex::number(trace)?.to_be_bytes())?,
+            span: SpanId::new(u64::try_from(hex::number(span)?).ok()?)?,
             flags: TraceFlags { sampled: flags & 1 != 0, random: flags & 2 != 0 },
         })
     }
@@ -153,18 +153,6 @@ impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{}-{}-{:02x}", self.trace, self.span, self.flags.bits())
     }
-}
-
-/// Returns the number that at most 32 hexadecimal digits in lower case stand for; `None` if something else is among them.
-pub(crate) fn hex(digits: &[u8]) -> Option<u128> {
-    digits.iter().try_fold(0_u128, |number, &digit| {
-        let value = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            _ => return None,
-        };
-        Some(number << 4 | u128::from(value))
-    })
 }
 
 /// The ids of a request that belongs to a trace: what its span, its log line and the request to its origin are told.

@@ -19,7 +19,7 @@ use crate::purge::{Generation, PurgeTable};
 
 /// The most invalidated URLs that are told apart while older fetches are open. Beyond it the older half counts for every URL: what those
 /// fetches bring is not stored, and costs one more fetch each. No stored response is lost.
-pub const INVALIDATIONS_MAX: usize = 4_096;
+pub(crate) const INVALIDATIONS_MAX: usize = 4_096;
 
 /// The open fetches of a store.
 #[derive(Default)]

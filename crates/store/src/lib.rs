@@ -28,8 +28,8 @@
 //! | counters of changes | 512 of them | 32 KiB |
 //! | followers and readers | `flights_max` x `followers_max`; sooner by the requests the caller lets in | 64 each |
 //! | purge targets (URL, tag) | [`StoreOptions::purge_targets_max`] | 96 each: 6 MiB for 65,536 |
-//! | invalidated URLs while older fetches are open | [`INVALIDATIONS_MAX`] | 96 each: 400 KiB |
-//! | purge prefixes | [`PREFIXES_MAX`], [`PREFIX_BYTES_MAX`] | 4 MiB |
+//! | invalidated URLs while older fetches are open | `INVALIDATIONS_MAX`, 4,096 | 96 each: 400 KiB |
+//! | purge prefixes | `PREFIXES_MAX`, 1,024 of [`PREFIX_BYTES_MAX`] | 4 MiB |
 //! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 16 each: 1 MiB for 65,536 |
 //! | the list of files, with a disk tier | [`DiskOptions::objects_max`] | 150 each: 38 MB for 250,000 |
 //! | responses waiting to be written | 64 MiB | 64 MiB, or one response; most are in memory anyway |
@@ -56,14 +56,14 @@ mod writer;
 
 pub use content::Content;
 pub use disk::{DiskOptions, DiskState, NumbersSpent, SiteNumber, SiteNumbers, Tiers, Trouble as DiskTrouble};
-pub use fetches::{Fetching, INVALIDATIONS_MAX};
+pub use fetches::Fetching;
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Moment, Outcome};
 pub use forms::{FORMS, Forms};
 pub use growing::{Broken, NobodyReads, Reader, WINDOW};
 pub use hash::{AsIs, AsIsHasher, KeyHash};
 pub use hot_pages::{HotOrStored, HotPages, Page};
 pub use options::StoreOptions;
-pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, PurgeTarget, Purged};
+pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PurgeReceipt, PurgeTarget, Purged};
 pub use resource::{Record, Resource, Scope, Stored};
 pub use spool::{DiskBody, OpenBody, Reading, Unreadable};
 pub use store::{Store, Usage};

@@ -21,7 +21,7 @@ use crate::hash::{AsIs, KeyHash, Secret};
 use crate::resource::{Scope, Stored};
 
 /// The most prefixes that the table tells apart. They are few (a person types them), and judging a response visits all of them.
-pub const PREFIXES_MAX: usize = 1_024;
+const PREFIXES_MAX: usize = 1_024;
 /// The most bytes of a prefix that are compared. A longer one is cut: it then covers more than was asked, never less.
 pub const PREFIX_BYTES_MAX: usize = 4_096;
 

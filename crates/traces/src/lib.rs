@@ -8,10 +8,10 @@
 //!
 //! | what is bounded | by |
 //! |---|---|
-//! | spans that wait or are on their way | [`SPANS_MAX`]: 2,048, with texts of at most 4 KiB each, so 8 MiB |
-//! | spans in one request; how long the first of them waits | [`BATCH`]: 512; [`INTERVAL`]: 1 s |
-//! | one attempt to send; all attempts for one batch | [`ATTEMPT`]: 10 s; [`RETRY_FOR`]: 30 s, [`ATTEMPTS_MAX`]: 5 |
-//! | what is read of a collector's answer | [`ANSWER_BYTES_MAX`]: 64 KiB |
+//! | spans that wait or are on their way | `SPANS_MAX`: 2,048, with texts of at most 4 KiB each, so 8 MiB |
+//! | spans in one request; how long the first of them waits | `BATCH`: 512; `INTERVAL`: 1 s |
+//! | one attempt to send; all attempts for one batch | `ATTEMPT`: 10 s; `RETRY_FOR`: 30 s, `ATTEMPTS_MAX`: 5 |
+//! | what is read of a collector's answer | `ANSWER_BYTES_MAX`: 64 KiB |
 
 mod delivery;
 mod exporter;
@@ -22,7 +22,5 @@ mod span;
 mod transport;
 
 pub use exporter::{Exporter, Options};
-pub use queue::{BATCH, Counts, CountsSnapshot, INTERVAL, SPANS_MAX, Spans};
-pub use retry::{ATTEMPTS_MAX, RETRY_FOR};
+pub use queue::{Counts, CountsSnapshot, Spans};
 pub use span::{Kind, Span, Value, shortened};
-pub use transport::{ANSWER_BYTES_MAX, ATTEMPT};

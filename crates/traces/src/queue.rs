@@ -15,11 +15,11 @@ use tokio::sync::Notify;
 use crate::Span;
 
 /// The most spans that wait, those on their way to the collector included.
-pub const SPANS_MAX: usize = 2_048;
+pub(crate) const SPANS_MAX: usize = 2_048;
 /// The most spans in one request to the collector.
-pub const BATCH: usize = 512;
+pub(crate) const BATCH: usize = 512;
 /// The longest wait of a span before a request to the collector begins, where no other request is under way.
-pub const INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The counts of what became of spans. They outlive an exporter, as a reload may replace it.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// The most attempts for one batch.
-pub const ATTEMPTS_MAX: u32 = 5;
+pub(crate) const ATTEMPTS_MAX: u32 = 5;
 /// The time after which a batch is not tried again.
-pub const RETRY_FOR: Duration = Duration::from_secs(30);
+pub(crate) const RETRY_FOR: Duration = Duration::from_secs(30);
 /// The wait before the second attempt, where the collector names none. It doubles with each further one.
 const BACKOFF: Duration = Duration::from_secs(1);
 

@@ -20,11 +20,11 @@ use hyper_util::{
 use crate::{otlp, retry::CollectorAnswer};
 
 /// The time limit of one attempt, from the connection to the last byte of the answer.
-pub const ATTEMPT: Duration = Duration::from_secs(10);
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
 /// The time limit for opening a connection; another address is tried after that.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The most bytes of an answer that are read.
-pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// The time for which a connection is kept that is not used.
 const IDLE: Duration = Duration::from_secs(30);
 

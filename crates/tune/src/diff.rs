@@ -16,7 +16,7 @@ enum Op {
 
 /// Returns the differences in unified form; nothing if there are none.
 #[must_use]
-pub fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
+pub(crate) fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }

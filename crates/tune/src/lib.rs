@@ -17,7 +17,6 @@ mod size;
 pub use advise::{Advice, Share, advise};
 pub use change::{Changes, Outcome, TuneError};
 pub use conf::Style;
-pub use diff::unified;
 pub use facts::{
     Children, Database, DatabaseSize, Facts, Flavour, FoundValue, Machine, Php, Pool, Redis, Seawall, Setting, SettingLocation, Site, Stack,
 };

@@ -12,4 +12,4 @@ pub mod hpack;
 mod limits;
 pub mod qpack;
 
-pub use limits::{FIELDS_CEILING, HeadLimits};
+pub use limits::HeadLimits;

@@ -2,6 +2,8 @@
 
 use std::{fmt, net::IpAddr};
 
+use semantics::percent;
+
 /// The port of a server that names none.
 const PORT: u16 = 6379;
 /// The port of a Sentinel that names none.
@@ -216,17 +218,7 @@ impl fmt::Debug for Address {
 
 /// Replaces `%` and two hexadecimal digits by the byte that they stand for (RFC 3986 §2.1). Returns `None` if they do not stand for UTF-8.
 fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16)).and_then(|digit| u8::try_from(digit).ok());
-            bytes.push(digit()? * 16 + digit()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent::decoded_strictly(text.as_bytes())?).ok()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use aws_lc_rs::{
 };
 use bytes::Bytes;
 use policy::purge::Order;
+use semantics::hex;
 use serde::{Deserialize, Serialize};
 
 use super::{Append, Confirmation, ENTRY_BYTES_MAX, LEASE_MAX, Member};
@@ -127,7 +128,7 @@ impl Seals {
         debug_assert!(is_word(&made.session), "a session is one word");
         let content = serde_json::to_string(content).expect("orders have texts as keys alone");
         let said = format!("{} {} {content}", made.session, made.number);
-        let mac = hex(self.mac("entry", &[VERSION.to_string().as_bytes(), said.as_bytes()]).as_ref());
+        let mac = hex::encoded(self.mac("entry", &[VERSION.to_string().as_bytes(), said.as_bytes()]).as_ref());
         Bytes::from(format!("{VERSION} {mac} {said}"))
     }
 
@@ -166,7 +167,7 @@ impl Seals {
         let said = serde_json::to_string(member).expect("a member is numbers and texts");
         let Member { session, beat, .. } = member;
         let mac = self.mac("member", &[name.as_bytes(), session.as_bytes(), beat.to_string().as_bytes(), said.as_bytes()]);
-        format!("{session} {beat} {} {said}", hex(mac.as_ref())).into_bytes()
+        format!("{session} {beat} {} {said}", hex::encoded(mac.as_ref())).into_bytes()
     }
 
     /// Reads what a machine says of itself; `None` without the seal. What is under the seal and cannot be read was written by another version: the
@@ -196,7 +197,7 @@ impl Seals {
     #[must_use]
     pub fn confirmation(&self, confirmation: &Confirmation) -> Vec<u8> {
         let said = serde_json::to_string(confirmation).expect("a confirmation is numbers and texts");
-        format!("{VERSION} {} {said}", hex(self.mac("confirmation", &[said.as_bytes()]).as_ref())).into_bytes()
+        format!("{VERSION} {} {said}", hex::encoded(self.mac("confirmation", &[said.as_bytes()]).as_ref())).into_bytes()
     }
 
     /// Reads a confirmation; `None` without the seal.
@@ -258,7 +259,7 @@ impl Seals {
     }
 
     fn bears(&self, kind: &str, parts: &[&[u8]], mac: &str) -> bool {
-        let own = hex(self.mac(kind, parts).as_ref());
+        let own = hex::encoded(self.mac(kind, parts).as_ref());
         aws_lc_rs::constant_time::verify_slices_are_equal(own.as_bytes(), mac.as_bytes()).is_ok()
     }
 }
@@ -275,7 +276,7 @@ pub(crate) fn random(bytes: &mut [u8]) {
 pub(crate) fn random_word() -> String {
     let mut bytes = [0; 16];
     random(&mut bytes);
-    hex(&bytes)
+    hex::encoded(&bytes)
 }
 
 /// Parts a text at its first two spaces.
@@ -287,14 +288,6 @@ fn words(text: &str) -> Option<(&str, &str, &str)> {
 
 fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]
@@ -366,7 +359,7 @@ mod tests {
     fn an_entry_of_another_version_is_unreadable_under_the_seal() {
         let said = r#"5e55 7 {"purge-all-but":"x"}"#;
         for version in ["2", "1"] {
-            let mac = hex(own().mac("entry", &[version.as_bytes(), said.as_bytes()]).as_ref());
+            let mac = hex::encoded(own().mac("entry", &[version.as_bytes(), said.as_bytes()]).as_ref());
             let (read, said) = own().read_entry(format!("{version} {mac} {said}").as_bytes());
             assert_eq!(read, Some(made()));
             assert!(matches!(said, EntryContent::Unreadable { sealed: true, .. }), "{said:?}");
@@ -392,7 +385,7 @@ mod tests {
     fn a_member_of_another_version_has_the_longest_lease_and_has_applied_nothing() {
         let said = r#"{"session":"5e55","rank":3}"#;
         let mac = own().mac("member", &[b"a", b"5e55", b"9", said.as_bytes()]);
-        let read = own().read_member("a", format!("5e55 9 {} {said}", hex(mac.as_ref())).as_bytes()).expect("under the seal");
+        let read = own().read_member("a", format!("5e55 9 {} {said}", hex::encoded(mac.as_ref())).as_bytes()).expect("under the seal");
         assert_eq!((read.confirmed, read.lease_ms, read.hold_ms, read.leased), (None, 30_000, 30_000, true));
         assert_eq!((read.session.as_str(), read.beat), ("5e55", 9));
     }

@@ -142,21 +142,21 @@ impl Values {
         self.run(RENEW_IF, &[name], &[beginning, lifetime.as_bytes()], deadline).await.map(|renewed| renewed > 0)
     }
 
-    /// Writes a value if the one named `guard` begins with `beginning`, in one step; it must not be empty. Returns whether it did.
+    /// Writes a value in place of one that begins with `beginning`, in one step; it must not be empty. Returns whether it did.
     ///
     /// # Errors
     /// When the server did not answer in time, or refuses. It may have been written.
     pub async fn put_if(
         &self,
-        guard: (&str, &[u8]),
         name: &str,
+        beginning: &[u8],
         value: &[u8],
         lifetime: Duration,
         deadline: Duration,
     ) -> Result<bool, LinkError> {
         self.fits(name, value)?;
         let lifetime = millis(lifetime).to_string();
-        let done = self.run(PUT_IF, &[guard.0, name], &[guard.1, value, lifetime.as_bytes()], deadline).await?;
+        let done = self.run(PUT_IF, &[name], &[beginning, value, lifetime.as_bytes()], deadline).await?;
         Ok(done > 0)
     }
 
@@ -306,7 +306,7 @@ const RENEW_IF: &str = "if redis.call('GETRANGE', KEYS[1], 0, string.len(ARGV[1]
     return redis.call('PEXPIRE', KEYS[1], ARGV[2])";
 
 const PUT_IF: &str = "if redis.call('GETRANGE', KEYS[1], 0, string.len(ARGV[1]) - 1) ~= ARGV[1] then return 0 end \
-    redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3]) \
+    redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) \
     return 1";
 
 const PUT_NUMBERED: &str = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end \

@@ -24,6 +24,7 @@ use object_store::{
     path::Path,
 };
 use parking_lot::Mutex;
+use semantics::hex;
 use tokio::{
     runtime::Handle,
     sync::Semaphore,
@@ -404,8 +405,7 @@ pub async fn examine(options: &BucketOptions) -> Result<BucketExamination, Bucke
     let bucket = Bucket::new(options, &Handle::current())?;
     let mut random = [0; 32];
     aws_lc_rs::rand::fill(&mut random).map_err(|_| BucketError::Options("there is no randomness".to_owned()))?;
-    let id: String = random.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let id = format!("check-{id}");
+    let id = format!("check-{}", hex::encoded(&random[..8]));
     let read = bucket.there_and_back(&id, Bytes::copy_from_slice(&random), WRITE_DEADLINE).await?;
     let mut warnings = Vec::new();
     let removed = timeout(WRITE_DEADLINE, bucket.store.delete(&bucket.path(&id))).await;

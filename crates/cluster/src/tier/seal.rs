@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use aws_lc_rs::{digest, hmac};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use semantics::hex;
 
 use crate::{
     link::Seals,
@@ -91,7 +92,7 @@ impl Keys {
 
     /// Returns what stands for a name: half of an HMAC, in hexadecimal digits.
     pub(super) fn id(&self, name: &[u8]) -> String {
-        hmac::sign(&self.name, name).as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        hex::encoded(&hmac::sign(&self.name, name).as_ref()[..16])
     }
 
     /// Returns the name and the content of an object by which a bucket is tried. They are the same for all machines, so that none disturbs another.

@@ -70,7 +70,8 @@ async fn a_user_with_our_keys_and_commands_alone_is_enough() {
         assert!(link.remove_member_of("a", "5e55").await.expect("removed"));
         let shelf = engine.shelf(Handle::current());
         let lock = shelf.lock("l", DEADLINE).await.expect("an answer").expect("nobody has it");
-        shelf.put_holding(&lock, "v", b"1", DEADLINE).await.expect("put").expect("it is held");
+        let first = shelf.put("v", b"0", DEADLINE).await.expect("put");
+        shelf.put_instead_of("v", first, b"1", DEADLINE).await.expect("put").expect("it is there");
         assert!(shelf.get("v").await.expect("an answer").is_some());
         assert!(shelf.remove("v").await.expect("removed"));
         assert!(lock.renew(DEADLINE).await.expect("an answer") && lock.release().await.expect("an answer"));
@@ -280,9 +281,9 @@ async fn a_cluster_leads_to_the_server_that_has_our_keys() {
             round(&link, None).await;
             link.append(&[entry(&engine, "b0b", 1)]).await.expect("appended");
             let shelf = engine.shelf(Handle::current());
-            shelf.put("v", b"1", DEADLINE).await.expect("put");
+            let first = shelf.put("v", b"1", DEADLINE).await.expect("put");
             let lock = shelf.lock("l", DEADLINE).await.expect("an answer").expect("nobody has it");
-            shelf.put_holding(&lock, "v", b"2", DEADLINE).await.expect("put").expect("all keys are at one place");
+            shelf.put_instead_of("v", first, b"2", DEADLINE).await.expect("put").expect("it is there");
             lock.release().await.expect("released");
         }
         // A link that is at the wrong server says so.

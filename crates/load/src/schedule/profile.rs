@@ -92,8 +92,9 @@ impl Profile {
     }
 
     /// Returns the integral from the beginning to `at`: how many events are due by then, for a profile of events a second. Behind the end nothing is added.
-    #[must_use]
-    pub fn integral(&self, at: Duration) -> f64 {
+    /// It is what [`accumulates`](Self::accumulates) undoes.
+    #[cfg(test)]
+    pub(super) fn integral(&self, at: Duration) -> f64 {
         let next = self.corners.partition_point(|corner| corner.at <= at);
         let before = self.corners[next.saturating_sub(1)];
         let time = (at - before.at).as_secs_f64();

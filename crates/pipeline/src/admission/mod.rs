@@ -18,7 +18,7 @@ use http::{Response, request::Parts};
 use policy::Trace;
 use semantics::RequestHead;
 
-use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Locked, identity::Identity};
+use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Locked, failure::ErrorReason, identity::Identity};
 
 /// A request that has arrived and that nobody has judged yet. Its `Host` has its one spelling.
 #[derive(Debug)]
@@ -67,11 +67,11 @@ impl FirstStep {
         match self {
             Self::Challenge => "challenge",
             Self::Health => "health",
-            Self::Requests => "too-many-requests",
+            Self::Requests => ErrorReason::TooManyRequests.name(),
             Self::TwinHost => "twin host",
             Self::Schedule => "schedule",
             Self::Https => "https",
-            Self::Password => "password",
+            Self::Password => ErrorReason::Password.name(),
         }
     }
 }

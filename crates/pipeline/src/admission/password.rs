@@ -26,7 +26,8 @@ use tokio::{sync::Semaphore, time::timeout};
 use crate::{
     Body, Client, Shared, Site,
     admission::{FirstStep, IncomingRequest},
-    failure, question,
+    failure::{self, ErrorReason},
+    question,
 };
 
 /// Hashes computed at the same time, all workers together: a core more than one is for those who are in already.
@@ -227,10 +228,10 @@ fn is_purge(site: &Site, incoming: &IncomingRequest) -> bool {
 
 fn refusal(site: &Site, auth: &Auth, client: &Client, status: StatusCode, wait: Option<Duration>) -> Box<Response<Body>> {
     let reason = match status {
-        StatusCode::UNAUTHORIZED => "password",
-        StatusCode::TOO_MANY_REQUESTS => "too-many-passwords",
-        StatusCode::BAD_REQUEST => "target",
-        _ => "busy",
+        StatusCode::UNAUTHORIZED => ErrorReason::Password,
+        StatusCode::TOO_MANY_REQUESTS => ErrorReason::TooManyPasswords,
+        StatusCode::BAD_REQUEST => ErrorReason::Target,
+        _ => ErrorReason::Busy,
     };
     let mut response = failure::page(status, reason);
     let headers = response.headers_mut();

@@ -6,7 +6,7 @@ use policy::Trace;
 use crate::{
     Body, Router, Shared,
     admission::{FirstStep, IncomingRequest},
-    failure,
+    failure::{self, ErrorReason},
 };
 
 /// Counts a request, and answers it if its address has sent too many.
@@ -20,7 +20,7 @@ pub(crate) fn answer(shared: &Shared, router: &Router, incoming: &IncomingReques
     });
     let wait = asked.err()?;
     shared.rates.refused(limit, address, now);
-    let mut response = failure::page(StatusCode::TOO_MANY_REQUESTS, FirstStep::Requests.name());
+    let mut response = failure::page(StatusCode::TOO_MANY_REQUESTS, ErrorReason::TooManyRequests);
     let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     Some(response)

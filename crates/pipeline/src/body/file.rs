@@ -13,7 +13,7 @@ use semantics::{
 use crate::{
     Body,
     deliver::{Source, Validators, cut},
-    failure,
+    failure::{self, ErrorReason},
 };
 
 /// Returns whether the content of a response lies in a file.
@@ -41,7 +41,7 @@ pub(crate) fn respond(method: &Method, fields: &RequestFields<'_>, response: Res
     let (precondition, coding) = evaluate_forms(method, fields, validators, accepted.best(at_hand), accepted);
     tag(&mut parts.headers, coding);
     match precondition {
-        Precondition::Failed => failure::page(http::StatusCode::PRECONDITION_FAILED, "precondition"),
+        Precondition::Failed => failure::page(http::StatusCode::PRECONDITION_FAILED, ErrorReason::Precondition),
         Precondition::NotModified => {
             let mut confirmation = Response::new(Body::empty());
             *confirmation.status_mut() = http::StatusCode::NOT_MODIFIED;

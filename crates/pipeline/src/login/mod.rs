@@ -31,7 +31,13 @@ use policy::{Login, PassRule, PasswordIn, PasswordVerdict};
 use semantics::Timestamp;
 
 use self::places::{LoginPermit, NoPlace, Places};
-use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question, rate::LimitSharing};
+use crate::{
+    Body, Note, Pipeline, Shared,
+    answer::Answer,
+    failure::{self, ErrorReason},
+    question::Question,
+    rate::LimitSharing,
+};
 
 /// The largest form with a password. Other content with one is at hand up to this size before it takes a place.
 const FORM_BYTES_MAX: usize = 64 << 10;
@@ -307,8 +313,8 @@ impl Pipeline {
         let (site, client) = (&question.site, question.client.address);
         self.counters.login_refused(site.id, refusal);
         let reason = match refusal {
-            LoginRefusal::Address => "too-many-logins",
-            LoginRefusal::Busy => "too-many-logins-at-once",
+            LoginRefusal::Address => ErrorReason::TooManyLogins,
+            LoginRefusal::Busy => ErrorReason::TooManyLoginsAtOnce,
         };
         let of = match refusal {
             LoginRefusal::Address => group(client),
@@ -329,7 +335,7 @@ impl Pipeline {
         let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
         fields.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         site.fields.apply(StatusCode::TOO_MANY_REQUESTS, fields, question.client.scheme);
-        Box::new((response, Note { site: Some(site.id), ..Note::ruled(reason) }))
+        Box::new((response, Note { site: Some(site.id), ..Note::ruled(reason.name()) }))
     }
 
     fn failed_password(&self, question: &Question, error: &OriginError) -> Answer {

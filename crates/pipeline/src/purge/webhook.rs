@@ -14,10 +14,10 @@ use http_body::Body as _;
 use origins::Fault;
 use parking_lot::Mutex;
 use policy::purge::{Maker, Signals, Webhook, What, wordpress_order};
-use semantics::Timestamp;
+use semantics::{Timestamp, hex};
 use tokio::time::timeout;
 
-use super::{permission::vouched_address, writes::is_of_site};
+use super::permission::vouched_address;
 use crate::{Body, Client, Pipeline, Shared, Site, fence::Caused, pipeline::Config};
 
 /// The most bytes of one webhook. A post with all its forms is some 100 KiB.
@@ -307,7 +307,7 @@ impl Pipeline {
     /// Purges what the plugin in a WordPress asks for. It is answered when that is done, and told whether it is done everywhere; the status stays the
     /// same, as another one means to the plugin that nothing was purged.
     async fn purge_of_plugin(&self, site: &Rc<Site>, authority: &str, content: Content<'_>) -> Response<Body> {
-        let is_own_host = |host: &str| is_of_site(site, authority, host);
+        let is_own_host = |host: &str| site.has_host(host, authority);
         // What found no room to be kept is signed, and may say anything.
         let order = content.kept().map_or_else(|| Some((vec![What::Everything], false)), |content| wordpress_order(content, &is_own_host));
         drop(content);
@@ -412,7 +412,7 @@ impl Signature {
         let (mut hmac, mut at) = (None, None);
         for part in headers.get(dialect.signature)?.to_str().ok()?.split(',') {
             match part.trim().split_once('=')? {
-                ("sha256", hex) => hmac = Some(bytes_of_hex(hex)?),
+                ("sha256", digits) => hmac = Some(hex::decoded(digits.as_bytes())?),
                 ("t", time) => at = Some(time.to_owned()),
                 _ => {}
             }
@@ -441,13 +441,6 @@ impl Signature {
         let is_recent = Duration::from_millis(now.abs_diff(at)) <= CLOCKS_DIFFER_MAX;
         is_recent.then(|| Timestamp::from_millis(at) + CLOCKS_DIFFER_MAX + Duration::from_millis(dialect.time_unit))
     }
-}
-
-fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
-    let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
-    rest.is_empty().then_some(())?;
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
 /// Makes the answer to a webhook that is not obeyed. The plugin of a WordPress tells it by its JSON from the refusal of another server.

@@ -23,7 +23,6 @@ use policy::{
     Policy,
     purge::{Address, Answer, AnswerContent, Attempt, Content, Maker, Order, What, WriteEffect},
 };
-use semantics::target::host_without_port;
 use store::KeyHash;
 use tokio::time::timeout;
 
@@ -185,7 +184,7 @@ impl Pipeline {
         if let Some(plugin) = policy.plugin_of(response.headers()) {
             self.shared.signalled.plugin_said(&site.name, plugin);
         }
-        for asked in policy.asked_purges(response.headers(), &|host| is_of_site(site, &question.authority, host)) {
+        for asked in policy.asked_purges(response.headers(), &|host| site.has_host(host, &question.authority)) {
             self.publish_asked(site, asked.what, asked.hard, Maker::Origin, caused);
         }
     }
@@ -320,13 +319,6 @@ impl HttpBody for WatchedAnswer {
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }
-}
-
-/// Returns whether a host is one of a site that was asked under `authority`.
-pub(super) fn is_of_site(site: &Site, authority: &str, host: &str) -> bool {
-    let is = |own: &str| host_without_port(own).eq_ignore_ascii_case(host);
-    let is_below = |name: &str| name.strip_prefix('*').is_some_and(|end| host.to_ascii_lowercase().ends_with(end));
-    site.hosts.is_empty() || is(authority) || site.hosts.iter().any(|own| is(own) || is_below(own))
 }
 
 /// Reads an answer to see what it says, and puts it back. `Some(None)`: it is too long, or does not come in time.

@@ -23,11 +23,82 @@ use crate::{
     proof::{PROOF_RESULTS, ProofResult},
 };
 
-/// The outcomes, as they are named in metrics.
-pub const OUTCOMES: [&str; 9] = ["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass", "refused", "none"];
+/// What the cache did for a request, as far as requests are counted apart by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheOutcome {
+    /// It answered with a fresh stored response.
+    Hit,
+    /// It answered with a stale one, which is refreshed meanwhile.
+    Updating,
+    /// It answered with a stale one, as the origin failed.
+    Stale,
+    /// The origin said that what is stored is still right.
+    Revalidated,
+    /// What was stored was stale, and the origin answered anew.
+    Expired,
+    /// Nothing was stored that fits, and the origin answered.
+    Miss,
+    /// It was not asked.
+    Bypass,
+    /// The message was refused before it was a request.
+    Refused,
+    /// The request never got to it.
+    None,
+}
 
-const REFUSED: usize = 7;
-const NONE: usize = 8;
+/// The outcomes, in the order in which they are counted and shown.
+pub const OUTCOMES: [CacheOutcome; 9] = {
+    use CacheOutcome::{Bypass, Expired, Hit, Miss, None, Refused, Revalidated, Stale, Updating};
+    [Hit, Updating, Stale, Revalidated, Expired, Miss, Bypass, Refused, None]
+};
+
+impl CacheOutcome {
+    /// Returns the name in metrics, logs and traces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Updating => "updating",
+            Self::Stale => "stale",
+            Self::Revalidated => "revalidated",
+            Self::Expired => "expired",
+            Self::Miss => "miss",
+            Self::Bypass => "bypass",
+            Self::Refused => "refused",
+            Self::None => "none",
+        }
+    }
+
+    /// Returns the place in [`OUTCOMES`].
+    #[must_use]
+    pub const fn place(self) -> usize {
+        self as usize
+    }
+
+    /// Returns whether the cache answered by itself, without waiting for the origin.
+    #[must_use]
+    pub const fn is_hit(self) -> bool {
+        matches!(self, Self::Hit | Self::Updating | Self::Stale)
+    }
+
+    /// Returns whether the cache was asked.
+    #[must_use]
+    pub const fn is_lookup(self) -> bool {
+        self.is_hit() || matches!(self, Self::Revalidated | Self::Expired | Self::Miss)
+    }
+
+    const fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Hit => Self::Hit,
+            Outcome::Updating => Self::Updating,
+            Outcome::Stale { .. } => Self::Stale,
+            Outcome::Revalidated => Self::Revalidated,
+            Outcome::Forwarded(Forwarded::Stale) => Self::Expired,
+            Outcome::Forwarded(Forwarded::UriMiss | Forwarded::VaryMiss | Forwarded::Miss | Forwarded::Partial) => Self::Miss,
+            Outcome::Forwarded(Forwarded::Bypass | Forwarded::Method | Forwarded::Request) => Self::Bypass,
+        }
+    }
+}
 
 /// The number of pairs of an outcome and a class.
 const TALLIES: usize = OUTCOMES.len() * CLASSES.len();
@@ -380,7 +451,7 @@ impl Counters {
     /// Counts a response that was sent, or whose client left.
     pub fn responded(&self, note: &Note, sent: &Sent) {
         let Sent { status, body_bytes, took, complete } = *sent;
-        let outcome = note.result();
+        let outcome = note.result().place();
         let site = self.site(note.site);
         add(&site.responses[usize::from(status / 100).min(5)], 1);
         let tally = site.tallies[outcome * CLASSES.len() + note.class as usize].get_or_init(Box::default);
@@ -504,7 +575,7 @@ impl Counters {
         for (to, from) in sum.refused.iter_mut().zip(&self.refused) {
             let refused = from.load(Relaxed);
             *to += refused;
-            sum.siteless.outcomes[REFUSED] += refused;
+            sum.siteless.outcomes[CacheOutcome::Refused.place()] += refused;
         }
         let all = || sum.sites.values().chain([&sum.siteless]);
         sum.outcomes = all().fold([0; OUTCOMES.len()], |sum, of| array::from_fn(|index| sum[index] + of.outcomes[index]));
@@ -527,22 +598,10 @@ impl Counters {
 }
 
 impl Note {
-    /// Returns the place of what the cache did in [`OUTCOMES`].
+    /// Returns what the cache did, as it is counted.
     #[must_use]
-    pub fn result(&self) -> usize {
-        self.outcome.map_or(NONE, index)
-    }
-}
-
-const fn index(outcome: Outcome) -> usize {
-    match outcome {
-        Outcome::Hit => 0,
-        Outcome::Updating => 1,
-        Outcome::Stale { .. } => 2,
-        Outcome::Revalidated => 3,
-        Outcome::Forwarded(Forwarded::Stale) => 4,
-        Outcome::Forwarded(Forwarded::UriMiss | Forwarded::VaryMiss | Forwarded::Miss | Forwarded::Partial) => 5,
-        Outcome::Forwarded(Forwarded::Bypass | Forwarded::Method | Forwarded::Request) => 6,
+    pub fn result(&self) -> CacheOutcome {
+        self.outcome.map_or(CacheOutcome::None, CacheOutcome::of)
     }
 }
 
@@ -560,7 +619,7 @@ mod tests {
         let mut sum = Snapshot::default();
         workers.iter().for_each(|worker| worker.add_to(&mut sum));
         assert_eq!(sum.refusals, BTreeMap::from([("a flood", 2), ("no host", 1)]));
-        assert_eq!((sum.siteless.outcomes[REFUSED], sum.responses[0], sum.responses[4]), (3, 2, 1));
+        assert_eq!((sum.siteless.outcomes[CacheOutcome::Refused.place()], sum.responses[0], sum.responses[4]), (3, 2, 1));
         assert_eq!((sum.refused, sum.siteless.responses), ([2, 0, 0, 0, 1, 0], [0; 6]), "there was no request that they answer");
     }
 
@@ -686,7 +745,7 @@ mod tests {
             .iter()
             .map(|((outcome, class), tally)| {
                 let Tally { durations, body_bytes, origin_micros } = tally;
-                (OUTCOMES[*outcome], CLASSES[*class], durations.count(), durations.micros, *body_bytes, *origin_micros)
+                (OUTCOMES[*outcome].name(), CLASSES[*class], durations.count(), durations.micros, *body_bytes, *origin_micros)
             })
             .collect();
         assert_eq!(
@@ -721,7 +780,10 @@ mod tests {
             Outcome::Forwarded(Forwarded::UriMiss),
             Outcome::Forwarded(Forwarded::Bypass),
         ] {
-            assert_eq!(OUTCOMES[index(outcome)].to_uppercase(), outcome.x_cache());
+            assert_eq!(CacheOutcome::of(outcome).name().to_uppercase(), outcome.x_cache());
+        }
+        for (place, outcome) in OUTCOMES.into_iter().enumerate() {
+            assert_eq!(outcome.place(), place, "{outcome:?}");
         }
     }
 }

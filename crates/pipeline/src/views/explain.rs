@@ -23,6 +23,7 @@ use crate::{
     answer::Ending,
     collapse::flight_of,
     deliver,
+    failure::ONLY_IF_CACHED,
     find::{found_in, purged_name},
     identity::Identity,
     judge::{Judgement, judge},
@@ -258,7 +259,7 @@ impl Pipeline {
             }
             Next::OnlyIfCached => {
                 let status = CacheStatus {
-                    detail: Some("only-if-cached"),
+                    detail: Some(ONLY_IF_CACHED),
                     ..CacheStatus::new(Outcome::Forwarded(semantics::cache_status::Forwarded::Miss))
                 };
                 said(

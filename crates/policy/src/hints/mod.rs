@@ -21,7 +21,7 @@ use semantics::{
 use head::{Head, Name, Tag};
 
 /// How many bytes of a page are searched for its head.
-pub const HINTS_PAGE_BYTES_MAX: usize = 64 << 10;
+const HINTS_PAGE_BYTES_MAX: usize = 64 << 10;
 /// The most hints that are kept of one page; browsers have a limit, too.
 pub const HINTS_MAX: usize = 16;
 /// The most bytes of the hints of one page; browsers have a limit, too.

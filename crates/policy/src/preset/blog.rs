@@ -9,6 +9,7 @@ use crate::{AcceptClass, EarlyHints, names::Names, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "blog",
+    product: None,
     sources: &[SourceForm::Markdown],
     is_impersonal: true,
     areas: AREAS,

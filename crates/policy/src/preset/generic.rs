@@ -7,6 +7,7 @@ use crate::{EarlyHints, names::Names, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "generic",
+    product: None,
     sources: &[SourceForm::Server],
     is_impersonal: false,
     areas: &[],

@@ -25,6 +25,7 @@ const NOT_FOUND_HOLD: Duration = Duration::from_secs(10);
 
 pub(super) static PRESET: Preset = Preset {
     name: "ghost",
+    product: Some("Ghost"),
     sources: &[SourceForm::Server],
     is_impersonal: false,
     areas: AREAS,

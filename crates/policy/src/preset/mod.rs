@@ -2,7 +2,8 @@
 //!
 //! A [`Kind`] is not what a source *is*. That is its [`SourceForm`]: a server, a folder of files, of Markdown, of PHP. Several kinds can be
 //! for the same form, and nothing but the table tells them apart: in `policy` and `pipeline` no code asks which kind a site has. So a new kind is a new
-//! file here, a variant of [`Kind`] and a line in [`Kind::preset`]; the process then says what its banner tells of it.
+//! file here, a variant of [`Kind`] and a line in [`Kind::preset`]. If it is for one product, `seawall` has three places more: the settings that only that
+//! product has (`Site::product`), the words for it (`recognition/product.rs`), and how a server is asked for it (`recognition/ask/`).
 //!
 //! Absent from here: what an operator sets for one site ([`Settings`](crate::Settings)), which goes before the table.
 
@@ -39,7 +40,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds. Those of products are asked for in this order.
     pub const ALL: [Self; 6] = [Self::Generic, Self::Ghost, Self::WordPress, Self::Php, Self::Blog, Self::Static];
 
     /// Returns the rules of this kind.
@@ -59,6 +60,17 @@ impl Kind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.preset().name
+    }
+
+    /// Returns the product that makes such sites, as it writes its own name. It says to whoever asks what it is. `None`: any software may make them.
+    #[must_use]
+    pub const fn product(self) -> Option<&'static str> {
+        self.preset().product
+    }
+
+    /// Returns the kinds that are for one product each, in the order in which a server is asked whether it is one.
+    pub fn of_products() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|kind| kind.product().is_some())
     }
 
     /// Returns the form that a folder has for this kind; if it is for no folder, the form that it is for.
@@ -106,6 +118,8 @@ impl SourceForm {
 pub struct Preset {
     /// The name of the kind in settings, in the banner and in the admin API.
     pub name: &'static str,
+    /// The product that makes sites of the kind, as it writes its own name. It says to whoever asks what it is. `None`: any software may make them.
+    pub product: Option<&'static str>,
     /// The forms of source that the kind is for. There is at least one.
     pub sources: &'static [SourceForm],
     /// Whether the source answers everybody the same. Then cookies and credentials are neither looked at nor sent on.
@@ -414,6 +428,7 @@ mod tests {
         for kind in Kind::ALL {
             assert_eq!(Kind::ALL.iter().filter(|other| other.name() == kind.name()).count(), 1, "{kind:?}");
         }
+        assert_eq!(Kind::of_products().collect::<Vec<_>>(), [Kind::Ghost, Kind::WordPress]);
         for form in [SourceForm::Server, SourceForm::Files, SourceForm::Markdown, SourceForm::Php] {
             assert!(form.usual_kind().is_for(form), "{form:?}");
         }

@@ -7,6 +7,7 @@ use crate::{EarlyHints, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "php",
+    product: None,
     sources: &[SourceForm::Php],
     is_impersonal: false,
     areas: &[],

@@ -10,6 +10,7 @@ use crate::{EarlyHints, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "static",
+    product: None,
     sources: &[SourceForm::Files],
     is_impersonal: true,
     areas: &[],

@@ -32,6 +32,7 @@ const REST_HOLD: Duration = Duration::from_mins(10);
 
 pub(super) static PRESET: Preset = Preset {
     name: "wordpress",
+    product: Some("WordPress"),
     sources: &[SourceForm::Php, SourceForm::Server],
     is_impersonal: false,
     areas: AREAS,

@@ -11,7 +11,7 @@ use std::{
 use admin::CertificateState;
 use futures_util::future::join_all;
 use insight::alerts::{Alerts, DiskFact, Facts, Notice, OriginFact, Rules, TrafficFact};
-use pipeline::{OUTCOMES, SiteSnapshot};
+use pipeline::{CacheOutcome, ONLY_IF_CACHED, OUTCOMES, SiteSnapshot};
 use semantics::Timestamp;
 use store::DiskState;
 use tokio::{
@@ -111,7 +111,7 @@ impl Watching {
             let before = self.counted.get(&site.id).copied().unwrap_or_default();
             let mut sums = snapshot.sites.get(&site.id).map(sums).unwrap_or_default();
             // The answer to a client's own condition, which has the status of an error.
-            let conditions = snapshot.rules.get(&(site.id, "only-if-cached")).map_or(0, |rule| rule.requests);
+            let conditions = snapshot.rules.get(&(site.id, ONLY_IF_CACHED)).map_or(0, |rule| rule.requests);
             sums.server_errors = sums.server_errors.saturating_sub(conditions);
             sums.failed_at = if sums.failures > before.failures { Some(now) } else { before.failed_at };
             counted.insert(site.id, sums);
@@ -139,15 +139,14 @@ fn is_due(last: &mut Option<Timestamp>, now: Timestamp, every: Duration) -> bool
 }
 
 fn sums(site: &SiteSnapshot) -> SiteCounts {
-    let of = |names: &[&str]| {
-        let counts = OUTCOMES.iter().zip(site.outcomes).filter(|(name, _)| names.contains(name));
-        counts.map(|(_, count)| count).sum::<u64>()
+    let of = |counts: fn(CacheOutcome) -> bool| {
+        let counted = OUTCOMES.into_iter().zip(site.outcomes).filter(|(outcome, _)| counts(*outcome));
+        counted.map(|(_, count)| count).sum::<u64>()
     };
-    let hits = of(&["hit", "updating", "stale"]);
     SiteCounts {
         requests: site.outcomes.iter().sum(),
-        lookups: hits + of(&["revalidated", "expired", "miss"]),
-        hits,
+        lookups: of(CacheOutcome::is_lookup),
+        hits: of(CacheOutcome::is_hit),
         server_errors: site.responses[5],
         failures: site.origin_failures,
         failed_at: None,

@@ -10,7 +10,7 @@ use http::{
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT},
 };
 use insight::alerts::{Notice, State};
-use semantics::Timestamp;
+use semantics::{Timestamp, hex};
 use tokio::time::timeout;
 
 use super::outbox::Failure;
@@ -84,8 +84,7 @@ fn signature(secret: &str, now: Timestamp, body: &str) -> String {
     let seconds = now.as_secs();
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let tag = hmac::sign(&key, format!("{seconds}.{body}").as_bytes());
-    let hex: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("t={seconds}, sha256={hex}")
+    format!("t={seconds}, sha256={}", hex::encoded(tag.as_ref()))
 }
 
 #[cfg(test)]

@@ -377,11 +377,70 @@ impl Site {
         self.hosts.iter().map(String::as_str).find(|host| !host.starts_with('*'))
     }
 
+    /// Returns the settings for the product that makes the site.
+    #[must_use]
+    pub const fn product(&self) -> Product<'_> {
+        match self.kind {
+            Kind::Ghost => Product::Ghost(&self.ghost),
+            Kind::WordPress => Product::WordPress(&self.wordpress),
+            Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => Product::Any,
+        }
+    }
+
+    /// Returns the path at which its software is, without a slash at its end. `None`: it has the whole host, as far as is known.
+    #[must_use]
+    pub fn base_path(&self) -> Option<&str> {
+        match self.product() {
+            Product::Ghost(ghost) => ghost.path.as_deref(),
+            Product::WordPress(wordpress) => wordpress.path.as_deref(),
+            Product::Any => None,
+        }
+    }
+
+    /// Returns the secret with which its software signs what it says, if one was set.
+    #[must_use]
+    pub fn signing_secret(&self) -> Option<&str> {
+        match self.product() {
+            Product::Ghost(ghost) => ghost.webhook_secret.as_deref(),
+            Product::WordPress(wordpress) => wordpress.secret.as_deref(),
+            Product::Any => None,
+        }
+    }
+
+    /// Returns the secret by which its software signs a member's tier, if one was set.
+    #[must_use]
+    pub fn member_secret(&self) -> Option<&[u8]> {
+        match self.product() {
+            Product::Ghost(ghost) => ghost.member_secret.as_deref(),
+            Product::WordPress(_) | Product::Any => None,
+        }
+    }
+
+    /// Returns the time between two runs of its software's schedule. `None`: that is not run from here.
+    #[must_use]
+    pub const fn cron(&self) -> Option<Duration> {
+        match self.product() {
+            Product::WordPress(wordpress) => wordpress.cron,
+            Product::Ghost(_) | Product::Any => None,
+        }
+    }
+
     /// Tells whether a server answers for the site or for a part of it.
     #[must_use]
     pub fn has_server(&self) -> bool {
         self.source.is_server() || !self.routes.is_empty()
     }
+}
+
+/// The settings for the product that makes a site. They go by its kind: those of other products mean nothing to it.
+#[derive(Clone, Copy, Debug)]
+pub enum Product<'a> {
+    /// It is a Ghost.
+    Ghost(&'a GhostSettings),
+    /// It is a WordPress.
+    WordPress(&'a WordPressSettings),
+    /// It may be any software, and nothing can be set for it alone.
+    Any,
 }
 
 /// A part of a site for which another server answers.

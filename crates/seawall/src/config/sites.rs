@@ -25,7 +25,7 @@ use super::{
     wordpress,
     words::{HostPattern, KindWord},
 };
-use crate::recognition::{ASKED, Finding, Question, may_be};
+use crate::recognition::{Finding, Question, may_be};
 
 const OBJECT_MAX: u64 = 16 << 20;
 /// The largest response that is stored on the disk by default.
@@ -65,12 +65,13 @@ struct SiteSections<'a> {
 impl SiteSections<'_> {
     /// Returns the kind that was set. Whoever says where PHP runs has a folder with an application in PHP.
     fn wanted_kind(&self, found: &NamedSource) -> Option<Kind> {
-        let runs_php = self.php_server.as_ref().and(match found {
-            NamedSource::Folder { wordpress: true, .. } => Some(Kind::WordPress),
-            NamedSource::Folder { .. } => Some(Kind::Php),
-            NamedSource::Server(..) => None,
-        });
-        self.kind.as_ref().map(|kind| kind.value.0).or(runs_php)
+        let runs_php = || match found {
+            NamedSource::Folder { product, .. } if self.php_server.is_some() => {
+                Some(product.unwrap_or_else(|| SourceForm::Php.usual_kind()))
+            }
+            NamedSource::Folder { .. } | NamedSource::Server(..) => None,
+        };
+        self.kind.as_ref().map(|kind| kind.value.0).or_else(runs_php)
     }
 
     /// Fills in what is set nowhere and depends on the kind.
@@ -372,7 +373,7 @@ impl Resolver<'_> {
         };
         self.warnings.extend(doubt(&source, kind).map(|doubt| in_words_of(&written.source.place, &doubt)));
         if let Source::Php(folder) = &source
-            && ASKED.contains(&kind)
+            && kind.product().is_some()
         {
             finding = self.known.of(&Question::of_folder(folder, &written.hosts));
         }

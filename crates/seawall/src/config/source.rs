@@ -18,7 +18,7 @@ use super::{
     settings::{Kind, OriginAddress, Source},
 };
 use crate::recognition::{
-    ASKED, Finding, Software,
+    Finding, Software,
     folder::{below, look, whole_of},
 };
 
@@ -41,8 +41,8 @@ pub enum NamedSource {
         looks: Option<SourceForm>,
         /// Whether Markdown is in it, whatever it looks like first.
         markdown: bool,
-        /// Whether a WordPress is in it.
-        wordpress: bool,
+        /// The kind for the product that is in it, if there is one.
+        product: Option<Kind>,
     },
 }
 
@@ -144,9 +144,9 @@ fn folder(text: &str, path: PathBuf) -> Result<NamedSource, Mistake> {
     let described = path.join("blog.toml").is_file();
     let markdown = described || has_markdown(&path, MARKDOWN_DEPTH_MAX, &mut NAMES_MAX.clone());
     let has = |name: &str| path.join(name).is_file();
-    let wordpress = look(&path, None).is_some();
+    let product = look(&path, None).map(|_| Kind::WordPress);
     let looks = match () {
-        () if wordpress => Some(SourceForm::Php),
+        () if product.is_some() => Some(SourceForm::Php),
         () if described => Some(SourceForm::Markdown),
         () if path.join("index.html").is_file() => Some(SourceForm::Files),
         // An application brings its README, and more, as Markdown.
@@ -154,7 +154,7 @@ fn folder(text: &str, path: PathBuf) -> Result<NamedSource, Mistake> {
         () if markdown => Some(SourceForm::Markdown),
         () => None,
     };
-    Ok(NamedSource::Folder { path, looks, markdown, wordpress })
+    Ok(NamedSource::Folder { path, looks, markdown, product })
 }
 
 /// Tells whether `folder`, or a folder up to `depth - 1` levels below it, contains a Markdown file. Skips hidden folders, links and
@@ -196,13 +196,12 @@ pub enum Misfit {
 /// # Errors
 /// When the kind is not for such a source, or none was given and nothing speaks for one.
 pub fn fit(text: &str, found: NamedSource, wanted: Option<Kind>, finding: &Finding) -> Result<(Source, Kind), Misfit> {
-    let kind_of = |form: SourceForm| wanted.unwrap_or_else(|| form.usual_kind());
     match found {
         NamedSource::Server(address, path) => {
             let recognised = finding.software().map(Software::kind);
             let kind = wanted.or(recognised).unwrap_or_else(|| SourceForm::Server.usual_kind());
             // As long as nobody has asked, it may be what can have one.
-            let may_have_path = ASKED.contains(&kind) || wanted.is_none() && *finding == Finding::Unasked;
+            let may_have_path = kind.product().is_some() || wanted.is_none() && *finding == Finding::Unasked;
             if path.is_some() && !may_have_path {
                 return Err(Misfit::Source(with_path(text, finding)));
             }
@@ -214,11 +213,11 @@ pub fn fit(text: &str, found: NamedSource, wanted: Option<Kind>, finding: &Findi
                 "write ‹kind generic›, ‹kind ghost› or ‹kind wordpress›, or leave ‹kind› out",
             )))
         }
-        NamedSource::Folder { path, looks, markdown, wordpress } => {
+        NamedSource::Folder { path, looks, markdown, product } => {
             let Some(form) = wanted.map(Kind::folder_form).or(looks) else {
                 return Err(Misfit::Source(nothing_in(text, &path)));
             };
-            let kind = if wanted.is_none() && wordpress { Kind::WordPress } else { kind_of(form) };
+            let kind = wanted.or(product).unwrap_or_else(|| form.usual_kind());
             match form {
                 SourceForm::Files => Ok((Source::Files(path), kind)),
                 SourceForm::Php => Ok((Source::Php(path), kind)),

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::config::settings::{Product, Site, Source};
+
 /// The most bytes of a script that are looked at.
 const SCRIPT_BYTES_MAX: u64 = 64 << 10;
 
@@ -60,6 +62,14 @@ impl WordPressFolder {
 /// Returns when a file, or the list of a folder's files, was changed.
 fn changed(path: &Path) -> Option<std::time::SystemTime> {
     fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// Looks for the WordPress in the folder of a site that is kept as one.
+pub(crate) fn of(site: &Site) -> Option<WordPressFolder> {
+    match (&site.source, site.product()) {
+        (Source::Php(folder), Product::WordPress(wordpress)) => look(folder, wordpress.path.as_deref()),
+        _ => None,
+    }
 }
 
 /// Looks for a WordPress in `folder`, below `path` if the site is there. Its own files may be in a folder of their own, which `index.php` names.

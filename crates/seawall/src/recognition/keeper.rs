@@ -18,6 +18,7 @@ use super::{
     Finding, Findings, Question,
     ask::{self, Inquiry, Server, askings},
     leads_past, name_of,
+    product::to_have_address,
     schedule::Schedules,
     sitemap::{self, ListingDigest},
 };
@@ -404,13 +405,7 @@ fn contact(plan: &Plan, question: &Question) -> (bool, u64) {
 pub(crate) fn remedy(site: &Site, settings: &Settings, listening: &[edge::Socket]) -> String {
     let url = crate::try_next::address_of(settings, site, listening);
     let url = url.unwrap_or_else(|| "the address at which Seawall is reached".to_owned());
-    match site.kind {
-        Kind::WordPress => format!(
-            "set both addresses in WordPress (Settings, General; or define WP_HOME and WP_SITEURL in wp-config.php) to {}",
-            url.trim_end_matches('/')
-        ),
-        _ => format!("set \"url\" in Ghost's config.production.json, or its environment variable url, to {url}, and restart Ghost"),
-    }
+    to_have_address(site.kind, &url)
 }
 
 /// The watch over the pages of one site.

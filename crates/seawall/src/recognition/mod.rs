@@ -11,6 +11,7 @@ pub(crate) mod folder;
 pub(crate) mod keeper;
 pub(crate) mod memory;
 mod past;
+mod product;
 pub(crate) mod schedule;
 mod sitemap;
 mod software;
@@ -21,14 +22,11 @@ use std::{collections::BTreeMap, path::Path};
 use policy::SourceForm;
 
 pub(crate) use past::{leads_past, sends_to_https};
+pub(crate) use product::{kept, kept_a_while, name_of};
 use sitemap::ListingDigest;
 pub use software::Software;
-pub(crate) use software::name_of;
 
 use crate::config::settings::{Kind, OriginAddress, OriginHost, Settings, Site, Source};
-
-/// The kinds of site whose software says what it is, in the order in which a server is asked.
-pub(crate) const ASKED: [Kind; 2] = [Kind::Ghost, Kind::WordPress];
 
 /// Which server is asked, and under which name: the same server may answer as different software for different hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,9 +60,9 @@ impl Question {
         match &site.source {
             Source::Http(addresses) => {
                 let address = addresses.first()?;
-                (!site.kind_is_given || ASKED.contains(&site.kind)).then(|| Self::new(address, &site.hosts, &site.origin.host))
+                (!site.kind_is_given || site.kind.product().is_some()).then(|| Self::new(address, &site.hosts, &site.origin.host))
             }
-            Source::Php(folder) => ASKED.contains(&site.kind).then(|| Self::of_folder(folder, &site.hosts)),
+            Source::Php(folder) => site.kind.product().is_some().then(|| Self::of_folder(folder, &site.hosts)),
             Source::Files(_) | Source::Blog(_) => None,
         }
     }
@@ -188,8 +186,8 @@ pub(crate) fn may_be(site: &Site, kind: Kind) -> bool {
 /// Says in a few words how the kind of a site is known. Returns `None` if it follows from the form of the source.
 pub(crate) fn how_known(site: &Site) -> Option<String> {
     let given = site.kind_is_given;
-    if let (Source::Php(path), false) = (&site.source, given) {
-        let found = folder::look(path, site.wordpress.path.as_deref()).filter(|_| site.kind == Kind::WordPress)?;
+    if let (Source::Php(_), false) = (&site.source, given) {
+        let found = folder::of(site)?;
         let at = software(site).map(|software| format!(" at {}", software.url())).unwrap_or_default();
         return Some(format!("found in the folder: WordPress {}{at}", found.version));
     }

@@ -13,11 +13,7 @@ use crate::config::settings::{OriginAddress, Settings, Site, Source};
 pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
     let software = super::software(site)?;
     let url = software.url();
-    let is_served = |pattern: &String| match pattern.strip_prefix("*.") {
-        Some(parent) => software.host().strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
-        None => pattern == software.host(),
-    };
-    if !site.hosts.is_empty() && !site.hosts.iter().any(is_served) {
+    if !pipeline::is_among(software.host(), &site.hosts) {
         return Some(format!("its url is {url}, and Seawall serves this site as {}", site.hosts.join(", ")));
     }
     let leads_to_origin = match &site.source {

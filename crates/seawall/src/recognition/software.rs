@@ -6,7 +6,7 @@ use http::Uri;
 use policy::Kind;
 use serde::{Deserialize, Serialize};
 
-use super::ASKED;
+use super::name_of;
 use crate::config::routes::RoutePath;
 
 /// The longest address and the longest version that are believed.
@@ -46,7 +46,7 @@ impl TryFrom<SoftwareRecord> for Software {
     type Error = String;
 
     fn try_from(SoftwareRecord { kind, version, url, core_url }: SoftwareRecord) -> Result<Self, String> {
-        let kind = ASKED.into_iter().find(|known| known.name() == kind).ok_or("its kind is unknown")?;
+        let kind = Kind::of_products().find(|known| known.name() == kind).ok_or("its kind is unknown")?;
         let software = Self::new(kind, version.as_deref(), &url)?;
         match core_url {
             Some(core_url) => software.with_core(&core_url),
@@ -193,15 +193,6 @@ impl fmt::Display for Software {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = self.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         write!(f, "{}{version} at {}", name_of(self.kind), self.url)
-    }
-}
-
-/// Returns the name of a kind's software, as it writes itself.
-pub(crate) const fn name_of(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Ghost => "Ghost",
-        Kind::WordPress => "WordPress",
-        Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => kind.name(),
     }
 }
 

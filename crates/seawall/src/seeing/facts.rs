@@ -4,8 +4,8 @@ use std::{borrow::Cow, time::Duration};
 
 use edge::Exchange;
 use http::Version;
-use insight::{CookiePart, EndedRequest, InVain, Insight, SampledHit};
-use pipeline::{FetchedInVain, Note, OUTCOMES};
+use insight::{CookiePart, EndedRequest, InVain, Insight, RESULTS, SampledHit};
+use pipeline::{FetchedInVain, Note};
 use semantics::{Timestamp, cache_status::Outcome, request_id::RequestIdText};
 
 /// The rule of a request whose client left before there was a response.
@@ -42,7 +42,7 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, n
         target: exchange.target,
         version: version(exchange.version),
         status: exchange.status,
-        result: OUTCOMES[note.result()],
+        result: RESULTS[note.result().place()],
         rule,
         reason,
         detail: cookie.as_deref().unwrap_or_default(),
@@ -110,5 +110,15 @@ fn version(version: Version) -> &'static str {
         Version::HTTP_2 => "2.0",
         Version::HTTP_3 => "3.0",
         _ => "1.1",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_rooms_count_by_the_same_results() {
+        assert_eq!(RESULTS.map(insight::CacheResult::name), pipeline::OUTCOMES.map(pipeline::CacheOutcome::name));
     }
 }

@@ -3,7 +3,7 @@
 use std::{array, collections::BTreeMap};
 
 use insight::{Insight, Row};
-use pipeline::{Durations, SiteSnapshot, Snapshot};
+use pipeline::{CacheOutcome, Durations, SiteSnapshot, Snapshot};
 
 use crate::plan::Plan;
 
@@ -81,11 +81,9 @@ fn row(before: &SiteSnapshot, now: &SiteSnapshot) -> Row {
         }
     }
     // Refusals have no tally: there was no request.
-    for (result, name) in pipeline::OUTCOMES.iter().enumerate() {
-        if *name == "refused" {
-            let last = row.sums[result].len() - 1;
-            row.sums[result][last].requests = now.outcomes[result] - before.outcomes[result];
-        }
+    let refused = CacheOutcome::Refused.place();
+    if let Some(last) = row.sums[refused].last_mut() {
+        last.requests = now.outcomes[refused] - before.outcomes[refused];
     }
     row.client_errors = now.responses[4] - before.responses[4];
     row.server_errors = now.responses[5] - before.responses[5];

@@ -517,7 +517,7 @@ mod invalidation {
         for n in 0..70_000 {
             store.invalidate(SITE, format!("h/{n}").as_bytes(), true);
         }
-        assert!(store.usage().invalidations <= crate::INVALIDATIONS_MAX);
+        assert!(store.usage().invalidations <= crate::fetches::INVALIDATIONS_MAX);
         assert_eq!(store.usage().purges, 0);
         let resource = store.get(store.hash(b"h/a"), b"h/a").expect("held");
         assert_eq!(store.verdict(&resource.variants()[0]), Purged::No);

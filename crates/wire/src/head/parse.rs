@@ -12,7 +12,7 @@ use semantics::{
     target::{Target, parse_target, valid_authority},
 };
 
-use crate::{FIELDS_CEILING, HeadLimits};
+use crate::limits::{FIELDS_CEILING, HeadLimits};
 
 /// The parser's table of field lines. It lives on the stack and is never initialised as a whole.
 pub type FieldTable<'b> = [MaybeUninit<httparse::Header<'b>>; FIELDS_CEILING];

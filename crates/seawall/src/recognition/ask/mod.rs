@@ -17,7 +17,7 @@ use origins::{
 };
 use semantics::Scheme;
 
-use super::{ASKED, Finding, Question, Software, keeper::SharedFindings};
+use super::{Finding, Question, Software, keeper::SharedFindings};
 use crate::config::settings::{Kind, Settings, Site, Source};
 
 /// The longest time that a server has to answer, with everything that it is asked.
@@ -259,7 +259,7 @@ pub(crate) fn askings(settings: &Settings) -> Vec<Inquiry> {
     let asking = |site: &Site| {
         let question = Question::of(site).filter(|question| asked.insert(question.clone()))?;
         let is_decided = site.kind_is_given || site.source.form() != policy::SourceForm::Server;
-        let mut kinds: Vec<Kind> = ASKED.into_iter().filter(|kind| !is_decided || *kind == site.kind).collect();
+        let mut kinds: Vec<Kind> = Kind::of_products().filter(|kind| !is_decided || *kind == site.kind).collect();
         // It is most likely what it was.
         kinds.sort_by_key(|kind| site.finding.of_kind(*kind).is_none());
         Some(Inquiry { question, server: Server::of(site, settings)?, kinds, site: site.clone() })
