@@ -263,7 +263,7 @@ def newest_nginx():
     """NGINX_NEW, or an nginx in one of the usual places that is newer than the one on the path; None when there is none."""
     if given := os.environ.get("NGINX_NEW"):
         if not nginx_version(given):
-            sys.exit(f"NGINX_NEW={given} is no nginx that runs here")
+            sys.exit(f"NGINX_NEW={given} is not an nginx that runs here")
         return given
     debian = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
     newer = [place for place in NGINX_PLACES if os.access(place, os.X_OK) and place != debian and nginx_version(place) > (nginx_version(debian) if debian else ())]

@@ -1,6 +1,6 @@
 """What a measurement leaves behind: results/NAME.md, its tables, and results/NAME.json, every single number, from which `bench/report` writes BENCHMARKING.md.
 
-A measurement that is no basis for a comparison (a part of the rows, a busy machine, a debug build) is a trial: it says so and goes to bench/out/results.
+A measurement that is not a basis for a comparison (a part of the rows, a busy machine, a debug build) is a trial: it says so and goes to bench/out/results.
 """
 
 import json

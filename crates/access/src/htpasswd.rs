@@ -34,7 +34,7 @@ pub enum FileError {
     #[error("cannot read the users in {path}", path = .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
     /// The file is not a file of users.
-    #[error("{path} is no file of users: {1}", path = .0.display())]
+    #[error("{path} is not a file of users: {1}", path = .0.display())]
     NoUsers(PathBuf, &'static str),
     /// The system has no random bytes.
     #[error("the system gave no random bytes")]

@@ -301,7 +301,7 @@ impl Checker {
             }
             Err(error) => {
                 let text = format!(
-                    "its {record} record ({address}) is no address of this machine, and nobody there can be reached from here: {error}. Fine behind a \
+                    "its {record} record ({address}) is not an address of this machine, and nobody there can be reached from here: {error}. Fine behind a \
                      router that forwards port {HTTP_PORT} for others alone, wrong otherwise{first}"
                 );
                 Finding::new(Severity::Doubt, text)

@@ -35,7 +35,7 @@ pub struct DemandOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The name cannot be certified: it is an address, a wildcard, or a local name.
-    #[error("it is no name that a certificate could be ordered for")]
+    #[error("it is not a name that a certificate could be ordered for")]
     NoName,
     /// No pattern matches, and nobody said yes.
     #[error("neither a host pattern nor `ask` allows it")]

@@ -26,7 +26,7 @@ fn get() -> String {
     "GET".to_owned()
 }
 
-/// Says why a text is no command that only looks.
+/// Says why a text is not a command that only looks.
 #[derive(Debug, thiserror::Error)]
 pub enum BadQuestion {
     /// It is not JSON, not an object, or has a key that means nothing here.
@@ -69,10 +69,10 @@ pub enum ExplainRefused {
     #[error("{0}")]
     Address(String),
     /// The command has this method, which is none.
-    #[error("\"{0}\" is no method")]
+    #[error("\"{0}\" is not a method")]
     Method(String),
     /// The command has a field of this name, which has something in its name or its value that neither can have. Its value may be a secret.
-    #[error("\"{0}: ...\" is no field: its name or its value has what neither can have")]
+    #[error("\"{0}: ...\" is not a field: its name or its value has what neither can have")]
     Field(String),
     /// The command has a field for the host.
     #[error("the host is part of the address and has no field of its own here")]
@@ -118,8 +118,8 @@ mod tests {
     fn each_remedy_speaks_of_what_is_wrong() {
         for (refused, said, remedy) in [
             (ExplainRefused::Address("\"a\" names no host".to_owned()), "names no host", "the address as visitors see it"),
-            (ExplainRefused::Method("G T".to_owned()), "\"G T\" is no method", "such as GET"),
-            (ExplainRefused::Field("a b".to_owned()), "\"a b: ...\" is no field", "write the field"),
+            (ExplainRefused::Method("G T".to_owned()), "\"G T\" is not a method", "such as GET"),
+            (ExplainRefused::Field("a b".to_owned()), "\"a b: ...\" is not a field", "write the field"),
             (ExplainRefused::Host, "the host is part of the address", "leave the field out"),
         ] {
             assert!(refused.to_string().contains(said), "{refused}");

@@ -28,7 +28,7 @@ pub struct PurgeDone {
     pub spread: Option<crate::Spread>,
 }
 
-/// Why a purge did not happen: the operator named something that is no URL, or that this server does not have.
+/// Why a purge did not happen: the operator named something that is not a URL, or that this server does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PurgeRefused(String);
@@ -63,11 +63,11 @@ struct Wire {
     hard: Option<bool>,
 }
 
-/// Why a text is no purge command.
+/// Why a text is not a purge command.
 #[derive(Debug, thiserror::Error)]
 pub enum BadCommand {
     /// It is not JSON, not an object, or has a key that means nothing here.
-    #[error("the body is no purge command: {0}")]
+    #[error("the body is not a purge command: {0}")]
     Json(#[from] serde_json::Error),
     /// It has no target.
     #[error("the command names nothing to purge")]
@@ -165,7 +165,7 @@ mod tests {
             (r#"{"tag": ""}"#, Err("\"tag\" is empty")),
             (r#"{"url": "a"}"#, Err("a is not an address; write it as http")),
             (r#"{"prefix": "/a/"}"#, Err("/a/ is not an address; write it as http")),
-            (r#"{"host": "https://a"}"#, Err("https://a is no host name")),
+            (r#"{"host": "https://a"}"#, Err("https://a is not a host name")),
             (r#"{"url": "a", "all": true}"#, Err("more than one")),
             (r#"{"all": true, "by": "plugin"}"#, Err("unknown field `by`")),
             (r#"{"uri": "https://a/"}"#, Err("unknown field `uri`")),

@@ -264,7 +264,7 @@ mod tests {
     fn a_place_that_takes_no_file_is_named() {
         let place = tempfile::tempdir().expect("a folder");
         write(&place.path().join("file"), "", 0o600);
-        let error = Token::load_or_create(&place.path().join("file/token")).expect_err("a file is no folder");
+        let error = Token::load_or_create(&place.path().join("file/token")).expect_err("a file is not a folder");
         assert!(matches!(error, TokenError::Unreadable { .. } | TokenError::NotMade { .. }), "{error:?}");
         assert!(error.to_string().contains("admin_token_file") && error.source().is_some(), "{error}");
     }

@@ -32,9 +32,9 @@ pub struct Warming {
     pub told: String,
 }
 
-/// Says why a text is no command to warm.
+/// Says why a text is not a command to warm.
 #[derive(Debug, thiserror::Error)]
-#[error("the body is no command to warm: {0}")]
+#[error("the body is not a command to warm: {0}")]
 pub struct BadWarm(#[from] serde_json::Error);
 
 impl BadWarm {

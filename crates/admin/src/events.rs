@@ -189,7 +189,7 @@ fn event(moment: &Moment) -> Bytes {
 
 fn written(moment: &Moment) -> Vec<u8> {
     let mut text = b"event: second\ndata: ".to_vec();
-    // It has neither maps whose keys are no text nor numbers that are none.
+    // It has neither maps whose keys are not text nor numbers that are none.
     serde_json::to_writer(&mut text, moment).expect("a moment is JSON");
     text.extend_from_slice(b"\n\n");
     text

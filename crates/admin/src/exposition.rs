@@ -19,7 +19,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 pub(crate) fn text(metrics: &[Metric]) -> String {
     let mut text = String::new();
     for (index, metric) in metrics.iter().enumerate() {
-        debug_assert!(is_metric_name(metric.name), "{} is no metric name", metric.name);
+        debug_assert!(is_metric_name(metric.name), "{} is not a metric name", metric.name);
         if metrics[..index].iter().any(|earlier| earlier.name == metric.name) {
             continue;
         }
@@ -69,7 +69,7 @@ impl Display for Labels<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before = '{';
         for (name, value) in self.labels {
-            debug_assert!(is_label_name(name), "{name} is no label name");
+            debug_assert!(is_label_name(name), "{name} is not a label name");
             write!(f, "{before}{name}=\"{}\"", Escaped { text: value, quoted: true })?;
             before = ',';
         }

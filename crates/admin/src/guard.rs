@@ -224,7 +224,7 @@ fn is_of_this_machine(host: &str) -> bool {
     }
 }
 
-/// Finds the credentials of the scheme `Bearer`, whose name is compared without case (RFC 9110 §11.1). Two fields are no credentials: who
+/// Finds the credentials of the scheme `Bearer`, whose name is compared without case (RFC 9110 §11.1). Two fields are not credentials: who
 /// forwards a request might look at one and we at the other.
 fn bearer(fields: &HeaderMap) -> Option<&[u8]> {
     let mut fields = fields.get_all(AUTHORIZATION).iter();

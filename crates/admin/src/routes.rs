@@ -121,7 +121,7 @@ async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) ->
     response
 }
 
-/// The policy of answers that are no page: a browser that shows one all the same runs nothing of it, and in no frame.
+/// The policy of answers that are not a page: a browser that shows one all the same runs nothing of it, and in no frame.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 
 /// Answers a browser with the dashboard, and everybody else with the list of routes.

@@ -96,7 +96,7 @@ impl Console for Fake {
 
     fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
         match command.url.as_str() {
-            "bad" => Err(ExplainRefused::Address("bad is no address".to_owned())),
+            "bad" => Err(ExplainRefused::Address("bad is not an address".to_owned())),
             "http://other/" => Err(ExplainRefused::NoSite { host: "other".to_owned(), hosts: vec!["a".to_owned(), "b".to_owned()] }),
             "http://late/" => Err(ExplainRefused::Busy),
             _ => Ok(serde_json::from_value(explanation(&command.method, &command.url)).expect("an explanation")),
@@ -493,7 +493,7 @@ fn an_explanation_is_passed_on_or_refused_with_the_reason() {
     let answer = ask("/explain", r#"{"url": "http://a/", "method": "HEAD", "fields": [["cookie", "a=1"]]}"#);
     assert_eq!((answer.status, answer.json()), (200, explanation("HEAD", "http://a/")));
     for (body, status, error, remedy) in [
-        (r#"{"url": "bad"}"#, 400, "bad is no address", "as visitors see it"),
+        (r#"{"url": "bad"}"#, 400, "bad is not an address", "as visitors see it"),
         (r#"{"url": "http://other/"}"#, 421, "no site is served under other", "served are: a, b"),
         (r#"{"url": "http://late/"}"#, 503, "in time", "try again"),
         (r#"{"url": "http://a/", "cookie": "a"}"#, 400, "unknown field `cookie`", "send {"),

@@ -346,7 +346,7 @@ fn measure(pieces: &mut [Piece], fonts: Fonts) -> String {
     let Ok(tree) = Tree::from_str(&svg, &fonts.options()) else { return pieces.iter().map(|piece| piece.text.as_str()).collect() };
     let mut missing = String::new();
     for (index, piece) in pieces.iter_mut().enumerate() {
-        // A text without any outline is no node: there is no font for it at all, or it is invisible.
+        // A text without any outline is not a node: there is no font for it at all, or it is invisible.
         let Some(Node::Text(text)) = tree.node_by_id(&format!("p{index}")) else {
             missing.push_str(&piece.text);
             continue;

@@ -101,7 +101,7 @@ impl Stamp {
         }
     }
 
-    /// Makes the stamp of a text that is no file.
+    /// Makes the stamp of a text that is not a file.
     pub(crate) fn of_text(text: &str) -> Self {
         Self { bytes: text.len() as u64, modified: (0, 0), changed: (0, 0), file: (0, 0) }
     }

@@ -649,7 +649,7 @@ fn site_path(given: &str) -> Result<String, &'static str> {
         return Err("names a host");
     }
     if given.contains(['?', '#', '\\']) {
-        return Err("has characters that are no part of a path");
+        return Err("has characters that are not part of a path");
     }
     let path = slug::decode_path(given).ok_or("is not a path")?;
     let path: String = path.nfc().collect();

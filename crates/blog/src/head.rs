@@ -1,7 +1,7 @@
 //! The head of a page: what search engines, other sites and feed readers are told (Open Graph, JSON-LD, canonical addresses, translations,
 //! feeds).
 //!
-//! Templates see it as `head`. The JSON-LD follows from the rest, so it is written when the page is drawn and is no part of the fingerprint.
+//! Templates see it as `head`. The JSON-LD follows from the rest, so it is written when the page is drawn and is not part of the fingerprint.
 
 use std::borrow::Cow;
 

@@ -125,7 +125,7 @@ pub(crate) struct Text<'a> {
 
 /// Renders `text`. A link to a file that does not exist is a problem, and so is a text that nobody could read.
 pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Unpublished> {
-    // As an editor counts: a carriage return alone is no line to most of them.
+    // As an editor counts: a carriage return alone is not a line to most of them.
     let lines = Lines::new(text.body, text.body_line);
     // The parser does not know carriage returns alone as ends of lines, which CommonMark does.
     let body = with_line_feeds(text.body);

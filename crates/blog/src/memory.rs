@@ -95,7 +95,7 @@ impl Memory {
         self.build_of(folder, folder::read, now)
     }
 
-    /// Builds the site of texts that are no files: pairs of a path and a text.
+    /// Builds the site of texts that are not files: pairs of a path and a text.
     pub(crate) fn build_texts(&mut self, texts: &[(&str, &str)], now: Timestamp) -> Result<(Site, Work), BuildError> {
         let listed = |(name, text): &(&str, &str)| Listed {
             name: (*name).to_owned(),

@@ -76,7 +76,7 @@ impl Targets {
         self.answer(name, self.known.texts.get(name))
     }
 
-    /// Returns where the file with this path in the folder is. It is no Markdown file.
+    /// Returns where the file with this path in the folder is. It is not a Markdown file.
     pub(crate) fn file(&self, name: &str) -> Option<Target> {
         self.answer(name, self.known.files.get(name))
     }
@@ -91,7 +91,7 @@ impl Targets {
     }
 
     /// Returns the picture in the file with this path in the folder, to be shown with these words for those who do not see it. Returns `None` for
-    /// files that are no pictures, or that readers do not find yet.
+    /// files that are not pictures, or that readers do not find yet.
     pub(crate) fn picture(&self, name: &str, alt: &str) -> Option<Picture> {
         let target = self.file(name)?;
         Some(target.picture.filter(|_| target.is_published)?.show(alt))

@@ -195,7 +195,7 @@ struct Sharing {
 /// The kinds of values that are refused.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
-    /// The value is no report at all.
+    /// The value is not a report at all.
     Garbage,
     /// A report that cannot be opened.
     Report,
@@ -239,7 +239,7 @@ impl Sharing {
         match exchanged {
             Ok(found) => {
                 self.counts.answered.fetch_add(1, Relaxed);
-                self.refuse(Refusal::Garbage, found.refused, || format!("what lies in {REPORTS} is no report of Seawall"));
+                self.refuse(Refusal::Garbage, found.refused, || format!("what lies in {REPORTS} is not a report of Seawall"));
                 let mut reports = Vec::with_capacity(found.reports.len());
                 for sealed in found.reports {
                     match self.reader.open(&sealed) {

@@ -26,9 +26,9 @@ impl fmt::Display for EntryId {
     }
 }
 
-/// A text that is no id of an entry.
+/// A text that is not an id of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is no id of an entry, such as 1700000000000-0")]
+#[error("it is not an id of an entry, such as 1700000000000-0")]
 pub struct BadEntryId;
 
 impl FromStr for EntryId {

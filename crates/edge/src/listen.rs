@@ -165,7 +165,7 @@ impl PassedSocket {
     /// Shares it among so many workers, as `socket`: the queue of connections that wait is one, and stays with whoever keeps the socket.
     ///
     /// # Errors
-    /// Fails when the system refuses to duplicate it, or it is no socket for this.
+    /// Fails when the system refuses to duplicate it, or it is not a socket for this.
     pub fn share(self, socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError> {
         let listeners = match (self, socket) {
             (Self::Tcp(listener), Socket::Tcp(_)) => share_tcp(&listener, workers, Listener::Tcp),

@@ -175,7 +175,7 @@ fn read_config(root: &Path, now: Timestamp, job: &mut Job) -> Result<Site, Impor
                     all.insert(language.to_owned(), Value::Object(part));
                 }
             } else {
-                // `cascade.toml` may hold its list under its own name, for a list alone is no file.
+                // `cascade.toml` may hold its list under its own name, for a list alone is not a file.
                 let own = part.get(&stem).filter(|_| part.len() == 1).cloned();
                 table.insert(stem, own.unwrap_or(Value::Object(part)));
             }
@@ -322,7 +322,7 @@ fn read_texts(content: &Path, language: &str, site: &mut Site, job: &mut Job) ->
         let name = format!("{}/{}", site.base, file.name);
         let name = name.trim_start_matches('/');
         let why = if [".adoc", ".org", ".rst", ".pandoc", ".pdc"].iter().any(|extension| file.name.ends_with(extension)) {
-            Some("is no Markdown; convert it")
+            Some("is not Markdown; convert it")
         } else {
             refusal(name)
         };

@@ -32,7 +32,7 @@ pub(crate) struct Source {
     pub(crate) tags: Vec<String>,
     pub(crate) is_draft: bool,
     pub(crate) status: &'static str,
-    /// Why readers did not see it, if it is no draft of its author's.
+    /// Why readers did not see it, if it is not a draft of its author's.
     pub(crate) hidden: Option<String>,
     pub(crate) lang: Option<String>,
     pub(crate) translation: Option<String>,

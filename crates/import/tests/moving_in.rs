@@ -499,7 +499,7 @@ fn what_sections_hand_down_in_hugo_reaches_their_texts() {
     );
 }
 
-/// Hugo's `targetPathAlias` in `hugolib/alias.go`, and `renderAliases`: an alias that is no HTML file is a folder with one, below the site's own path; a
+/// Hugo's `targetPathAlias` in `hugolib/alias.go`, and `renderAliases`: an alias that is not an HTML file is a folder with one, below the site's own path; a
 /// relative one is on the level of the text.
 #[test]
 fn aliases_are_where_hugo_has_them() {

@@ -187,7 +187,7 @@ pub struct Sum {
 /// What happened at one site in one second: differences, not sums since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Sums by result ([`RESULTS`]) and class ([`CLASSES`]). Those of `refused` are no requests: they only stand in `by_result`.
+    /// Sums by result ([`RESULTS`]) and class ([`CLASSES`]). Those of `refused` are not requests: they only stand in `by_result`.
     pub sums: [[Sum; CLASSES.len()]; RESULTS.len()],
     /// How many responses took how long, by result and bucket ([`BUCKET_MICROS`]).
     pub latencies: [[u64; BUCKETS]; RESULTS.len()],

@@ -366,7 +366,7 @@ impl<'a> Parser<'a> {
             let fields = Self::all_fields();
             let message = match name {
                 "&" | "|" | "!" => WORDS.to_owned(),
-                _ => format!("{name} is no field. The fields are {fields}."),
+                _ => format!("{name} is not a field. The fields are {fields}."),
             };
             return Err(self.error(message, name.len()));
         };
@@ -504,11 +504,11 @@ fn number_of(field: NumberField, value: &str, needs_unit: bool) -> Result<u64, S
         None if unit.is_empty() => {
             return Err(format!("NAME needs a unit ({}), as in {}ms.", names(), if digits.is_empty() { "500" } else { &digits }));
         }
-        None if units.is_empty() => return Err(format!("{value} is no number, which NAME is.")),
+        None if units.is_empty() => return Err(format!("{value} is not a number, which NAME is.")),
         None => return Err(format!("The units of NAME are {}.", names())),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let wrong = || format!("{value} is no number, which NAME is.");
+    let wrong = || format!("{value} is not a number, which NAME is.");
     let whole_number: u64 = if whole.is_empty() && !fraction.is_empty() { 0 } else { whole.parse().map_err(|_| wrong())? };
     let mut sum = whole_number.checked_mul(factor).ok_or_else(wrong)?;
     if digits.contains('.') {
@@ -636,10 +636,10 @@ mod tests {
     fn an_error_says_what_is_wrong_and_points_at_the_place() {
         for (expression, marked, message) in [
             ("", "", "The expression is empty; an example: status >= 500 or rule = cookie."),
-            ("status >= x", "x", "x is no number, which status is."),
+            ("status >= x", "x", "x is not a number, which status is."),
             ("status ~ 5", "~", "status is a number: = != < <= > >= compare it."),
             ("path < /a", "<", "path is text: = != and ~ (contains) compare it."),
-            ("stauts = 5", "stauts", "stauts is no field. The fields are"),
+            ("stauts = 5", "stauts", "stauts is not a field. The fields are"),
             ("status = 5 rule = a", "rule", "Two comparisons need \"and\" or \"or\" between them."),
             ("status = 5 && rule = a", "&&", "The words are \"and\", \"or\" and \"not\"."),
             ("status = 5 || rule = a", "||", "The words are \"and\", \"or\" and \"not\"."),
@@ -653,7 +653,7 @@ mod tests {
             ("rule == 'cookie", "'", "This quotation mark is not closed."),
             ("result == mis", "mis", "result is one of hit,"),
             ("path == 'a' 'b'", "'", "Two comparisons need \"and\" or \"or\" between them."),
-            ("status == ~", "~", "~ is no number, which status is."),
+            ("status == ~", "~", "~ is not a number, which status is."),
             ("(status = 5", "(", "This parenthesis is not closed."),
             ("status = 5)", ")", "This parenthesis was not opened."),
             ("status = 5 or", "", "The expression ends where a comparison should follow"),

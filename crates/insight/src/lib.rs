@@ -41,7 +41,7 @@ pub use memory::MEMORY_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// The file is not an account of Seawall's.
-    #[error("it is no account of what was seen")]
+    #[error("it is not an account of what was seen")]
     NotOurs,
     /// Another version of Seawall wrote it.
     #[error("it has version {0}, which this Seawall does not read")]

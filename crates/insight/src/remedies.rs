@@ -25,7 +25,7 @@ use Remedy::{Cookie, Failure, Is, Right};
 
 const DOWN: &str = "The origin cannot be reached: see that it runs, and that its address and port are those of the configuration.";
 const SLOW: &str = "The origin took too long: look for slow queries in its log, or give it more workers. Set stale_if_error, so that readers get a stored page.";
-const BROKEN: &str = "The origin answered with something that is no HTTP, or broke off: its log should say why.";
+const BROKEN: &str = "The origin answered with something that is not HTTP, or broke off: its log should say why.";
 const CLIENTS: &str = "It is the client's: nothing is wrong at the origin.";
 const TIERS: &str =
     "Members share only pages that Ghost calls public for their tier; set member_secret as doc/ghost.md says, so that it can.";
@@ -36,7 +36,7 @@ const BY_THE_RFC: &str = "HTTP forbids to store it; only the origin can answer o
 
 /// The remedies by the names of rules, as `Cache-Status` and `seawall explain` have them.
 const REMEDIES: &[(&str, Remedy)] = &[
-    // What is no rule: nothing was stored, or not any more.
+    // What is not a rule: nothing was stored, or not any more.
     ("cold", Is("Nothing was stored yet. `seawall warm` asks for pages before readers do; a longer hold keeps them longer.")),
     (
         "expired",
@@ -265,7 +265,6 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ("webhook", Right),
     ("too-many-logins", Right),
     ("too-many-logins-at-once", Right),
-    ("too-many-wrong-passwords", Right),
 ];
 
 fn find(rule: &str) -> Option<Remedy> {

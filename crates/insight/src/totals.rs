@@ -259,7 +259,7 @@ mod tests {
             ("refused", "other", 7, 0, 0),
         ]));
         let totals = sums.totals();
-        assert_eq!((totals.requests, totals.hits, totals.lookups), (20, 12, 16), "what is refused is no request");
+        assert_eq!((totals.requests, totals.hits, totals.lookups), (20, 12, 16), "what is refused is not a request");
         assert_eq!((totals.bytes, totals.hit_bytes), (1_635, 1_200));
         let named = |lines: Vec<Line>| lines.into_iter().map(|line| (line.name, line.requests)).collect::<Vec<_>>();
         let expected = [("hit", 10), ("updating", 2), ("miss", 4), ("bypass", 3), ("refused", 7), ("none", 1)];

@@ -43,7 +43,7 @@ pub enum Fault {
     Garbage,
     /// It says two different lengths (RFC 9112 §6.3).
     TwoLengths,
-    /// It sends a chunk whose length is no number.
+    /// It sends a chunk whose length is not a number.
     BadChunk,
     /// It answers with this status.
     Status(u16),
@@ -93,7 +93,7 @@ impl Misbehaving {
         Self { address, tls: false, counts, _serving: serving }
     }
 
-    /// Starts a server that spoils each TLS handshake: by what is no TLS, by hanging up, or with a certificate that nobody trusts, in turns. The
+    /// Starts a server that spoils each TLS handshake: by what is not TLS, by hanging up, or with a certificate that nobody trusts, in turns. The
     /// counts have them as `Garbage`, `Close` and `None`.
     #[must_use]
     pub fn start_bad_tls() -> Self {

@@ -64,7 +64,7 @@ pub fn judge(answer: &Answer<'_>) -> JudgedAnswer {
     JudgedAnswer { outcome, origin_reached, page: None, error: (answer.status >= 400).then_some(ErrorClass::Status) }
 }
 
-/// Reads the value of a `Content-Length`: digits, or a list of the same digits again and again (RFC 9110 §8.6). None: it is no length.
+/// Reads the value of a `Content-Length`: digits, or a list of the same digits again and again (RFC 9110 §8.6). None: it is not a length.
 pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
     let mut lengths = value.split(|byte| *byte == b',').map(|length| {
         let length = length.trim_ascii();

@@ -134,7 +134,7 @@ pub enum ShapeError {
     /// The file is too large.
     #[error("{0}: a shape has at most {BYTES_MAX} bytes")]
     TooLarge(String),
-    /// The file is no shape.
+    /// The file is not a shape.
     #[error("{0}: {1}")]
     Toml(String, String),
     /// A value makes no sense.
@@ -448,7 +448,7 @@ mod tests {
             ("ask='first'", "ask='first'\ntimes=[3,1]", "[least, most]"),
             ("ask='first'", "ask='first'\npage=true\nmethod='HEAD'", "a page is asked with GET"),
             ("share=1.0", "share=1.0\narrivals=[[0.5,1.0],[0.1,1.0]]", "arrivals are points"),
-            ("share=1.0", "share=1.0\nfields=['nothing']", "is no field"),
+            ("share=1.0", "share=1.0\nfields=['nothing']", "is not a field"),
             ("share=1.0", "share=1.0\nfields=['Host: x']", "Host cannot be given"),
         ] {
             let error = Shape::read("x.toml", &GOOD.replace(from, to)).expect_err(to).to_string();

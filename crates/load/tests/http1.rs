@@ -647,7 +647,7 @@ fn what_a_server_that_fell_silent_has_not_answered_at_the_end_of_an_open_run_is_
     assert_eq!(found.latency.count, all);
     // The first that was not answered was due after 200 ms of 600, and then waited for a quarter of a second.
     assert!(found.latency.max >= 600.0 && found.latency.p50 >= 250.0, "{:?}", found.latency);
-    assert_eq!(found.duration, 0.6, "the time that requests get to end is no part of the run");
+    assert_eq!(found.duration, 0.6, "the time that requests get to end is not part of the run");
     assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), all);
 }
 

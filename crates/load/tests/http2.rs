@@ -585,7 +585,7 @@ fn what_a_server_that_fell_silent_has_not_answered_at_the_end_is_unfinished_and_
     assert_eq!((found.requests + found.missed, found.requests, found.answered), (60, seen.requests(), 20));
     assert_eq!((errors(&found), found.latency.count), (vec![(ErrorClass::Unfinished, found.requests - 20)], found.requests));
     assert!(found.latency.max >= 600.0 && found.latency.p50 >= 250.0, "{:?}", found.latency);
-    assert_eq!(found.duration, 0.6, "the time that requests get to end is no part of the run");
+    assert_eq!(found.duration, 0.6, "the time that requests get to end is not part of the run");
     assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), found.requests);
 }
 

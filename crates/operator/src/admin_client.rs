@@ -119,7 +119,7 @@ impl AdminClient {
     /// Makes a client of the server whose admin listener is at `address`.
     ///
     /// # Errors
-    /// When the text is no token: what stands between the fields of a request must not come from a file.
+    /// When the text is not a token: what stands between the fields of a request must not come from a file.
     pub fn new(address: SocketAddr, token: &str) -> Result<Self, AdminError> {
         let token = Token::new(token.trim()).ok_or(AdminError::NotAToken)?;
         Ok(Self { address: reachable(address), token, timeout: TIMEOUT })

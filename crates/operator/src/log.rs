@@ -50,7 +50,7 @@ pub trait Reader {
     /// When nobody reads any more: then it is over.
     fn line(&mut self, line: &str) -> io::Result<()>;
 
-    /// Hears something that is no request, in a sentence.
+    /// Hears something that is not a request, in a sentence.
     fn tell(&mut self, words: &str);
 
     /// Waits so long, and tells whether it is over.

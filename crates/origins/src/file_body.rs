@@ -210,7 +210,7 @@ mod tests {
         let mut body = FileBody::of_parts(file_of(b"012345678"), parts());
         assert_eq!(body.take_region().map(|region| region.range), Some(0..2));
         assert_eq!(body.left(), 5);
-        assert!(body.take_region().is_none(), "text is no region");
+        assert!(body.take_region().is_none(), "text is not a region");
         assert_eq!(body.collect().await.expect("whole").to_bytes(), "-4567");
     }
 

@@ -60,7 +60,7 @@ impl Facts {
     /// Reads the head of a file.
     ///
     /// # Errors
-    /// When the file is no picture of a known kind, ends before its size is told, or contradicts its format.
+    /// When the file is not a picture of a known kind, ends before its size is told, or contradicts its format.
     pub fn read(file: impl Read + Seek) -> Result<Self, Fault> {
         let mut head = Head::new(file)?;
         if head.bytes() == 0 {

@@ -12,7 +12,7 @@ pub enum Fault {
     #[error("is empty")]
     Empty,
     /// The file begins like no kind of picture that is known.
-    #[error("is no picture of a known kind (JPEG, PNG, GIF, WebP, AVIF, BMP, SVG)")]
+    #[error("is not a picture of a known kind (JPEG, PNG, GIF, WebP, AVIF, BMP, SVG)")]
     Unknown,
     /// The file ends where more should come.
     #[error("ends too early; it may have been copied only in part")]

@@ -26,7 +26,7 @@ impl Source {
     /// files that end unusually.
     ///
     /// # Errors
-    /// When the file is no picture that can be shown.
+    /// When the file is not a picture that can be shown.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, Fault> {
         let path = path.into();
         let file = File::open(&path)?;

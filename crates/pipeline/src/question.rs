@@ -339,7 +339,7 @@ impl Question {
     /// Returns why others may not be answered with what comes back for this one, in words.
     pub(crate) fn unshareable(&self) -> Option<&'static str> {
         if self.method != Method::GET {
-            Some("it is no GET")
+            Some("it is not a GET")
         } else if self.member.is_some() {
             Some("it is a member's")
         } else if self.carries.cookie {

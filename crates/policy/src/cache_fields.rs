@@ -88,7 +88,7 @@ fn cf_edge_cache(headers: &HeaderMap) -> Result<Option<ResponseDirectives>, NotK
     }
 }
 
-/// Reads `X-LiteSpeed-Cache-Control: public,max-age=604800`. A private page is somebody's, and one with ESI is no page before it is put together.
+/// Reads `X-LiteSpeed-Cache-Control: public,max-age=604800`. A private page is somebody's, and one with ESI is not a page before it is put together.
 fn litespeed(headers: &HeaderMap) -> Result<Option<ResponseDirectives>, NotKept> {
     let mut said = ResponseDirectives::default();
     let mut is_said = false;

@@ -151,7 +151,7 @@ impl Policy {
     pub(crate) fn keep_whatever_tier(&self, seen: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
         let (path, query) = seen.target.split_once('?').map_or((seen.target, None), |(path, query)| (path, Some(query)));
         let keeps = &self.rules_for(path).keeps;
-        // A part, or a confirmation, is about the page that is there: it is no page of another status.
+        // A part, or a confirmation, is about the page that is there: it is not a page of another status.
         let is_page = !matches!(seen.status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
         if is_page && keeps.statuses.is_some_and(|statuses| !statuses.contains(&seen.status.as_u16())) {
             return Err(NotKept::Status);
@@ -286,7 +286,7 @@ impl Policy {
         is_page.then(|| if coding.is_some() { NonceSearch::in_what_cannot_be_read() } else { NonceSearch::default() })
     }
 
-    /// Returns whether the validators of a response with these fields may stay the same when its content changes: then they are no validators
+    /// Returns whether the validators of a response with these fields may stay the same when its content changes: then they are not validators
     /// (RFC 9110 §8.8.1).
     #[must_use]
     pub fn mistakes_validators(&self, headers: &HeaderMap) -> bool {

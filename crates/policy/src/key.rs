@@ -46,7 +46,7 @@ pub struct Key<'a> {
     pub host: &'a str,
     /// The path in its normal form, and what is left of the query.
     pub target: &'a str,
-    /// The tier of the members who are answered from what is stored under the key. `None`: it is for those who are no members.
+    /// The tier of the members who are answered from what is stored under the key. `None`: it is for those who are not members.
     pub tier: Option<&'a str>,
     /// What a trusted proxy said in the fields that the settings name, line by line.
     pub trusted_fields: Vec<(HeaderName, &'a [u8])>,

@@ -62,7 +62,7 @@ pub enum PasswordVerdict {
 }
 
 impl Policy {
-    /// Returns the door that a request knocks at. A path that cannot be understood is no door: the request is refused.
+    /// Returns the door that a request knocks at. A path that cannot be understood is not a door: the request is refused.
     #[must_use]
     pub fn login(&self, method: &Method, path: &str, fields: &HeaderMap) -> Option<&'static Login> {
         let logins = self.preset.logins;
@@ -82,7 +82,7 @@ impl Policy {
 
 impl Login {
     /// Returns whether a request with this content has no password for certain: a call of XML-RPC whose only method takes none. Text that XML might
-    /// read in another way is no certainty.
+    /// read in another way is not a certainty.
     #[must_use]
     pub fn has_no_password(&self, content: &[u8]) -> bool {
         let PasswordIn::Rpc(methods) = self.password else { return false };

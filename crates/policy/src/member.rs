@@ -157,7 +157,7 @@ impl Policy {
 
     /// Returns the member who asks. `None`: the request does not say so in a way that a tier could be known by.
     fn member(&self, fields: &RequestFields<'_>, now: impl FnOnce() -> Timestamp) -> Option<Result<Member, Unknown>> {
-        // Most readers are no members, and most sites have none.
+        // Most readers are not members, and most sites have none.
         if fields.cookie == Slot::Absent || !self.knows_members() {
             return None;
         }

@@ -283,7 +283,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 name: "seawall_rule_requests_total",
                 kind: Counter,
                 labels: &["site", "rule"],
-                help: "Requests that were no plain hits, by site and by the rule or the failure that decided, as `Cache-Status` and `seawall explain` name it.",
+                help: "Requests that were not plain hits, by site and by the rule or the failure that decided, as `Cache-Status` and `seawall explain` name it.",
                 advice: "Why requests are not answered from the cache. `cold`: nothing was stored yet. The 25 most frequent pairs of a site and a rule have lines, the others \
                          are `other`. The dashboard and `seawall top` say more: a page for each rule, and what would end it.",
                 samples: |seen| rules(seen, |count| count.requests),
@@ -292,7 +292,7 @@ pub(crate) static GROUPS: [Group; 12] = [
                 name: "seawall_rule_origin_seconds_total",
                 kind: Counter,
                 labels: &["site", "rule"],
-                help: "Time that origins took until the heads of their responses for requests that were no plain hits, by site and by the rule or the failure that decided.",
+                help: "Time that origins took until the heads of their responses for requests that were not plain hits, by site and by the rule or the failure that decided.",
                 advice: "What each rule costs. Begin with the one that costs most.",
                 samples: |seen| rules(seen, |count| seconds(count.origin_micros)),
             },

@@ -32,7 +32,7 @@ impl PassedSockets {
     /// because it changes the environment: children do not get these sockets.
     ///
     /// # Errors
-    /// When one of them is no socket that could be listened on.
+    /// When one of them is not a socket that could be listened on.
     pub(crate) fn from_env() -> anyhow::Result<Self> {
         // Variables that a parent left behind are about its own sockets (sd_listen_fds(3)).
         if std::env::var(PID).ok().and_then(|pid| pid.parse().ok()) != Some(std::process::id()) {

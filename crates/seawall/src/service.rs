@@ -119,7 +119,7 @@ impl edge::Service for SiteService {
         started: Instant,
         interim: Option<edge::Interim>,
     ) -> impl Future<Output = Box<(Response<Body>, Note)>> {
-        // It is taken in at once, so that the request is no part of the future.
+        // It is taken in at once, so that the request is not part of the future.
         let (parts, body) = request.into_parts();
         let received = self.pipeline.receive_parts(ip(peer), peer.scheme, parts, content(body), interim.map(Interim::new));
         let leaving = Leaving { service: self, started };

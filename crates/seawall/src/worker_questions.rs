@@ -100,7 +100,7 @@ pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explana
 fn request(command: &ExplainCommand) -> Result<(Scheme, Request<()>), ExplainRefused> {
     let bad = |what: String| ExplainRefused::Address(what);
     let url = &command.url;
-    let uri: Uri = url.parse().map_err(|_| bad(format!("\"{url}\" is no address")))?;
+    let uri: Uri = url.parse().map_err(|_| bad(format!("\"{url}\" is not an address")))?;
     let scheme = match uri.scheme_str() {
         Some("http") => Scheme::Http,
         Some("https") => Scheme::Https,
@@ -147,13 +147,13 @@ mod tests {
         assert_eq!(request(&command("http://a", "GET", &[])).expect("one").1.uri(), "/");
         for (wrong, expected) in [
             (command("/hello/", "GET", &[]), "does not begin with http"),
-            (command("blog.example/hello/", "GET", &[]), "is no address"),
+            (command("blog.example/hello/", "GET", &[]), "is not an address"),
             (command("ftp://a/", "GET", &[]), "does not begin with http"),
-            (command("http:///a", "GET", &[]), "is no address"),
+            (command("http:///a", "GET", &[]), "is not an address"),
             (command("http://u@a/", "GET", &[]), "names no host"),
-            (command("http://a/", "G T", &[]), "is no method"),
-            (command("http://a/", "GET", &[("a b", "c")]), "is no field"),
-            (command("http://a/", "GET", &[("a", "b\r\nc: d")]), "is no field"),
+            (command("http://a/", "G T", &[]), "is not a method"),
+            (command("http://a/", "GET", &[("a b", "c")]), "is not a field"),
+            (command("http://a/", "GET", &[("a", "b\r\nc: d")]), "is not a field"),
             (command("http://a/", "GET", &[("Host", "b")]), "part of the address"),
         ] {
             let error = request(&wrong).expect_err(&wrong.url).to_string();

@@ -337,7 +337,7 @@ fn a_purge_of_what_is_no_address_is_refused_at_once() {
         (["--url", "/hello/"], "/hello/ is not an address"),
         (["--url", "ftp://blog.example/"], "ftp://blog.example/ is not an address"),
         (["--prefix", "blog.example/2026/"], "blog.example/2026/ is not an address"),
-        (["--host", "https://blog.example"], "https://blog.example is no host name; write it without a scheme and a path"),
+        (["--host", "https://blog.example"], "https://blog.example is not a host name; write it without a scheme and a path"),
         (["--url", ""], "is empty"),
         (["--prefix", ""], "is empty"),
         (["--host", ""], "is empty"),

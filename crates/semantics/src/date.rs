@@ -1,7 +1,7 @@
 //! HTTP dates: the three formats of RFC 9110 §5.6.7, read strictly and written without an allocation.
 //!
 //! Strict, because a date nobody meant must not make a response fresh: other zones than GMT, a missing comma, double spaces, one-digit
-//! hours and the like are no date at all, and RFC 9111 §5.3 then calls the response expired. Letter case alone is forgiven. The day of the
+//! hours and the like are not a date at all, and RFC 9111 §5.3 then calls the response expired. Letter case alone is forgiven. The day of the
 //! week has to be a name but not the right one: it carries no information, and people who write dates by hand get it wrong.
 
 use crate::Timestamp;

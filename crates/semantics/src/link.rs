@@ -1,6 +1,6 @@
 //! The `Link` field (RFC 8288 §3): targets, and what they are to the page that names them.
 //!
-//! A line is read up to the first thing that is no link, as its appendix B.2 does. What the relations mean is not known here.
+//! A line is read up to the first thing that is not a link, as its appendix B.2 does. What the relations mean is not known here.
 
 use std::borrow::Cow;
 
@@ -66,7 +66,7 @@ impl<'a> Iterator for Links<'a> {
                 parameters.push(parameter);
             }
         }
-        // Text before the next comma that is no parameter belongs to no link either.
+        // Text before the next comma that is not a parameter belongs to no link either.
         self.rest = rest.strip_prefix(b",").unwrap_or_default();
         Some(Link { target, parameters })
     }
@@ -147,7 +147,7 @@ mod tests {
             ("<a> ; rel = x ;crossorigin;as=\"b, c; \\\"d\\\"\" , <e>", &["a rel=x crossorigin= as=b, c; \"d\"", "e"]),
             ("<a>;;crossorigin", &["a crossorigin="]),
             ("<a>;as=\"\\\\\"", &["a as=\\"]),
-            // Text that is no link has no known end.
+            // Text that is not a link has no known end.
             ("", &[]),
             ("a", &[]),
             ("<a", &[]),

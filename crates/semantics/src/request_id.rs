@@ -1,6 +1,6 @@
 //! The id by which one request is told from all others, in logs and at its origin: `X-Request-Id`.
 //!
-//! It is no standard, but what proxies and applications agree on. It has 128 bits, so that nobody has to ask whether it was used before.
+//! It is not a standard, but what proxies and applications agree on. It has 128 bits, so that nobody has to ask whether it was used before.
 
 use std::fmt;
 

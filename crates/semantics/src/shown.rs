@@ -29,7 +29,7 @@ const PARTS_OF_PAGES: [&str; 24] = [
     "wasm", "webm", "webp", "woff", "woff2",
 ];
 
-/// The length from which on letters of both cases mixed with digits are no word any more.
+/// The length from which on letters of both cases mixed with digits are not a word any more.
 const MIXED_MIN: usize = 20;
 
 /// The shortest JSON Web Token that is looked for: none that is signed has fewer bytes.

@@ -148,7 +148,7 @@ pub fn may_be_brought_on(status: StatusCode) -> bool {
     (status.is_client_error() || status.is_server_error()) && !matches!(status.as_u16(), 404 | 405 | 410 | 414 | 451)
 }
 
-/// Returns whether any line of `Vary` has `*` as a member (RFC 9110 §12.5.5); a member that is no field name counts as that, as it does in
+/// Returns whether any line of `Vary` has `*` as a member (RFC 9110 §12.5.5); a member that is not a field name counts as that, as it does in
 /// `vary`. So does one that a proxy writes anew for each client: no request, as it came, can select such a response.
 fn varies_on_everything(headers: &HeaderMap) -> bool {
     const WRITTEN_BY_US: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];

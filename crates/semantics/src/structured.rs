@@ -24,7 +24,7 @@ pub enum Value {
 }
 
 /// Reads a dictionary from the lines of a field (§3.2), in order; of a repeated key, the last value counts. Returns an empty one if there
-/// are no lines or nothing in them; `None` if they cannot be read.
+/// are not lines or nothing in them; `None` if they cannot be read.
 #[must_use]
 pub fn dictionary<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<Vec<(String, Value)>> {
     let text = joined(lines)?;

@@ -330,7 +330,7 @@ fn is_to_be_said(scheme: Scheme, port: &str) -> bool {
     matches!(port.as_bytes(), [b'1'..=b'9', ..]) && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()) && port != default
 }
 
-/// Returns the port with its colon if it is not the scheme's own, else nothing. What is no port is left as it is.
+/// Returns the port with its colon if it is not the scheme's own, else nothing. What is not a port is left as it is.
 fn canonical_port(scheme: Scheme, port: &str) -> Cow<'_, str> {
     let default = match scheme {
         Scheme::Http => 80,

@@ -1,6 +1,6 @@
 //! Forms of a stored body: other bytes that say the same, made later or brought along.
 //!
-//! They are no variants: one response, one purge, one validity, whatever its forms. They are the one thing about a stored response that may
+//! They are not variants: one response, one purge, one validity, whatever its forms. They are the one thing about a stored response that may
 //! come while it is shared, each once and never to change again; what it weighs grows with them, and the memory tier is told
 //! ([`Store::add_form`](crate::Store::add_form)). What a form's number means is the caller's affair.
 

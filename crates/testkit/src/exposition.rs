@@ -124,7 +124,7 @@ fn number(text: &str) -> f64 {
         "+Inf" => f64::INFINITY,
         "-Inf" => f64::NEG_INFINITY,
         "NaN" => f64::NAN,
-        text => text.parse().ok().filter(|value: &f64| value.is_finite()).unwrap_or_else(|| panic!("{text} is no number")),
+        text => text.parse().ok().filter(|value: &f64| value.is_finite()).unwrap_or_else(|| panic!("{text} is not a number")),
     }
 }
 

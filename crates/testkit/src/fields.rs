@@ -65,7 +65,7 @@ impl Fields {
         let colon = line.iter().position(|&byte| byte == b':').ok_or_else(|| format!("field line without a colon: {:?}", quoted()))?;
         let (name, value) = (&line[..colon], trim_ows(&line[colon + 1..]));
         if name.is_empty() || !name.iter().copied().all(is_token) {
-            return Err(format!("field name is no token: {:?}", quoted()));
+            return Err(format!("field name is not a token: {:?}", quoted()));
         }
         if value.iter().any(|&byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
             return Err(format!("control character in a field value: {:?}", quoted()));

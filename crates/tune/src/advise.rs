@@ -599,7 +599,7 @@ mod tests {
         assert_eq!(value(&advice, "innodb_log_file_size"), "460M");
     }
 
-    /// What is in place and larger stays; what is the same is no change, however it is spelt.
+    /// What is in place and larger stays; what is the same is not a change, however it is spelt.
     #[test]
     fn what_is_right_already_is_left() {
         let mut facts = machine(8 * GIB, 2);

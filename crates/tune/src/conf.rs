@@ -39,7 +39,7 @@ impl Style {
             Self::Redis => text.split_once(' ')?,
         };
         let key = key.trim();
-        // Prose in comments is no setting.
+        // Prose in comments is not a setting.
         if key.is_empty() || key.contains(' ') {
             return None;
         }

@@ -271,7 +271,7 @@ fn who_is_not_root_sees_the_size_of_children_too() {
     assert!(facts.stack.notes.iter().any(|note| note.contains("run as root")), "{:?}", facts.stack.notes);
 }
 
-/// What is not there is said in words, and is no error.
+/// What is not there is said in words, and is not an error.
 #[test]
 fn what_is_missing_is_said() {
     let machine = Machine::new(&[]);

@@ -31,7 +31,7 @@ pub(crate) fn values(block: &[u8]) -> Vec<HeaderValue> {
     lines(block).take(64).filter_map(|line| HeaderValue::from_bytes(line).ok()).collect()
 }
 
-/// Field lines, with names as written. What is no field line is left out, and whitespace around values, as every parser does.
+/// Field lines, with names as written. What is not a field line is left out, and whitespace around values, as every parser does.
 pub(crate) fn field_lines(block: &[u8]) -> Vec<(&str, &[u8])> {
     let field = |line| {
         let at = <[u8]>::iter(line).position(|&byte| byte == b':')?;
@@ -62,7 +62,7 @@ pub(crate) fn field(name: &'static str, lines: &[HeaderValue]) -> HeaderMap {
     map
 }
 
-/// Text, with a mark for what is no UTF-8.
+/// Text, with a mark for what is not UTF-8.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }

@@ -54,7 +54,7 @@ fn normal(path: &str) {
     }
 }
 
-/// Percent-decoded once; what is no escape stays.
+/// Percent-decoded once; what is not an escape stays.
 fn decoded(path: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
     while let [first, tail @ ..] = rest {

@@ -81,7 +81,11 @@ async fn a_forgotten_aaaa_record() {
     assert_only(&found(&stage, old_machine, now()).await, Severity::Wrong, "its AAAA record (2001:db8::1) leads elsewhere");
     // An authority may reach that address, or go on with the A record.
     let unreachable: AtPort80 = |host| (host != "[2001:db8::1]").then_some("seawall");
-    assert_only(&found(&stage, unreachable, now()).await, Severity::Doubt, "its AAAA record (2001:db8::1) is no address of this machine");
+    assert_only(
+        &found(&stage, unreachable, now()).await,
+        Severity::Doubt,
+        "its AAAA record (2001:db8::1) is not an address of this machine",
+    );
 }
 
 /// Behind a router that forwards, the address is the router's; many do not let a machine reach itself by it.
@@ -89,7 +93,7 @@ async fn a_forgotten_aaaa_record() {
 async fn an_address_of_another_machine() {
     let stage = stage().await;
     stage.pebble.tell_dns("/add-a", r#"{"host": "blog.example.org.", "addresses": ["192.0.2.1"]}"#);
-    assert_only(&found(&stage, |_| None, now()).await, Severity::Doubt, "its A record (192.0.2.1) is no address of this machine");
+    assert_only(&found(&stage, |_| None, now()).await, Severity::Doubt, "its A record (192.0.2.1) is not an address of this machine");
     assert_eq!(found(&stage, SEAWALL, now()).await, []);
 }
 

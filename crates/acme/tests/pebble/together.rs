@@ -207,7 +207,7 @@ async fn when_the_orderer_dies_another_machine_orders_once_its_lock_has_ended() 
     lead_to(&stage, &heir);
     heir.keeper.step(begun).await;
     assert_eq!((heir.serial(NAME), stage.between.asked("/order-plz").len()), (None, 1));
-    assert_eq!(only(&heir.keeper, begun).last_error, None, "to wait for another machine is no failure");
+    assert_eq!(only(&heir.keeper, begun).last_error, None, "to wait for another machine is not a failure");
     shelf.end_locks();
     heir.keeper.step(begun + 5 * SECOND).await;
     assert!(heir.serial(NAME).is_some());

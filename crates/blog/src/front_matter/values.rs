@@ -196,7 +196,7 @@ mod tests {
         Value::Text(value.to_owned())
     }
 
-    /// A title of digits is no sum.
+    /// A title of digits is not a sum.
     #[test]
     fn numbers_are_as_they_are_written() {
         let yaml = "a: 1.10\nb: 007\nc: 2026\nd: [1.0, 2]\ne: 99999999999999999999999\nf: 1_000\ng: 0x10\nh: \"1.10\"\ni: -3\nj: 1e3\n";

@@ -185,7 +185,7 @@ mod tests {
             ("me@.org", None),
             ("me@a..org", None),
             ("@me.org", None),
-            // A name in the fediverse is no mail address, and neither is that of a repository.
+            // A name in the fediverse is not a mail address, and neither is that of a repository.
             ("@ann@social.example", None),
             ("git@example.org:ann/blog.git", None),
             ("a@b.org@c.org", None),

@@ -10,7 +10,7 @@ use crate::targets::{LinkTargets, Targets};
 
 const AUTOLINK: &str = "an address without marks is a link (GitHub Flavored Markdown 6.9)";
 
-/// The examples whose HTML differs, with the reason. What is only decoration ([`plain`]) is no difference.
+/// The examples whose HTML differs, with the reason. What is only decoration ([`plain`]) is not a difference.
 const DIFFERENCES: &[(&str, usize, &str)] = &[("spec", 608, AUTOLINK), ("spec", 611, AUTOLINK), ("spec", 612, AUTOLINK)];
 
 /// Returns the examples in a file of the parser's tests: their numbers, Markdown and HTML.

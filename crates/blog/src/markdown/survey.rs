@@ -60,7 +60,7 @@ impl Survey {
             if let Some(heading) = &mut heading {
                 heading.text.push_str(said);
             }
-            // The words of a picture are no summary.
+            // The words of a picture are not a summary.
             if let Some(paragraph) = &mut paragraph
                 && pictures == 0
             {

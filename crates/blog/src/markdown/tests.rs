@@ -341,7 +341,7 @@ fn links_to_nothing_are_problems_with_a_line() {
     }
 }
 
-/// Mail addresses are no addresses of this site.
+/// Mail addresses are not addresses of this site.
 #[test]
 fn mail_addresses_are_no_links_that_lead_to_nothing() {
     let rendered = rendered("a@x.test <b@x.test> [c](mailto:c@x.test) mailto:d@x.test");

@@ -148,7 +148,7 @@ fn what_authors_write_outside_of_texts_is_escaped() {
     ]);
     for (path, page) in &pages(&site) {
         let text = String::from_utf8_lossy(&page.body);
-        // The JSON-LD and the script of the search have attributes. Where a text is no markup, it needs no escape.
+        // The JSON-LD and the script of the search have attributes. Where a text is not markup, it needs no escape.
         let is_markup = page.content_type.contains("html") || page.content_type.contains("xml");
         assert!(!is_markup || !text.contains("<script>"), "{path}");
     }

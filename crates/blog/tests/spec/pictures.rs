@@ -165,7 +165,7 @@ fn a_picture_that_cannot_be_cleaned_is_told_and_the_rest_is_published() {
     // Its boxes do not say how large it is, which keeps nothing back.
     let mut told = lines(blog.site().problems());
     told.retain(|told| !told.starts_with("good.avif: does not say how large it is"));
-    let expected = ["large.avif: is damaged", "large.jpg: is no picture of a known kind", "small.jpg: is no picture of a known kind"];
+    let expected = ["large.avif: is damaged", "large.jpg: is not a picture of a known kind", "small.jpg: is not a picture of a known kind"];
     assert_eq!(told.len(), expected.len(), "{told:?}");
     for (told, expected) in told.iter().zip(expected) {
         assert!(told.starts_with(expected) && told.contains("so it is left out: its metadata cannot be told from its pixels"), "{told}");
@@ -505,7 +505,7 @@ fn broken_pictures_are_told_before_anybody_asks_for_them() {
         ("cut.jpg: ends too early", "copy it here again"),
         ("cut.png: ends too early", "copy it here again"),
         ("empty.png: is empty", "copy the picture here again"),
-        ("page.jpg: is no picture", "save it as one of these"),
+        ("page.jpg: is not a picture", "save it as one of these"),
     ];
     assert_eq!(told.len(), expected.len(), "{told:?}");
     for (line, (start, remedy)) in told.iter().zip(expected) {

@@ -35,7 +35,7 @@ pub struct Report {
 /// Why a report is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
-    #[error("it is no report of Seawall")]
+    #[error("it is not a report of Seawall")]
     NoReport,
     #[error("it does not bear the seal of this cluster: it has another secret, or another name")]
     NoSeal,

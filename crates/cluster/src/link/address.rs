@@ -47,7 +47,7 @@ pub(super) struct Login {
     pub(super) database: u32,
 }
 
-/// Why a text is no address of a server, as a sentence without a full stop. It has no password in it.
+/// Why a text is not an address of a server, as a sentence without a full stop. It has no password in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAddress(pub String);
@@ -106,7 +106,7 @@ impl Address {
             Some(_) if kind == Kind::Cluster => return bad("a cluster has no databases: leave out what is after the hosts"),
             Some(number) => match number.parse() {
                 Ok(number) => number,
-                Err(_) => return bad("the database at its end is no number"),
+                Err(_) => return bad("the database at its end is not a number"),
             },
         };
         if path.next().is_some() {
@@ -128,7 +128,7 @@ impl Address {
         let hosts = hosts.split(',').map(|host| Host::read(host.trim(), port)).collect::<Option<Vec<_>>>();
         match hosts {
             Some(hosts) => Ok(Self { kind, hosts, login: Login { user, password, database }, tls }),
-            None => bad("a host is missing, or its port is no number from 1 to 65535"),
+            None => bad("a host is missing, or its port is not a number from 1 to 65535"),
         }
     }
 

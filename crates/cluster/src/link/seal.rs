@@ -137,7 +137,7 @@ impl Seals {
     pub fn read_entry(&self, sealed: &[u8]) -> (Option<EntryMaker>, EntryContent) {
         let unreadable = |sealed: bool, why: &str| EntryContent::Unreadable { sealed, why: why.to_owned() };
         let Some((version, mac, said)) = std::str::from_utf8(sealed).ok().and_then(words) else {
-            return (None, unreadable(false, "it is no entry of Seawall"));
+            return (None, unreadable(false, "it is not an entry of Seawall"));
         };
         if !self.bears("entry", &[version.as_bytes(), said.as_bytes()], mac) {
             return (None, unreadable(false, "it does not bear the seal of this cluster: it has another secret, or another name"));

@@ -31,7 +31,7 @@ const RENEWED_MAX: usize = 128;
 pub(super) enum Answer {
     /// There is something, and it expires after so long.
     Page { bytes: Bytes, expires: Option<Duration> },
-    /// There is nothing, and the lock is this machine's now; `displaced`: something that is no lock was in its place.
+    /// There is nothing, and the lock is this machine's now; `displaced`: something that is not a lock was in its place.
     Locked { displaced: bool },
     /// There is nothing, and no lock was wanted.
     Nothing,

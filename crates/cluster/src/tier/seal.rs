@@ -72,7 +72,7 @@ pub(super) struct UnsealedPage {
 pub(super) enum Refused {
     #[error("it is longer than a page may be")]
     TooLong,
-    #[error("it is no page of Seawall, or one of another version")]
+    #[error("it is not a page of Seawall, or one of another version")]
     NoPage,
     #[error("it does not bear this cluster's seal: it is damaged, or was written with another secret")]
     Seal,
@@ -80,7 +80,7 @@ pub(super) enum Refused {
     NoExpiry,
     #[error("it is not what was written there last")]
     Another,
-    #[error("it is no lock of Seawall: it never expires, or much later than one does")]
+    #[error("it is not a lock of Seawall: it never expires, or much later than one does")]
     NoLock,
 }
 

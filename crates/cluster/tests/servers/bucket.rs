@@ -71,7 +71,7 @@ async fn what_one_machine_has_put_into_a_real_bucket_is_found_by_the_others() {
     other.put("page", b"a page", HOUR).await;
     bucket.remove(&name(&server));
     drop(one.turn("page").await);
-    assert_eq!((one.tier.state().refused, one.tier.state().open), (0, false), "an object that was removed is no lie");
+    assert_eq!((one.tier.state().refused, one.tier.state().open), (0, false), "an object that was removed is not a lie");
 
     // Longer than a page in the server may be.
     let long = vec![b'x'; BUCKET_PAGE_BYTES_MAX];

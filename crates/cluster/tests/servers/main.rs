@@ -18,7 +18,7 @@ use cluster::{
 use policy::purge::{Order, What};
 use testkit::Valkey;
 
-/// How long a round trip may take in tests that are not about that: a machine that compiles beside is no failure.
+/// How long a round trip may take in tests that are not about that: a machine that compiles beside is not a failure.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The options of one cluster at one address.

@@ -303,7 +303,7 @@ async fn whatever_others_write_there_is_refused_and_replaced() {
         let (page, another) = if other.found("page").await.page.len() == 6 { (first, second) } else { (second, first) };
         let mut refused = other.tier.state().refused;
         for write in [
-            // Under another name, garbage, a piece, nothing, a hundred megabytes, and something that is no text.
+            // Under another name, garbage, a piece, nothing, a hundred megabytes, and something that is not text.
             vec!["COPY", another, page, "REPLACE"],
             vec!["SET", page, "garbage", "PX", "60000"],
             vec!["SET", page, "SWT", "PX", "60000"],
@@ -331,7 +331,7 @@ async fn whatever_others_write_there_is_refused_and_replaced() {
         server.ask(&["DEL", page]);
         server.ask(&["LPUSH", page, "x"]);
         let looked = (other.look("page").await, other.look("page2").await);
-        assert!(matches!(looked, (Looked::Turn(_), _) | (_, Looked::Turn(_))), "a list is no page: {looked:?}");
+        assert!(matches!(looked, (Looked::Turn(_), _) | (_, Looked::Turn(_))), "a list is not a page: {looked:?}");
         other.put("page", b"a page", HOUR).await;
         other.put("page2", b"another page", HOUR).await;
         assert_eq!(&other.found("page").await.page[..], b"a page");

@@ -15,7 +15,7 @@ use testkit::{Software, Valkey};
 
 use super::{options, order};
 
-/// The longest that a test waits for something that should come within moments: a machine that compiles beside is no failure.
+/// The longest that a test waits for something that should come within moments: a machine that compiles beside is not a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_secs(2);
 

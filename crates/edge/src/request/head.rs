@@ -46,7 +46,7 @@ pub(crate) const fn http1_version(minor: u8) -> Version {
 /// §3.2.2). It has no content yet.
 ///
 /// # Errors
-/// Fails with a refusal when the request-target is no URI.
+/// Fails with a refusal when the request-target is not a URI.
 pub(crate) fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Result<http::Request<RequestBody>, Reject> {
     let mut request = http::Request::new(RequestBody::empty());
     own(&mut request, head, fields, version)?;
@@ -56,7 +56,7 @@ pub(crate) fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>, version
 /// Makes a new request one that outlives its buffer, where it lies: see [`owned_request`].
 ///
 /// # Errors
-/// Fails with a refusal when the request-target is no URI.
+/// Fails with a refusal when the request-target is not a URI.
 pub(crate) fn own(
     request: &mut http::Request<RequestBody>,
     head: &Head<'_>,

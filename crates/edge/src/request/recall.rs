@@ -338,7 +338,7 @@ impl<K> Set<K> {
     }
 }
 
-/// Returns where a part of the head lies. Heads are at most [`HEAD_MAX`] long; a part that is no part of it (an empty one) is an empty range.
+/// Returns where a part of the head lies. Heads are at most [`HEAD_MAX`] long; a part that is not part of it (an empty one) is an empty range.
 fn range_in(bytes: &[u8], part: &[u8]) -> Range<u16> {
     let start = part.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
     match (u16::try_from(start), u16::try_from(start.wrapping_add(part.len()))) {

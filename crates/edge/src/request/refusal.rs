@@ -1,4 +1,4 @@
-//! Refusals: how what is no request, or too much of one, is answered by ourselves.
+//! Refusals: how what is not a request, or too much of one, is answered by ourselves.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};

@@ -12,7 +12,7 @@ pub(crate) enum Follows {
     Content(Promised),
 }
 
-/// Completes a head: where the length of `body` is known, the head says it. `None` means that this is no response to send: nobody asked for an
+/// Completes a head: where the length of `body` is known, the head says it. `None` means that this is not a response to send: nobody asked for an
 /// upgrade, which HTTP/2 and 3 do not have (RFC 9113 §8.6, RFC 9114 §4.5).
 pub(crate) fn complete_head(parts: &mut Parts, body: &impl Body, method: &Method) -> Option<Follows> {
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {

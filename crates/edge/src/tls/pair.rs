@@ -104,7 +104,7 @@ fn read(path: &Path) -> Result<Vec<u8>, CertificateError> {
     let unreadable = |source| CertificateError::Unreadable { path: path.to_owned(), source };
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if metadata.len() > FILE_BYTES_MAX {
-        return Err(CertificateError::Content { path: path.to_owned(), problem: "is larger than 1 MiB: this is no certificate" });
+        return Err(CertificateError::Content { path: path.to_owned(), problem: "is larger than 1 MiB: this is not a certificate" });
     }
     std::fs::read(path).map_err(unreadable)
 }

@@ -454,7 +454,7 @@ fn of_editor(row: &Row, links: &Links<'_>) -> Option<String> {
         return Some(mobiledoc::html(&value, links));
     }
     if some(row, "lexical").is_some() || some(row, "mobiledoc").is_some() {
-        links.note("its text cannot be read: it is no JSON".to_owned());
+        links.note("its text cannot be read: it is not JSON".to_owned());
     }
     None
 }

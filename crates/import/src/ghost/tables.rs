@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         if self.table.is_some() {
-            // A table that is no list has no rows.
+            // A table that is not a list has no rows.
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(());
         }

@@ -565,7 +565,7 @@ fn escaped(text: &str, around: Around) -> String {
         let (before, after) = (at.checked_sub(1).map(|at| all[at]), all.get(at + 1).copied());
         let is_mark = match c {
             '\\' | '`' | '[' | ']' => true,
-            // Between spaces it is no mark.
+            // Between spaces it is not a mark.
             '*' => !(before.is_none_or(char::is_whitespace) && after.is_some_and(char::is_whitespace) && before.is_some()),
             '_' => !(before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric)),
             '~' => before == Some('~') || after == Some('~'),

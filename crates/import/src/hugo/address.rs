@@ -5,7 +5,7 @@ use crate::front_matter::text;
 
 /// Returns the addresses at which Hugo redirects to a text that it shows at `own`, both below the site's path.
 ///
-/// A relative alias stands beside the text. What is no HTML file becomes a folder with one: `/old` is at `/old/`.
+/// A relative alias stands beside the text. What is not an HTML file becomes a folder with one: `/old` is at `/old/`.
 pub(super) fn alias_addresses(alias: &str, own: &str, site: &Site) -> Vec<String> {
     let folder = own.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut names: Vec<&str> = Vec::new();

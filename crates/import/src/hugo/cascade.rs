@@ -106,7 +106,7 @@ impl Cascades {
             _ => Vec::new(),
         };
         if tables.is_empty() {
-            unknown.push("`cascade` is no table".to_owned());
+            unknown.push("`cascade` is not a table".to_owned());
         }
         for table in tables {
             let (mut conditions, mut values) = (Vec::new(), Table::new());
@@ -237,6 +237,6 @@ mod tests {
         let mut front = Table::new();
         cascades.hand_down(Page { path: "a/b", file: "a/b.md", language: "en" }, &mut front);
         assert_eq!(front.get("draft"), Some(&json!(true)));
-        assert_eq!(cascades.add(None, None, &json!("x")), ["`cascade` is no table"]);
+        assert_eq!(cascades.add(None, None, &json!("x")), ["`cascade` is not a table"]);
     }
 }

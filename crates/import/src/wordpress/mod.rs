@@ -642,7 +642,7 @@ fn account(index: &Index, job: &mut Job) {
     for (kind, why) in INTERNAL {
         job.report.left_out(format!("items of kind {kind}"), counts.get(kind).copied().unwrap_or_default(), why);
     }
-    job.report.left_out("items without a kind", counts.get("").copied().unwrap_or_default(), "they are no part of WordPress's export");
+    job.report.left_out("items without a kind", counts.get("").copied().unwrap_or_default(), "they are not part of WordPress's export");
     let mut taxonomies: BTreeMap<&str, usize> = BTreeMap::new();
     for (kind, ..) in index.terms.iter().filter(|(kind, ..)| !matches!(kind.as_str(), "category" | "post_tag" | "nav_menu")) {
         *taxonomies.entry(kind).or_default() += 1;

@@ -77,7 +77,7 @@ enum Comparison {
     AtMost,
 }
 
-/// Tells why a text is no bound, and where.
+/// Tells why a text is not a bound, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}, character {place}: {why}")]
 pub struct FailIfError {
@@ -90,7 +90,7 @@ impl FailIf {
     /// Reads one bound, or several with commas between them.
     ///
     /// # Errors
-    /// When the text is no bound; the error names the place.
+    /// When the text is not a bound; the error names the place.
     pub fn read(text: &str) -> Result<Vec<Self>, FailIfError> {
         let mut place = 0;
         text.split(',')

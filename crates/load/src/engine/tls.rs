@@ -38,8 +38,8 @@ pub enum TlsError {
     /// The file has no certificate in it.
     #[error("{}: there is no certificate in it", .0.display())]
     Empty(PathBuf),
-    /// The file has something in it that is no root certificate.
-    #[error("{}: there is something in it that is no root certificate", .0.display())]
+    /// The file has something in it that is not a root certificate.
+    #[error("{}: there is something in it that is not a root certificate", .0.display())]
     NoRoot(PathBuf, #[source] rustls::Error),
     /// There is nothing to trust.
     #[error("this system has no root certificates: name a file of them, or accept any certificate")]

@@ -242,7 +242,7 @@ impl fmt::Display for SearchResult {
             })?;
             return self.beyond.as_ref().map_or(Ok(()), |beyond| write!(f, ": {beyond}"));
         };
-        // A rate that was good for a moment may live on reserves, so it is no lower bound.
+        // A rate that was good for a moment may live on reserves, so it is not a lower bound.
         let (least, rate) = (if self.at_least && !self.ended_early { "at least " } else { "" }, PerSecond(rate));
         match self.held {
             Some(held) => write!(

@@ -258,7 +258,7 @@ impl Search {
         }
     }
 
-    /// Returns how long the server needs for what it has not answered yet. Requests that it refused are no queue.
+    /// Returns how long the server needs for what it has not answered yet. Requests that it refused are not a queue.
     fn drain(&self, seen: &StepResult) -> Duration {
         if seen.p99 <= self.bounds.p99 || seen.well <= 0.0 {
             return Duration::ZERO;

@@ -45,7 +45,7 @@ impl<W: Write> Lines<W> {
         Self { form, to, began: false, failed: None }
     }
 
-    /// Writes the end: the result, where the form has a line for it. A reader that has seen enough (`| head`) is no failure.
+    /// Writes the end: the result, where the form has a line for it. A reader that has seen enough (`| head`) is not a failure.
     ///
     /// # Errors
     /// When this, or an earlier line, could not be written.

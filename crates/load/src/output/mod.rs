@@ -111,9 +111,9 @@ impl Format {
     }
 }
 
-/// A name that is no form.
+/// A name that is not a form.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is no form of a result: use text, json, ndjson, csv, ab, wrk or markdown")]
+#[error("{0:?} is not a form of a result: use text, json, ndjson, csv, ab, wrk or markdown")]
 pub struct NoFormat(String);
 
 impl FromStr for Format {

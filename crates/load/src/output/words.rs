@@ -155,7 +155,7 @@ pub(super) fn never_sent(results: &Results) -> String {
     format!("{} that {was} due", counted(results.missed, "request"))
 }
 
-/// Says what was sent again, and why that is no failure. None: nothing was.
+/// Says what was sent again, and why that is not a failure. None: nothing was.
 pub(super) fn resent(results: &Results) -> Option<String> {
     let resent = results.generator.resent;
     // With streams, the server may have refused those (REFUSED_STREAM, H3_REQUEST_REJECTED), and kept the connection.

@@ -29,7 +29,7 @@ pub enum ErrorClass {
     Refused,
     /// The connection could not be made for another reason: no route, no port, no descriptor left.
     Connect,
-    /// The TLS handshake failed: by the certificate, the version, an alert, because what came is no TLS, or because the server closed the connection.
+    /// The TLS handshake failed: by the certificate, the version, an alert, because what came is not TLS, or because the server closed the connection.
     Tls,
     /// The server reset or closed the connection before the answer began, or reset it within the TLS handshake.
     Reset,

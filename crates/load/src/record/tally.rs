@@ -81,7 +81,7 @@ pub struct Tally {
     pub lag: Distribution,
     /// Requests that were due and never sent.
     pub missed: u64,
-    /// Requests that were sent again, because the server had closed a connection that it had kept when they came. They are no errors.
+    /// Requests that were sent again, because the server had closed a connection that it had kept when they came. They are not errors.
     pub resent: u64,
     /// Connections that could not be made because no port was free.
     pub ports_exhausted: u64,

@@ -29,17 +29,17 @@ enum FieldIs {
     Other(String),
 }
 
-/// Why a text is no check.
+/// Why a text is not a check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
-    /// It is no list of statuses.
-    #[error("{0:?} is no status: write 200, 2xx, 200-299, or several with commas")]
+    /// It is not a list of statuses.
+    #[error("{0:?} is not a status: write 200, 2xx, 200-299, or several with commas")]
     Status(String),
     /// There is nothing to look for.
     #[error("there is no text to look for")]
     Empty,
-    /// It is no check of a field.
-    #[error("{0:?} is no check of a field: write 'Name' (it is there), '!Name' (it is not), 'Name: value' or 'Name!: value'")]
+    /// It is not a check of a field.
+    #[error("{0:?} is not a check of a field: write 'Name' (it is there), '!Name' (it is not), 'Name: value' or 'Name!: value'")]
     Field(String),
 }
 
@@ -85,7 +85,7 @@ impl Checks {
     /// Expects something of a field: `Name`, `!Name`, `Name: value` or `Name!: value`.
     ///
     /// # Errors
-    /// When the text is no check.
+    /// When the text is not a check.
     pub fn expect_field(&mut self, text: &str) -> Result<(), CheckError> {
         let (name, is) = match (text.split_once(':'), text.strip_prefix('!')) {
             (Some((name, value)), _) => match name.strip_suffix('!') {

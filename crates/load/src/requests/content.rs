@@ -24,7 +24,7 @@ pub enum Unreadable {
 }
 
 /// Returns the content without its codings: gzip and deflate, for these alone are asked for. What is behind the first `most` bytes is left out, and the end
-/// of a content that was cut is no error.
+/// of a content that was cut is not an error.
 ///
 /// # Errors
 /// When there is another coding, or the content is none.

@@ -100,10 +100,10 @@ pub enum RequestOptionsError {
     #[error("there is no URL: name one, or a list, or a sitemap")]
     Nothing,
     /// The method is none.
-    #[error("{0:?} is no method: methods are words like GET and POST")]
+    #[error("{0:?} is not a method: methods are words like GET and POST")]
     Method(String),
     /// A field is none.
-    #[error("{0:?} is no field: write 'Name: value'")]
+    #[error("{0:?} is not a field: write 'Name: value'")]
     Field(String),
     /// A field is made by the load tester itself.
     #[error("{0} cannot be given: {1}")]

@@ -78,8 +78,8 @@ pub enum SitemapError {
     /// Its coding is wrong.
     #[error("{0} cannot be read")]
     Unreadable(String, #[source] Unreadable),
-    /// It is no sitemap.
-    #[error("{0} is no sitemap: {what}", what = printable(.1))]
+    /// It is not a sitemap.
+    #[error("{0} is not a sitemap: {what}", what = printable(.1))]
     NoSitemap(String, String),
     /// There is nothing in it.
     #[error("{0} lists no URL")]
@@ -380,7 +380,7 @@ mod tests {
             ("hello", "\"hello\""),
             ("<urlset><url>", "it ends before its end"),
             ("<urlset></urlset>", "lists no URL"),
-            ("<urlset><url><loc>http://h/</url></urlset>", "/s.xml is no sitemap"),
+            ("<urlset><url><loc>http://h/</url></urlset>", "/s.xml is not a sitemap"),
         ] {
             let error = read("/s.xml", &[("/s.xml", file.as_bytes().to_vec())]).expect_err(file);
             assert!(error.contains(part), "{file}: {error}");

@@ -34,7 +34,7 @@ pub(crate) enum Braces {
     Target,
     /// The value of a field: `{{` is a brace.
     Field,
-    /// A content: all that is no placeholder is text, `{{` too.
+    /// A content: all that is not a placeholder is text, `{{` too.
     Content,
     /// A cookie of the leak check: as in a field, and `{marker}` is the client's marker.
     Cookie,
@@ -68,7 +68,7 @@ impl Template {
     /// Reads a text.
     ///
     /// # Errors
-    /// When a brace has no partner, or a word in braces is no placeholder; never in a content.
+    /// When a brace has no partner, or a word in braces is not a placeholder; never in a content.
     pub(crate) fn read(text: &str, braces: Braces) -> Result<Self, TemplateError> {
         let error = |at: usize, what: String| TemplateError { text: text.to_owned(), at, what };
         let lenient = braces == Braces::Content;
@@ -95,7 +95,10 @@ impl Template {
                     continue;
                 }
                 Some((word, None)) => {
-                    return Err(error(found, format!("{{{word}}} is no placeholder: there are {WORDS}; a brace itself is {{{{ or }}}}")));
+                    return Err(error(
+                        found,
+                        format!("{{{word}}} is not a placeholder: there are {WORDS}; a brace itself is {{{{ or }}}}"),
+                    ));
                 }
                 None => return Err(error(found, "a brace has no partner: a brace itself is {{ or }}".to_owned())),
             };
@@ -209,14 +212,14 @@ mod tests {
     #[test]
     fn an_unknown_placeholder_is_an_error_with_its_place() {
         for (text, part) in [
-            ("/?a={uniqe}", "{uniqe} is no placeholder: there are {unique}, {random:1..1000}"),
+            ("/?a={uniqe}", "{uniqe} is not a placeholder: there are {unique}, {random:1..1000}"),
             ("/?a={uniqe}", "at byte 4"),
             ("/?a={", "no partner"),
             ("/?a=}", "no partner"),
-            ("/{random:9..1}", "is no placeholder"),
-            ("/{random:}", "is no placeholder"),
-            ("/{marker}", "is no placeholder"),
-            ("/{}", "{} is no placeholder"),
+            ("/{random:9..1}", "is not a placeholder"),
+            ("/{random:}", "is not a placeholder"),
+            ("/{marker}", "is not a placeholder"),
+            ("/{}", "{} is not a placeholder"),
         ] {
             assert!(fill(text, Braces::Target).contains(part), "{text}: {}", fill(text, Braces::Target));
         }

@@ -295,7 +295,7 @@ fn a_page_that_changed_is_read_again_by_the_next() {
     assert_eq!(logs[3], ["/", "/new.png", "/favicon.ico"]);
 }
 
-/// Nobody has named it: that there is none is no failure, and a visitor learns it once.
+/// Nobody has named it: that there is none is not a failure, and a visitor learns it once.
 #[test]
 fn a_site_without_an_icon_is_asked_for_it_once_by_each_visitor() {
     let set = set(&RequestOptions { page: true, ..asking(&[URL]) });
@@ -436,16 +436,16 @@ fn what_cannot_be_asked_is_an_error_that_says_why() {
     for (asking, part) in [
         (asking(&[]), "there is no URL"),
         (asking(&["h"]), "write http://h"),
-        (asking(&["http://h/{uniqe}"]), "{uniqe} is no placeholder"),
+        (asking(&["http://h/{uniqe}"]), "{uniqe} is not a placeholder"),
         (asking(&["http://{client}/"]), "path and query alone"),
-        (RequestOptions { method: Some("G T".to_owned()), ..asking(&[URL]) }, "is no method"),
+        (RequestOptions { method: Some("G T".to_owned()), ..asking(&[URL]) }, "is not a method"),
         (RequestOptions { method: Some("CONNECT".to_owned()), ..asking(&[URL]) }, "CONNECT"),
         (RequestOptions { fields: text("X"), ..asking(&[URL]) }, "write 'Name: value'"),
         (RequestOptions { fields: text("X y: z"), ..asking(&[URL]) }, "write 'Name: value'"),
         (RequestOptions { fields: text("X: a\nb"), ..asking(&[URL]) }, "write 'Name: value'"),
         (RequestOptions { fields: text("Host: a"), ..asking(&[URL]) }, "--connect-to"),
         (RequestOptions { fields: text("Connection: close"), ..asking(&[URL]) }, "--no-keepalive"),
-        (RequestOptions { fields: text("X: {x}"), ..asking(&[URL]) }, "{x} is no placeholder"),
+        (RequestOptions { fields: text("X: {x}"), ..asking(&[URL]) }, "{x} is not a placeholder"),
         (RequestOptions { body: Some(Body::read("@/nowhere")), ..asking(&[URL]) }, "/nowhere: cannot be read"),
         (RequestOptions { body_placeholders: true, ..asking(&[URL]) }, "no content"),
         (RequestOptions { page: true, method: Some("POST".to_owned()), ..asking(&[URL]) }, "--page"),

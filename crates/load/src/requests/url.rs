@@ -19,7 +19,7 @@ pub struct Url {
     pub target: String,
 }
 
-/// Why a text is no URL that can be asked.
+/// Why a text is not a URL that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It is empty.
@@ -41,10 +41,10 @@ pub enum UrlError {
     #[error("the host {0:?} is not ASCII: write it in its xn-- form, as the browser's certificate view shows it")]
     NotAscii(String),
     /// Its host is no name and no address.
-    #[error("{0:?} is no host: a name or an IPv4 address, or an IPv6 address in brackets")]
+    #[error("{0:?} is not a host: a name or an IPv4 address, or an IPv6 address in brackets")]
     Host(String),
     /// Its port is none.
-    #[error("{0:?} is no port: 1 to 65535")]
+    #[error("{0:?} is not a port: 1 to 65535")]
     Port(String),
     /// A placeholder stands before the path.
     #[error("a placeholder can stand in path and query alone, not in {0:?}")]
@@ -61,7 +61,7 @@ impl Url {
     /// Reads a URL. Braces in it are percent-encoded.
     ///
     /// # Errors
-    /// When the text is no absolute URL of http or https.
+    /// When the text is not an absolute URL of http or https.
     pub fn read(text: &str) -> Result<Self, UrlError> {
         Self::read_as(text, false)
     }
@@ -69,7 +69,7 @@ impl Url {
     /// Reads a URL in whose path and query `{` and `}` belong to placeholders, and stay.
     ///
     /// # Errors
-    /// When the text is no absolute URL of http or https.
+    /// When the text is not an absolute URL of http or https.
     pub fn read_with_placeholders(text: &str) -> Result<Self, UrlError> {
         Self::read_as(text, true)
     }
@@ -106,7 +106,7 @@ impl Url {
     }
 
     /// Resolves a reference that stands in a document of this URL (RFC 3986 §5.2). Returns nothing for what no server is asked for: `data:`, `mailto:`,
-    /// a fragment alone, and what is no URL.
+    /// a fragment alone, and what is not a URL.
     #[must_use]
     pub fn join(&self, reference: &str) -> Option<Self> {
         let reference: String = reference.trim().chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
@@ -174,7 +174,7 @@ impl std::fmt::Display for Url {
 /// Reads an origin: a URL whose path does not matter.
 ///
 /// # Errors
-/// When the text is no URL.
+/// When the text is not a URL.
 pub fn read_origin(text: &str) -> Result<Origin, UrlError> {
     Url::read(text).map(|url| url.origin)
 }
@@ -310,19 +310,19 @@ mod tests {
             ("http://:80/", "names no host"),
             ("http://u:p@example.org/", "-H 'Authorization"),
             ("http://bücher.example/", "xn--"),
-            ("http://example.org:0/", "is no port"),
-            ("http://example.org:65536/", "is no port"),
-            ("http://example.org:+80/", "is no port"),
-            ("http://::1/", "is no host"),
-            ("http://[::1/", "is no host"),
-            ("http://[::1]x/", "is no host"),
-            ("http://[fe80::1%25eth0]/", "is no host"),
-            ("http://256.1.1.1/", "is no host"),
-            ("http://127.1/", "is no host"),
-            ("http://0x7f000001/", "is no host"),
-            ("http://a..b/", "is no host"),
-            ("http://a%2eb/", "is no host"),
-            ("http://a b/", "is no host"),
+            ("http://example.org:0/", "is not a port"),
+            ("http://example.org:65536/", "is not a port"),
+            ("http://example.org:+80/", "is not a port"),
+            ("http://::1/", "is not a host"),
+            ("http://[::1/", "is not a host"),
+            ("http://[::1]x/", "is not a host"),
+            ("http://[fe80::1%25eth0]/", "is not a host"),
+            ("http://256.1.1.1/", "is not a host"),
+            ("http://127.1/", "is not a host"),
+            ("http://0x7f000001/", "is not a host"),
+            ("http://a..b/", "is not a host"),
+            ("http://a%2eb/", "is not a host"),
+            ("http://a b/", "is not a host"),
             ("http://{client}.example/", "path and query alone"),
             ("http://h/a\nb", "control character"),
         ] {

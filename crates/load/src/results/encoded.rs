@@ -34,7 +34,7 @@ const COUNT_MAX: u64 = 1 << 53;
 #[serde(transparent)]
 pub struct Encoded(String);
 
-/// A text that is no distribution.
+/// A text that is not a distribution.
 #[derive(Debug, thiserror::Error)]
 #[error("this is not a histogram in the compressed V2 format of HdrHistogram, in base64")]
 pub struct NotEncoded;

@@ -160,7 +160,7 @@ pub struct Generator {
     pub descriptors_exhausted: u64,
     /// Connections that could not be made because no port was free.
     pub ports_exhausted: u64,
-    /// Requests that were sent again, because the server had closed a connection that it had kept when they came. They are no errors.
+    /// Requests that were sent again, because the server had closed a connection that it had kept when they came. They are not errors.
     pub resent: u64,
 }
 

@@ -16,7 +16,7 @@ pub const TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The most phases of a profile.
 pub const PHASES_MAX: usize = 100;
 
-/// Tells why a text is no profile, and where.
+/// Tells why a text is not a profile, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ProfileError {
     text: String,
@@ -103,7 +103,7 @@ impl Profile {
     /// Reads a number of clients, up to [`CLIENTS_MAX`].
     ///
     /// # Errors
-    /// When the text is no profile; the error names the place.
+    /// When the text is not a profile; the error names the place.
     pub fn clients(text: &str) -> Result<Self, ProfileError> {
         read(text, Of::Clients)
     }
@@ -111,7 +111,7 @@ impl Profile {
     /// Reads a number of events a second, up to [`RATE_MAX`].
     ///
     /// # Errors
-    /// When the text is no profile; the error names the place.
+    /// When the text is not a profile; the error names the place.
     pub fn rate(text: &str) -> Result<Self, ProfileError> {
         read(text, Of::Rate)
     }

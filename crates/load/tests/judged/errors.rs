@@ -134,7 +134,7 @@ fn resets_handshakes() -> SocketAddr {
     address
 }
 
-/// A server that was killed resets connections in any state. That is no fault of TLS, and counts as it does without TLS.
+/// A server that was killed resets connections in any state. That is not a fault of TLS, and counts as it does without TLS.
 #[test]
 fn a_handshake_that_is_reset_is_counted_as_a_reset() {
     for protocol in [HTTP1, HTTP2] {

@@ -87,7 +87,7 @@ fn the_headline_counts_good_answers_and_a_refusal_is_none() {
         page.contains("<h1 class=\"bad\">10.0 good answers a second<small class=\"after\">2,000 answers a second; 99.50\u{a0}% failed")
     );
     assert!(text(&results, Format::Markdown).starts_with("**10.0 good answers a second (2,000 answers"));
-    // Timeouts are no answers: both rates are the same.
+    // Timeouts are not answers: both rates are the same.
     let timeouts = text(&samples::results(&Like { failing: 2, seconds: 3, ..Like::default() }), Format::Text);
     assert!(timeouts.contains("\n  1,000 good answers a second (50.0 % failed)\n"), "{timeouts}");
 }
@@ -234,7 +234,7 @@ fn after<'a>(text: &'a str, name: &str) -> &'a str {
 fn scripts_for_apache_bench_find_their_lines() {
     let text = text(&samples::results(&Like { failing: 10, class: ErrorClass::Status, ..Like::default() }), Format::Ab);
     assert_eq!(after(&text, "Complete requests:"), "60000");
-    assert_eq!(after(&text, "Failed requests:"), "0", "a status is no failure there");
+    assert_eq!(after(&text, "Failed requests:"), "0", "a status is not a failure there");
     assert_eq!(after(&text, "Non-2xx responses:"), "6000");
     assert_eq!(after(&text, "Requests per second:"), "2000.00");
     assert_eq!(after(&text, "Concurrency Level:"), "500");
@@ -293,7 +293,7 @@ fn a_run_ends_when_the_reader_of_its_lines_is_gone() {
     let results = samples::results(&Like { seconds: 1, ..Like::default() });
     let mut lines = Lines::new(LineForm::Json, Gone);
     assert_eq!(lines.second(&results.seconds[0]), ControlFlow::Break(()));
-    lines.finish(&results).expect("whoever has seen enough is no failure");
+    lines.finish(&results).expect("whoever has seen enough is not a failure");
 }
 
 #[test]

@@ -24,13 +24,13 @@ const BROWSER_CODINGS: &str = "gzip, deflate, br, zstd";
 /// Makes a command of what was typed: `fields` are `Field: value`. Without an `Accept-Encoding`, that of a browser is added.
 ///
 /// # Errors
-/// When one of them is no field, in words for the operator.
+/// When one of them is not a field, in words for the operator.
 pub fn command(url: &str, method: &str, fields: &[String]) -> Result<ExplainCommand, String> {
     let field = |line: &String| match line.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
         // What follows may be a secret.
         _ => Err(format!(
-            "\"{} ...\" is no field\n  Write its name, a colon and its value: -H 'Accept: text/html'",
+            "\"{} ...\" is not a field\n  Write its name, a colon and its value: -H 'Accept: text/html'",
             line.split([' ', ':', '=']).next().unwrap_or_default()
         )),
     };

@@ -312,7 +312,7 @@ mod tests {
         line.expect("a line about freshness").trim().to_owned()
     }
 
-    /// A year is no answer to "when do my readers see what I wrote?": a change of the blog purges what it touches.
+    /// A year is not an answer to "when do my readers see what I wrote?": a change of the blog purges what it touches.
     #[test]
     fn the_page_of_a_blog_is_kept_until_the_blog_changes() {
         let year = 365 * 86_400;

@@ -150,7 +150,7 @@ mod tests {
             history.add(&moment(at, count), None);
         }
         assert_eq!(requests(&history), [Some(5), None, Some(7), Some(2), None, Some(4)]);
-        assert_eq!(history.rate(Column::Requests), 4.5, "a second that is not known is no second without requests");
+        assert_eq!(history.rate(Column::Requests), 4.5, "a second that is not known is not a second without requests");
     }
 
     #[test]

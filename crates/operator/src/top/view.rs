@@ -415,7 +415,7 @@ const KEY: u16 = 13;
 fn failures(picture: &Picture) -> Option<String> {
     let history = &picture.history;
     let parts = [(Column::ServerErrors, "5xx"), (Column::OriginFailures, "without an answer of the origin"), (Column::ClientErrors, "4xx")];
-    // Clients' own mistakes are no failure by themselves.
+    // Clients' own mistakes are not a failure by themselves.
     if parts[..2].iter().all(|(column, _)| history.sum(*column).0 == 0) {
         return None;
     }

@@ -72,7 +72,7 @@ pub enum NoAnswer {
     #[error("the connection broke")]
     Broken(#[from] hyper::Error),
     /// The address makes no request.
-    #[error("it is no request that can be sent")]
+    #[error("it is not a request that can be sent")]
     Request(#[from] http::Error),
     /// It took too long.
     #[error("no whole answer within {} seconds", TIMEOUT.as_secs())]

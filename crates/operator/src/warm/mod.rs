@@ -172,7 +172,7 @@ pub enum ListingError {
     /// It was answered with this status.
     #[error("status {0}")]
     Status(u16),
-    /// It is no sitemap.
+    /// It is not a sitemap.
     #[error(transparent)]
     Sitemap(#[from] BadSitemap),
     /// It leads back to itself.

@@ -20,7 +20,7 @@ pub enum Outcome {
     NotStored(String),
     /// There was no answer, or none that a page should have: a status, or what happened.
     Failed(String),
-    /// It was not asked for: it is on a host that this server does not serve, or it is no address.
+    /// It was not asked for: it is on a host that this server does not serve, or it is not an address.
     Skipped(String),
 }
 

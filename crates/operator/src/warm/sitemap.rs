@@ -26,7 +26,7 @@ pub(super) struct Sitemap {
     pub(super) sitemaps: Vec<String>,
 }
 
-/// Says why bytes are no sitemap.
+/// Says why bytes are not a sitemap.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSitemap {
     /// Its first bytes are those of gzip, and the rest is damaged.
@@ -42,7 +42,7 @@ pub enum BadSitemap {
     #[error("it is not well-formed XML")]
     Xml(#[source] quick_xml::Error),
     /// It is XML of another kind, such as the page that says that there is none.
-    #[error("it is no sitemap: neither <urlset> nor <sitemapindex>")]
+    #[error("it is not a sitemap: neither <urlset> nor <sitemapindex>")]
     Foreign,
 }
 

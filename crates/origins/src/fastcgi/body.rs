@@ -130,7 +130,7 @@ impl HttpBody for ResponseBody {
                 let (lease, _) = this.lease.as_mut().expect("only a connection is waited for");
                 let timeout = lease.pool.options().between_bytes_timeout;
                 let since = *this.pending_since.get_or_insert_with(Instant::now);
-                // A long upload that is still being read is no pause.
+                // A long upload that is still being read is not a pause.
                 let deadline = since.max(lease.connection.sent_at) + timeout;
                 ready!(lease.connection.poll_alarm(cx, deadline));
                 let detail = format!("{} paused for {timeout:?}", lease.origin());

@@ -53,7 +53,7 @@ pub fn length(bytes: &[u8], from: usize) -> Option<usize> {
 /// §6.2.2 would have us answer for that path ourselves, which no server in use does and no script expects.
 ///
 /// # Errors
-/// When it is no head, contradicts itself, or has more lines than allowed.
+/// When it is not a head, contradicts itself, or has more lines than allowed.
 pub fn read(bytes: &Bytes) -> Result<Head, Refused> {
     let malformed = |what| (Fault::ProtocolError, what);
     let (mut fields, mut status, mut lines) = (HeaderMap::new(), None::<StatusCode>, 0);

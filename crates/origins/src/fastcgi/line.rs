@@ -164,7 +164,7 @@ impl Line {
         Some(Err(OriginError::new(Fault::ConnectionTerminated, detail)))
     }
 
-    /// Connects to a child of php-fpm. A server whose queue is full (`listen.backlog` of php-fpm, on a Unix socket) is no failure:
+    /// Connects to a child of php-fpm. A server whose queue is full (`listen.backlog` of php-fpm, on a Unix socket) is not a failure:
     /// it is tried again as long as somebody waits.
     async fn connect(&self, pool: &Arc<Connections>, address: usize) -> Option<Result<Stream, OriginError>> {
         if self.full.try_lock().is_ok() {

@@ -111,13 +111,15 @@ fn rule(number: usize, line: &str) -> Result<Rule, String> {
         if let Some(read) = read_status(word) {
             status = Some(read?);
         } else if to.is_some() {
-            return Err(format!("\"{word}\" is no status: 200, 301, 302, 303, 307, 308, 404 or 410, with a ! to go before what is there"));
+            return Err(format!(
+                "\"{word}\" is not a status: 200, 301, 302, 303, 307, 308, 404 or 410, with a ! to go before what is there"
+            ));
         } else if word.starts_with('/') || word.starts_with("http://") || word.starts_with("https://") {
             to = Some(word);
         } else if word.contains('=') {
             return Err(format!("query parameters such as \"{word}\" are not matched"));
         } else {
-            return Err(format!("\"{word}\" is no target: write a path that begins with a slash, or a whole http(s) address"));
+            return Err(format!("\"{word}\" is not a target: write a path that begins with a slash, or a whole http(s) address"));
         }
     }
     let (status, forced) = status.unwrap_or((STATUS, false));

@@ -143,7 +143,7 @@ impl Chunk {
 /// Holds for the answers to HEAD and for a 304, too: there it is the length of what is stored elsewhere.
 ///
 /// # Errors
-/// When it is no number, or several that differ.
+/// When it is not a number, or several that differ.
 pub(crate) fn settle_length(fields: &mut HeaderMap) -> Result<Option<u64>, &'static str> {
     if !has_any(fields, &[CONTENT_LENGTH]) {
         return Ok(None);
@@ -224,14 +224,14 @@ pub(super) fn transfer_coding(fields: &HeaderMap) -> Result<Option<Coding>, &'st
     let mut named = false;
     for line in fields.get_all(TRANSFER_ENCODING) {
         // What cannot be read may be anything.
-        let line = line.to_str().map_err(|_| "a transfer coding that is no name")?;
+        let line = line.to_str().map_err(|_| "a transfer coding that is not a name")?;
         for member in elements(line.as_bytes()) {
             let name = member.split(';').next().unwrap_or_default().trim();
             if name.eq_ignore_ascii_case("chunked") || REGISTERED.iter().any(|known| name.eq_ignore_ascii_case(known)) {
                 return Err("a transfer coding other than chunked");
             }
             if !is_token(name) {
-                return Err("a transfer coding that is no name");
+                return Err("a transfer coding that is not a name");
             }
             named = true;
         }

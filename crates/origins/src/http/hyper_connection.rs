@@ -54,7 +54,7 @@ impl HyperConnection {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|e| OriginError::new(Fault::Internal, format!("HTTP/1.1 on {address}")).because(e))?;
-        // What goes wrong on a connection is told to the request it carries; an idle one that ends is no event.
+        // What goes wrong on a connection is told to the request it carries; an idle one that ends is not an event.
         let task = tokio::task::spawn_local(async move {
             let _ = connection.with_upgrades().await;
         });

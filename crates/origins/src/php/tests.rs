@@ -178,7 +178,7 @@ fn only_a_script_that_is_there_is_run_and_source_is_never_sent() {
         ("/wp-content/uploads/2024/evil.php/photo.jpg", "nothing"),
         ("/wp-content/uploads/index.php", "nothing"),
         ("/wp-content/uploads/", "run /index.php"),
-        // A picture is no folder of scripts.
+        // A picture is not a folder of scripts.
         ("/wp-content/uploads/2024/x.jpg/evil.php", "run /index.php"),
         ("/wp-content/themes/style.css/a.php", "run /index.php"),
         ("/index.php%0a", "nothing"),

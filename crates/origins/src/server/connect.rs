@@ -109,7 +109,7 @@ impl Stream {
     /// off for 40 ms where it expects that something will be sent soon.
     pub(crate) fn acknowledge(&self) {
         if let Self::Tcp(stream) = self {
-            // It is no failure where that is not to be had: the rest comes later.
+            // It is not a failure where that is not to be had: the rest comes later.
             let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
         }
     }

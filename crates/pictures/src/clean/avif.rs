@@ -99,7 +99,7 @@ struct Parts {
     pixels: Vec<Range<u64>>,
     /// Where coded pixels lie, and what says how they are coded.
     runs: Vec<Run>,
-    /// Where items that are no pictures lie.
+    /// Where items that are not pictures lie.
     hidden: Vec<Range<u64>>,
     /// Where pixels may lie: the contents of the boxes `mdat` and `idat`.
     contents: Vec<Range<u64>>,

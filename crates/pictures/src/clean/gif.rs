@@ -45,7 +45,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
                 scan.go_to(scan.at + colours(flags))?;
                 frame(scan, start, pixels)?;
             }
-            // The end; what follows it is no part of the picture.
+            // The end; what follows it is not part of the picture.
             b';' => {
                 scan.keep(start..scan.at)?;
                 break;

@@ -37,7 +37,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     if directory == content { scan.keep(0..scan.bytes) } else { scan.add(directory) }
 }
 
-/// Lists the pictures of a file. Returns `None` if it is no icon.
+/// Lists the pictures of a file. Returns `None` if it is not an icon.
 fn pictures(content: &[u8]) -> Option<Vec<&[u8]>> {
     let count = usize::from(u16::from_le_bytes(content.get(4..HEAD)?.try_into().ok()?));
     let directory = content.get(HEAD..content_begin(count)).filter(|directory| !directory.is_empty())?;

@@ -315,7 +315,7 @@ fn a_file_of_a_kind_whose_metadata_is_not_known_is_not_published() {
     }
 }
 
-/// JFIF 1.02 and Adobe's technical note 5116: what follows their fields, a small picture for one, is no part of the picture. ITU-T T.81 knows no other
+/// JFIF 1.02 and Adobe's technical note 5116: what follows their fields, a small picture for one, is not part of the picture. ITU-T T.81 knows no other
 /// segments than frames, tables and scans.
 #[test]
 fn segments_of_a_jpeg_have_what_is_listed_and_nothing_else() {

@@ -21,7 +21,7 @@ const HAS_XMP: u8 = 0x04;
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     let Some(head) = scan.array::<12>()? else { return scan.keep(0..scan.bytes) };
     let announced = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
-    // What lies behind the announced end is no part of the picture.
+    // What lies behind the announced end is not part of the picture.
     let file_end = scan.bytes.min(announced.saturating_add(8));
     let (mut orientation, mut flags, mut has_profile) = (None, None, false);
     let mut kept: Vec<Piece> = Vec::new();

@@ -34,7 +34,7 @@ fn every_format_tells_its_size() {
     for (content, expected) in cases {
         assert_eq!(of(&content), Ok(expected));
     }
-    // HEIC is no format of the web.
+    // HEIC is not a format of the web.
     for brands in [b"mif1\0\0\0\0mif1heic".as_slice(), b"heic\0\0\0\0", b"mif1"] {
         assert_eq!(of(&sample::avif_of(brands, 31, 17, 0)), Err(Fault::Unknown));
     }

@@ -243,7 +243,7 @@ impl Pipeline {
             PasswordIn::Authorization => question.headers.get(header::AUTHORIZATION).map(|value| shared.secret.hash_one((site.id, value))),
             PasswordIn::Form | PasswordIn::Content | PasswordIn::Rpc(_) => None,
         };
-        // Whoever is here already is no stranger, and behind a proxy that nobody named all have one address.
+        // Whoever is here already is not a stranger, and behind a proxy that nobody named all have one address.
         let who = group(address).filter(|who| !who.is_loopback());
         let attempt = Attempt { shared, limits, who };
         let is_enveloped = login.is_enveloped(question.uri.query());

@@ -139,7 +139,7 @@ fn is_denied(address: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) ->
     client != Some(&Some(address))
 }
 
-/// Returns the nodes in a line of `Forwarded` (RFC 7239 §4, §6), without their ports; none for one that is no address. Commas and semicolons
+/// Returns the nodes in a line of `Forwarded` (RFC 7239 §4, §6), without their ports; none for one that is not an address. Commas and semicolons
 /// within quotes part nothing: a node has none.
 fn forwarded_for(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
     line.split([',', ';']).filter_map(|pair| {

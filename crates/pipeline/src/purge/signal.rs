@@ -251,10 +251,10 @@ impl Shared {
         }
     }
 
-    /// Remembers for the operator what a signal purged; other purges are no publications.
+    /// Remembers for the operator what a signal purged; other purges are not publications.
     pub(super) fn remember_publication(&self, order: &Order, receipt: &Receipt) {
         let policy::purge::Sites::Named(site) = &order.sites else { return };
-        // A comment is no publication.
+        // A comment is not a publication.
         let is_signal = matches!(order.by, Maker::Origin | Maker::Webhook | Maker::Write);
         if !is_signal || order.what.iter().all(policy::Policy::is_aside) {
             return;

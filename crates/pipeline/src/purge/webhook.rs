@@ -278,7 +278,7 @@ impl Pipeline {
         drop(content);
         let now = self.shared.clock.now();
         match said {
-            None => reply(StatusCode::BAD_REQUEST, "this is no webhook of a Ghost: its content is not understood"),
+            None => reply(StatusCode::BAD_REQUEST, "this is not a webhook of a Ghost: its content is not understood"),
             Some(Webhook::Nothing) => {
                 self.shared.signalled.webhook_came(&site.name, now);
                 reply(StatusCode::OK, "nothing to purge: readers see no change")
@@ -312,7 +312,7 @@ impl Pipeline {
         let order = content.kept().map_or_else(|| Some((vec![What::Everything], false)), |content| wordpress_order(content, &is_own_host));
         drop(content);
         let Some((what, soft)) = order else {
-            let why = "this is no purge: it must be JSON such as {\"purge\": [\"post-12\", \"url=/feed/\", \"*\"], \"soft\": false}";
+            let why = "this is not a purge: it must be JSON such as {\"purge\": [\"post-12\", \"url=/feed/\", \"*\"], \"soft\": false}";
             return refusal(site, StatusCode::BAD_REQUEST, why);
         };
         self.shared.signalled.webhook_came(&site.name, self.shared.clock.now());

@@ -1,7 +1,7 @@
 //! A record as bytes, for the disk: a version, numbers in little endian, and what varies in length behind its length.
 //!
 //! Written out by hand, field by field: a field that is added does not compile until somebody has decided what it is on the disk, and then
-//! [`VERSION`] rises. Bytes of another version are no record; the response is fetched again.
+//! [`VERSION`] rises. Bytes of another version are not a record; the response is fetched again.
 
 use std::{ops::Range, time::Duration};
 

@@ -190,7 +190,7 @@ const RULES_MAX: usize = 1_024;
 /// The name under which pairs beyond that bound are counted.
 const OTHER_RULE: &str = "other";
 
-/// What was counted of the requests that were no plain hits for the same reason.
+/// What was counted of the requests that were not plain hits for the same reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RuleCount {
     /// Requests.
@@ -228,7 +228,7 @@ pub struct Snapshot {
     pub siteless: SiteSnapshot,
     /// Messages and connections that were refused, by reason: as many entries as the program has reasons.
     pub refusals: BTreeMap<&'static str, u64>,
-    /// What was counted of the requests that were no plain hits, by the number of their site and the rule or failure that decided.
+    /// What was counted of the requests that were not plain hits, by the number of their site and the rule or failure that decided.
     pub rules: BTreeMap<(u16, &'static str), RuleCount>,
 }
 

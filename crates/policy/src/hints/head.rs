@@ -1,6 +1,6 @@
 //! The tags in the head of an HTML page, as browsers find them (HTML §13.2.5), as far as hints need it.
 //!
-//! What is no markup to a browser is none here: comments, scripts, styles, what stands in `noscript`. The head ends where a browser ends it:
+//! What is not markup to a browser is none here: comments, scripts, styles, what stands in `noscript`. The head ends where a browser ends it:
 //! at its end tag, or at the first tag that can only be of the body. Bytes that make no sense are skipped. Every byte is looked at a bounded
 //! number of times, whatever the page is.
 

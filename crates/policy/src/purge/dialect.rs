@@ -1,7 +1,7 @@
 //! Purge requests in the dialects that plugins speak: what a request on a site's own address asks to be purged.
 //!
 //! Plugins were written for Varnish, nginx, Fastly or Souin, and send what those take. Each dialect is understood where its meaning is
-//! plain; where it is not (a pattern that is no prefix), the request is refused with the reason, since a purge that understood half would
+//! plain; where it is not (a pattern that is not a prefix), the request is refused with the reason, since a purge that understood half would
 //! leave pages in place that its sender believes gone. What comes out is an [`Order`] for the site that was asked. Who may ask is not
 //! decided here.
 //!

@@ -116,7 +116,7 @@ impl fmt::Display for BadWhat {
             Self::Empty => f.write_str("it is empty"),
             Self::Address(text) => write!(f, "{text} is not an address; write it as http://blog.example.org/hello/"),
             Self::Host(text) => {
-                write!(f, "{text} is no host name; write it without a scheme and a path, such as blog.example.org")
+                write!(f, "{text} is not a host name; write it without a scheme and a path, such as blog.example.org")
             }
         }
     }

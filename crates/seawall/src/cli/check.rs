@@ -196,7 +196,7 @@ struct EngineFound {
     lines: Vec<String>,
 }
 
-/// Asks the server of a cluster. One that is away is no fault: Seawall starts all the same, and goes on when the server is there.
+/// Asks the server of a cluster. One that is away is not a fault: Seawall starts all the same, and goes on when the server is there.
 fn engine(settings: &Cluster) -> EngineFound {
     let part = format!("{} of {}, by {}", settings.machine, settings.name, settings.address);
     let mut found = match cluster::examine(settings) {

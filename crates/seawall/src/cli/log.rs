@@ -92,7 +92,7 @@ impl Run for Log {
     }
 }
 
-/// Whoever reads standard output. Who follows ends it by Ctrl-C, which is no failure; anybody else is ended by it as is usual.
+/// Whoever reads standard output. Who follows ends it by Ctrl-C, which is not a failure; anybody else is ended by it as is usual.
 struct Person(Option<(Runtime, Signal)>);
 
 impl Person {

@@ -6,7 +6,7 @@ use tracing::Level;
 
 use crate::{config::ConfigErrors, stderr};
 
-/// Writes what was asked for. A reader that has seen enough (`| head`) is no failure.
+/// Writes what was asked for. A reader that has seen enough (`| head`) is not a failure.
 pub(super) fn say(text: &str) -> io::Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

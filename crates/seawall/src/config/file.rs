@@ -1031,7 +1031,7 @@ pub struct Alerts {
     pub clear_after: Given<Period>,
 
     /// The share of a site's responses in five minutes that may be server errors (a status of 500 and above), in per cent; 1 to 100. Fewer than ten
-    /// errors are no alert.
+    /// errors are not an alert.
     ///
     /// Default: `5`.
     pub server_errors: Given<Count>,

@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Share {
                 Share::of(number)
             }
 
-            #[expect(clippy::cast_precision_loss, reason = "what is too large to be exact is no share")]
+            #[expect(clippy::cast_precision_loss, reason = "what is too large to be exact is not a share")]
             fn visit_i64<E: Error>(self, number: i64) -> Result<Share, E> {
                 Share::of(number as f64)
             }

@@ -76,7 +76,7 @@ pub enum Finding {
     Unasked,
     /// It has not answered. The words say why.
     Silent(String),
-    /// It is no software that is known here. The words say what it answered.
+    /// It is not software that is known here. The words say what it answered.
     Other(String),
     /// It has said what it is.
     Recognised {

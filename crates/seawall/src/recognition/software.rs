@@ -69,7 +69,7 @@ struct Address {
 
 impl Address {
     fn of(url: &str) -> Result<Self, String> {
-        let odd = || "its url is no address of a site".to_owned();
+        let odd = || "its url is not an address of a site".to_owned();
         let uri: Uri = url.parse().ok().filter(|_| url.len() <= TEXT_BYTES_MAX).ok_or_else(odd)?;
         let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(odd()) };
         if authority.host().is_empty() || authority.as_str().contains('@') || uri.query().is_some() {

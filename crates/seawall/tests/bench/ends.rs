@@ -161,8 +161,8 @@ fn a_comparison_that_ctrl_c_ends_says_so_and_its_file_is_told_apart_from_a_resul
 fn a_file_without_a_result_is_named_with_what_it_is() {
     let path = fresh("nothing-held");
     let file = path.to_str().expect("UTF-8");
-    let searched = [file, "is no result: it is a search for the highest rate (--find-limit) in which no rate was held", "--hold"];
-    let unknown = [file, "is no result of seawall bench", "missing field `duration`"];
+    let searched = [file, "is not a result: it is a search for the highest rate (--find-limit) in which no rate was held", "--hold"];
+    let unknown = [file, "is not a result of seawall bench", "missing field `duration`"];
     for (text, code, parts) in [(r#"{"limit": {"rate": 20.0}, "held": null}"#, 2, searched), ("{}", 1, unknown)] {
         fs::write(&path, text).expect("written");
         for words in [vec!["compare", file], vec!["compare", file, file], vec!["merge", file, "other.json"]] {

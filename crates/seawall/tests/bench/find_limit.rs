@@ -41,7 +41,7 @@ fn a_limit_that_shows_in_waiting_is_found() {
     }
 }
 
-/// A machine that does other work finds less, and says that it is no limit of the server; nothing finds more.
+/// A machine that does other work finds less, and says that it is not a limit of the server; nothing finds more.
 #[test]
 fn a_limit_is_found_and_held_for_as_long_as_was_said() {
     let _alone = alone();

@@ -96,7 +96,7 @@ impl Engine {
         self.process.as_ref().expect("it runs").thaw();
     }
 
-    /// Says something to it, and returns the reply, which is no error.
+    /// Says something to it, and returns the reply, which is not an error.
     pub(crate) fn say(&self, words: &[&str]) -> Reply {
         match say_to(self.place.back(), PORT, words) {
             Ok(Reply::Error(error)) => panic!("{words:?}: {error}"),
@@ -201,7 +201,7 @@ pub(crate) enum Reply {
 impl Reply {
     /// Returns the number that this is.
     pub(crate) fn number(&self) -> i64 {
-        if let Self::Number(number) = self { *number } else { panic!("{self:?} is no number") }
+        if let Self::Number(number) = self { *number } else { panic!("{self:?} is not a number") }
     }
 
     fn into_pairs(self) -> Vec<(String, String)> {

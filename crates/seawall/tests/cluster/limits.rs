@@ -154,7 +154,7 @@ fn a_limit_for_clients_is_one_for_all_machines() {
     setup.own = "[limits]\nrequests_per_second = 100\n".to_owned();
     let mut stranger = Machine::start(place, &setup);
     let strangers = Clients::come_to(&[stranger.door()]);
-    until("what is no report is counted", || {
+    until("what is not a report is counted", || {
         doors.iter().all(|door| limits_of(door)["refused"].as_u64().is_some_and(|refused| refused > 2))
     });
     let evenly = Clients::come_to(&doors);

@@ -86,7 +86,7 @@ fn whatever_happens_to_a_comment_is_seen_by_the_next_reader() {
     see().lacks("Second words");
 }
 
-/// A comment is no change of the page: Ghost would render everything anew for each "like".
+/// A comment is not a change of the page: Ghost would render everything anew for each "like".
 #[test]
 fn a_comment_purges_no_page() {
     let blog = Blog::new();

@@ -310,7 +310,7 @@ fn log_shows_the_last_requests_and_what_strangers_wrote_stays_text() {
     assert!(!shown.contains(|letter: char| letter != '\n' && letter.is_control() || letter == '\u{202e}'), "{shown:?}");
     let paths: Vec<Value> = shown.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["path"].clone()).collect();
     assert_eq!(paths, ["/one", HOSTILE, "/three"]);
-    // Who has read enough is no failure.
+    // Who has read enough is not a failure.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     assert!(server.command(&place, &["log"]).stdout(writer).status().expect("it runs").success());

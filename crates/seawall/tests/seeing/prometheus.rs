@@ -60,7 +60,7 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// Returns the values that an expression has now, without those that are no numbers.
+    /// Returns the values that an expression has now, without those that are not numbers.
     pub(crate) fn values(&self, expression: &str) -> Vec<f64> {
         let data = self.api(&format!("query?query={}", escaped(expression)));
         let results = data["result"].as_array().unwrap_or_else(|| panic!("{expression}: {data}"));

@@ -222,7 +222,7 @@ async fn a_known_head_may_come_in_any_piece() {
     client.read_answer().await.status(206).body("v");
 }
 
-/// RFC 9112 §2.1: a head ends with an empty line. What a page is known by is no head before that, whatever comes behind it.
+/// RFC 9112 §2.1: a head ends with an empty line. What a page is known by is not a head before that, whatever comes behind it.
 #[tokio::test]
 async fn the_lines_that_a_page_is_known_by_are_half_a_head() {
     let (_origin, site, mut client) = well_known().await;

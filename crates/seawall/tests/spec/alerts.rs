@@ -263,7 +263,7 @@ async fn a_person_sees_what_is_wrong_and_tries_whether_it_is_told() {
         assert_eq!((&told["name"], &told["state"]), (&json!("test"), &json!(is)), "{told}");
         assert!(request.field("seawall-signature").is_some_and(|field| field.contains("sha256=")));
     }
-    // A test is no alert.
+    // A test is not an alert.
     assert_eq!(state(&site).standing, []);
 
     kill(&origin, &site).await;

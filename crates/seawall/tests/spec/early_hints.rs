@@ -125,7 +125,7 @@ async fn nobody_else_is_told() {
     }
 }
 
-/// A page that is not known yet needs what the site's pages have in common; an address that is no page needs nothing.
+/// A page that is not known yet needs what the site's pages have in common; an address that is not a page needs nothing.
 #[tokio::test]
 async fn a_new_page_is_told_what_the_others_have_in_common() {
     let (origin, site) = site_with(HTTP1).await;

@@ -295,7 +295,7 @@ const REFUSED: &[&str] = &[
     "/404.html",
     "/socket.txt",
     "/socket.txt/",
-    // A file is no folder.
+    // A file is not a folder.
     "/index.html/",
     "/index.html/x",
     "/index.html/.env",
@@ -505,7 +505,7 @@ async fn nothing_leaks_by_whatever_name() {
     for target in &targets {
         for (method, fields) in FIELDS.map(|fields| ("GET", fields)).into_iter().chain([("HEAD", "")]) {
             let answer = ask(&site, method, target, fields).await;
-            let wrong = if matches!(code(&answer), 400..=499) { indiscretion(&answer, place.path()) } else { Some("it is no error") };
+            let wrong = if matches!(code(&answer), 400..=499) { indiscretion(&answer, place.path()) } else { Some("it is not an error") };
             if let Some(wrong) = wrong {
                 let (target, answer) = (String::from_utf8_lossy(target), String::from_utf8_lossy(&answer));
                 failures.push(format!("{method} {target} {fields:?}: {wrong}\n{answer}"));
@@ -553,7 +553,7 @@ async fn no_rule_leads_to_a_secret() {
                 wrong = Some("it leads to another host");
             }
         } else if code(&answer) == 200 && !holds(&answer, &format!("\r\n\r\n{PUBLIC}")) {
-            wrong = Some("it is no public file");
+            wrong = Some("it is not a public file");
         }
         if let Some(wrong) = wrong {
             failures.push(format!("{}: {wrong}\n{}", String::from_utf8_lossy(target), String::from_utf8_lossy(&answer)));

@@ -55,7 +55,7 @@ fn table() -> Vec<Case> {
     vec![
         case("nothing is stored", NOTHING, "/post", ("MISS", "fwd=uri-miss")),
         case("it is stored", STORED, "/post", ("HIT", "hit; ttl=50")),
-        case("a tracker is no part of the key", STORED, "/post?utm_source=x", ("HIT", "hit; ttl=50")),
+        case("a tracker is not part of the key", STORED, "/post?utm_source=x", ("HIT", "hit; ttl=50")),
         case("its lifetime is over", EXPIRED, "/post", ("EXPIRED", "fwd=stale")),
         case(
             "RFC 5861 §3",
@@ -354,7 +354,7 @@ async fn what_cannot_be_explained_says_why() {
     for (url, expected) in [
         ("http://three.example/", "no site is served under three.example\n  served are: one.example, *.two.example"),
         ("/hello/", "does not begin with http:// or https://"),
-        ("one.example/hello/", "is no address"),
+        ("one.example/hello/", "is not an address"),
         ("mailto:a@one.example", "does not begin with http:// or https://"),
         ("http://a@one.example/", "names no host"),
     ] {
@@ -362,7 +362,7 @@ async fn what_cannot_be_explained_says_why() {
     }
     let stranger = AdminClient::new(operator.address, &TOKEN.replace('0', "1")).expect("a token");
     assert!(error(&stranger, "http://one.example/").contains("does not accept this token"));
-    assert!(explain::command("http://one.example/", "GET", &["nonsense".to_owned()]).expect_err("no field").contains("is no field"));
+    assert!(explain::command("http://one.example/", "GET", &["nonsense".to_owned()]).expect_err("no field").contains("is not a field"));
     let (address, client) = (operator.address, operator.client());
     drop(operator);
     assert!(error(&client, "http://one.example/").contains(&format!("nothing listens at {address}")));

@@ -384,7 +384,7 @@ async fn a_fetch_that_was_given_up_can_be_begun_again() {
     assert_eq!(origin.count("/a"), 2);
 }
 
-/// RFC 9111 §3 lets errors be stored that say for how long; one that a request may have brought on itself is no answer to others.
+/// RFC 9111 §3 lets errors be stored that say for how long; one that a request may have brought on itself is not an answer to others.
 #[tokio::test]
 async fn an_error_that_a_request_brought_on_itself_is_not_stored_for_others() {
     for code in [400, 403, 406, 408, 411, 413, 415, 421, 422, 425, 426, 429, 431, 499, 500, 503] {

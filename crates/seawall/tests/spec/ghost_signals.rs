@@ -235,7 +235,7 @@ async fn pages_that_are_named_are_purged_and_others_stay() {
     }
 }
 
-/// A site without hosts answers for any: a page that is named under one is read under another. Previews and comments are no pages.
+/// A site without hosts answers for any: a page that is named under one is read under another. Previews and comments are not pages.
 #[tokio::test]
 async fn a_page_that_is_named_on_a_site_with_any_host_is_everything() {
     for (signal, is_purged) in [
@@ -624,7 +624,7 @@ async fn the_status_says_what_was_published_last() {
     let told = signals().in_path.expect("it was purged");
     assert_eq!((told.seconds_ago, told.hard), (62, false));
     assert!(told.covered.contains("every page of the site"), "{told:?}");
-    // A comment is no publication.
+    // A comment is not a publication.
     edit(&origin, &site, "/api/members/comments/1/").await;
     assert_eq!(signals().in_path.as_ref(), Some(&told));
     site.request(Req::post("/.seawall/ghost").body("{\"member\":{\"current\":{},\"previous\":{}}}")).await.status(200);

@@ -508,6 +508,6 @@ fn answers(bytes: &[u8], requests: &[&Sent]) -> Vec<(String, String)> {
         answers.push((head, content.to_owned()));
         rest = after;
     }
-    assert!(rest.is_empty(), "what is no answer: {rest:?}");
+    assert!(rest.is_empty(), "what is not an answer: {rest:?}");
     answers
 }

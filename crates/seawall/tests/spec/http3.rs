@@ -606,7 +606,7 @@ async fn content_is_not_passed_on_as_whole_before_its_end() {
 }
 
 /// RFC 9110 §9.3.1: whoever means something by the content of a GET gets it, and no stored page, whether or not its length is said. An empty frame
-/// is no content.
+/// is not content.
 #[tokio::test]
 async fn content_of_a_get_reaches_the_origin() {
     let authority = Authority::new();

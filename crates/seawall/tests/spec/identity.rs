@@ -203,7 +203,7 @@ async fn nor_does_a_peer_on_a_unix_socket() {
     }
 }
 
-/// Left of the first address that is no trusted proxy's stands what anybody may have written; the origin is told what can be relied on.
+/// Left of the first address that is not a trusted proxy's stands what anybody may have written; the origin is told what can be relied on.
 #[tokio::test]
 async fn the_chain_begins_with_the_client() {
     for (lines, chain, client) in [
@@ -505,7 +505,7 @@ async fn a_length_goes_on_in_its_one_form() {
     }
 }
 
-/// Lengths that differ, or that are no number: nobody can say where the content ends.
+/// Lengths that differ, or that are not a number: nobody can say where the content ends.
 #[tokio::test]
 async fn a_length_that_is_none_is_refused() {
     for lines in ["5, 6", "5\r\nContent-Length: 6", "+5", "-5", "5,", ",5", "5,,5", "", "0x5", "5 5", "5;5", "99999999999999999999", "5.0"]
@@ -523,7 +523,7 @@ async fn a_length_that_is_none_is_refused() {
     }
 }
 
-/// A request's length as well: what is no single number is refused, and zeros before it go no further.
+/// A request's length as well: what is not a single number is refused, and zeros before it go no further.
 #[tokio::test]
 async fn a_requests_length_is_one_number() {
     let (origin, site) = site().await;

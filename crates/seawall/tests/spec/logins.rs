@@ -158,7 +158,7 @@ async fn xmlrpc_is_no_way_round() {
     call("192.0.2.2", "right").await.status(200);
 }
 
-/// Application passwords are guessed at any address of the REST API. Those that were right before are no guesses, however many requests carry them.
+/// Application passwords are guessed at any address of the REST API. Those that were right before are not guesses, however many requests carry them.
 #[tokio::test]
 async fn application_passwords_are_guessed_no_faster() {
     let (origin, site) = wordpress("").await;

@@ -408,7 +408,7 @@ async fn answers_with_a_purge_between_them_are_not_compared() {
     site.purge(&PurgeTarget::All, Hardness::Soft);
     gate.open();
     slow.read_answer().await.body(format!("text for {TIER_A}"));
-    // And different bytes are no difference, where something changed between them.
+    // And different bytes are not a difference, where something changed between them.
     origin.on(get("/post/")).reply_with(|seen| page_for(seen, "new"));
     read(&site, ANN).await.cache_status("fwd=uri-miss");
     read(&site, ABE).await.cache_status("fwd=uri-miss");

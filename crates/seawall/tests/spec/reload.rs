@@ -114,7 +114,7 @@ async fn a_mistake_changes_nothing() {
     let mistake = site.reload(&format!("{source}[cache]\nhold = \"soon\"")).expect_err("no duration");
     assert!(mistake.contains("hold") && mistake.contains("soon"), "{mistake}");
     // What can only be found out by opening it.
-    std::fs::write(site.folder().join("ca.pem"), "this is no certificate").expect("written");
+    std::fs::write(site.folder().join("ca.pem"), "this is not a certificate").expect("written");
     let mistake = site.reload(&format!("{source}[origin]\nca_file = \"ca.pem\"")).expect_err("no certificate");
     assert!(mistake.contains("ca.pem"), "{mistake}");
     site.get("/post").await.cache_status("hit");

@@ -177,7 +177,7 @@ async fn what_the_origin_did_for_clients_that_left_has_a_reason() {
     assert_eq!(missed, [format!("http://{HOST}/form"), format!("http://{HOST}/mine")]);
 }
 
-/// A message that is refused before it is a request is none: it has no line in the log, and is no error of a request either. It is counted as refused.
+/// A message that is refused before it is a request is none: it has no line in the log, and is not an error of a request either. It is counted as refused.
 #[tokio::test]
 async fn errors_of_clients_are_those_of_requests() {
     let (origin, site) = site_with("").await;
@@ -390,7 +390,7 @@ fn is_like_others(line: &Json) -> bool {
     line["user_agent"].as_str().is_some_and(|agent| agent.contains("Firefox"))
 }
 
-/// The class of what the script answers to a request, and the rule by which it is no hit, with the cookie.
+/// The class of what the script answers to a request, and the rule by which it is not a hit, with the cookie.
 fn scripted(line: &Json) -> (&'static str, (&'static str, &'static str)) {
     let path = line["target"].as_str().expect("a target");
     let cold = |class| (class, ("cold", ""));

@@ -72,7 +72,7 @@ impl Site {
         match &self.server.listening()[0] {
             Socket::Tcp(address) => *address,
             Socket::Tls(address) | Socket::Quic(address) => panic!("{address} speaks TLS"),
-            Socket::Unix(path) => panic!("{} is no TCP listener", path.display()),
+            Socket::Unix(path) => panic!("{} is not a TCP listener", path.display()),
         }
     }
 

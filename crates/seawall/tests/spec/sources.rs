@@ -1,4 +1,4 @@
-//! The sources that are no servers: a folder of files, a folder of Markdown. They go through the same cache.
+//! The sources that are not servers: a folder of files, a folder of Markdown. They go through the same cache.
 
 use std::{fs, path::Path};
 

@@ -616,7 +616,7 @@ async fn the_id_of_one_request_is_stored_for_nobody() {
     assert_ne!(first, third);
 }
 
-/// `Vary` on what only one request has would make variants without end; the origin is told ids that are no part of the request.
+/// `Vary` on what only one request has would make variants without end; the origin is told ids that are not part of the request.
 #[tokio::test]
 async fn ids_make_no_variants() {
     let (origin, collector, site) = traced("").await;

@@ -197,7 +197,7 @@ async fn a_page_that_differs_the_first_time_alone_is_stored_as_it_is_then() {
     assert_eq!((origin.count("/post"), proofs(&site, "warm-up").await), (3, 1.0));
 }
 
-/// A failure is no difference: the page is stored, and the next storing tries again.
+/// A failure is not a difference: the page is stored, and the next storing tries again.
 #[tokio::test]
 async fn a_second_visit_that_fails_proves_nothing() {
     for (failure, result) in [(status(503), "failed"), (page("text").break_off_after(2), "failed")] {
@@ -300,7 +300,7 @@ async fn a_second_visit_that_may_not_be_stored_is_a_difference() {
     assert!(difference.contains("set-cookie"), "{difference}");
 }
 
-/// An edit between the two visits is no difference between visitors, and what was edited away does not come back.
+/// An edit between the two visits is not a difference between visitors, and what was edited away does not come back.
 #[tokio::test]
 async fn an_edit_between_the_two_visits_leaves_nothing_old_behind() {
     for hardness in [Hardness::Soft, Hardness::Hard] {

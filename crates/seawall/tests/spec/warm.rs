@@ -59,7 +59,7 @@ fn named_site() -> (Origin, Site) {
     (origin, site)
 }
 
-/// A Ghost has its sitemap below its path, and under the name that its readers use: what it says to another name is no failure.
+/// A Ghost has its sitemap below its path, and under the name that its readers use: what it says to another name is not a failure.
 #[tokio::test]
 async fn a_ghosts_sitemap_is_read_where_it_says_that_it_is() {
     let origin = Origin::start();
@@ -202,7 +202,7 @@ async fn what_is_stored_and_stale_is_refreshed() {
     assert_eq!((summary.table(false).as_str(), summary.is_success()), ("Nothing was to be asked.\n", true));
 }
 
-/// RFC 9111 §3.3: a stored part is no page of its own. What asks for stale pages again does not ask for an address that nobody has.
+/// RFC 9111 §3.3: a stored part is not a page of its own. What asks for stale pages again does not ask for an address that nobody has.
 #[tokio::test]
 async fn a_stored_part_is_no_page_to_refresh() {
     let (origin, site) = site().await;

@@ -38,7 +38,7 @@ const CHANCES: usize = 8;
 pub(crate) struct File {
     pub(crate) sequence: u64,
     blocks: u32,
-    /// Where in a pack it lies, if it is no file of its own.
+    /// Where in a pack it lies, if it is not a file of its own.
     pub(crate) extent: Option<PackExtent>,
 }
 

@@ -81,7 +81,7 @@ pub enum Trouble {
         error: String,
     },
     /// The folder holds something else.
-    #[error("{} is no cache of Seawall's and not empty, so it is left alone: stored responses are kept in memory alone", dir.display())]
+    #[error("{} is not a cache of Seawall's and not empty, so it is left alone: stored responses are kept in memory alone", dir.display())]
     NotOurs {
         /// The folder.
         dir: PathBuf,

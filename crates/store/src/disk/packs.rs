@@ -592,7 +592,7 @@ fn seal(fields: &[u8], pack: NonZeroU32, unit: u32, secret: &Secret) -> [u8; 8] 
     secret.key(&sealed).words().0.to_le_bytes()
 }
 
-/// Returns the numbers of the packs in a folder. What has another name or is no file is removed: nothing else belongs there.
+/// Returns the numbers of the packs in a folder. What has another name or is not a file is removed: nothing else belongs there.
 fn numbers(folder: &Path) -> io::Result<Vec<NonZeroU32>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {

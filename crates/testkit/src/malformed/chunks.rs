@@ -16,7 +16,7 @@ pub(super) fn rows() -> Vec<Malformed> {
         chunked("a chunk size with a plus sign", "+5\r\nhello\r\n0\r\n\r\n"),
         chunked("a chunk size with 0x", "0x5\r\nhello\r\n0\r\n\r\n"),
         chunked("a chunk size with an underscore", "0_5\r\nhello\r\n0\r\n\r\n"),
-        chunked("a chunk size that is no number", "five\r\nhello\r\n0\r\n\r\n"),
+        chunked("a chunk size that is not a number", "five\r\nhello\r\n0\r\n\r\n"),
         chunked("a chunk size beyond 64 bits", "10000000000000005\r\nhello\r\n0\r\n\r\n"),
         chunked("a chunk size of seventeen digits f", "fffffffffffffffff\r\nhello\r\n0\r\n\r\n"),
         chunked("a chunk size with spaces before it", "  5\r\nhello\r\n0\r\n\r\n"),

@@ -47,7 +47,7 @@ fn heads() -> Vec<MalformedResponse> {
         head("an interim response and nothing more", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
         start("a status of two digits", "HTTP/1.1 20 OK"),
         start("a status of four digits", "HTTP/1.1 2000 OK"),
-        start("a status that is no number", "HTTP/1.1 abc OK"),
+        start("a status that is not a number", "HTTP/1.1 abc OK"),
         start("a negative status", "HTTP/1.1 -20 OK"),
         start("another protocol's status line", "ICY 200 OK"),
         start("HTTP/2 in a status line", "HTTP/2.0 200 OK"),
@@ -62,7 +62,7 @@ fn heads() -> Vec<MalformedResponse> {
         fields("a list of two lengths", "Content-Length: 5, 6"),
         fields("a negative length", "Content-Length: -5"),
         fields("a length with a plus sign", "Content-Length: +5"),
-        fields("a length that is no number", "Content-Length: five"),
+        fields("a length that is not a number", "Content-Length: five"),
         fields("a length of 2^64 + 5", "Content-Length: 18446744073709551621"),
     ]
 }
@@ -79,7 +79,7 @@ fn contents() -> Vec<MalformedResponse> {
         content("content shorter than its length", "Content-Length: 10", "hello"),
         content("no content where a length promises some", "Content-Length: 5", ""),
         chunked("no chunks at all", ""),
-        chunked("a chunk size that is no number", "five\r\nhello\r\n0\r\n\r\n"),
+        chunked("a chunk size that is not a number", "five\r\nhello\r\n0\r\n\r\n"),
         chunked("a negative chunk size", "-5\r\nhello\r\n0\r\n\r\n"),
         chunked("a chunk size beyond 64 bits", "10000000000000005\r\nhello\r\n0\r\n\r\n"),
         chunked("no CRLF after a chunk's data", "5\r\nhello0\r\n\r\n"),

@@ -1,4 +1,4 @@
-//! Request lines: methods, targets, versions (RFC 9112 §2.3, §3), `Host` (§3.2, RFC 9110 §7.2), and what is no HTTP/1.x at all.
+//! Request lines: methods, targets, versions (RFC 9112 §2.3, §3), `Host` (§3.2, RFC 9110 §7.2), and what is not HTTP/1.x at all.
 
 use super::{HOST, Malformed, PATH, get_without_host, request_line, row};
 
@@ -70,7 +70,7 @@ fn targets() -> Vec<Malformed> {
         line("absolute form without a host", "http:///malformed"),
         line("absolute form with an empty host and a port", "http://:80/malformed"),
         line("absolute form with user information", "http://user:secret@blog.example/malformed").wise(),
-        line("absolute form with a port that is no number", "http://blog.example:eighty/malformed"),
+        line("absolute form with a port that is not a number", "http://blog.example:eighty/malformed"),
         line("absolute form with a port beyond 16 bits", "http://blog.example:65536/malformed").status(&[400, 421]).wise(),
         line("absolute form with an unclosed bracket", "http://[::1/malformed"),
         line("absolute form with a space in the host", "http://blog example/malformed"),
@@ -120,7 +120,7 @@ fn hosts() -> Vec<Malformed> {
         host("a Host and another one behind a space", "Host: blog.example evil.example"),
         host("a list of Hosts", "Host: blog.example, evil.example"),
         host("a Host with user information", "Host: user@blog.example"),
-        host("a Host with a port that is no number", "Host: blog.example:eighty"),
+        host("a Host with a port that is not a number", "Host: blog.example:eighty"),
         host("a Host with a negative port", "Host: blog.example:-80"),
         host("a Host with two ports", "Host: blog.example:80:80"),
         host("a Host with a port beyond 16 bits", "Host: blog.example:65536").status(&[400, 421]).wise(),
@@ -149,8 +149,8 @@ fn other_protocols() -> Vec<Malformed> {
         foreign("the banner of an SSH client", b"SSH-2.0-OpenSSH_9.6\r\n\r\n"),
         foreign("the greeting of a mail client", b"EHLO blog.example\r\n\r\n"),
         foreign("an RTSP request", b"OPTIONS rtsp://blog.example/ RTSP/1.0\r\nCSeq: 1\r\n\r\n"),
-        foreign("a PROXY protocol line from a peer that is no trusted proxy", b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n\r\n"),
-        foreign("a PROXY protocol signature from a peer that is no trusted proxy", b"\r\n\r\n\0\r\nQUIT\n\x20\x11\0\0\r\n\r\n"),
+        foreign("a PROXY protocol line from a peer that is not a trusted proxy", b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n\r\n"),
+        foreign("a PROXY protocol signature from a peer that is not a trusted proxy", b"\r\n\r\n\0\r\nQUIT\n\x20\x11\0\0\r\n\r\n"),
         foreign("a FastCGI record", b"\x01\x01\0\x01\0\x08\0\0\0\x01\0\0\0\0\0\0\r\n\r\n"),
         foreign("a Redis command", b"*1\r\n$4\r\nPING\r\n\r\n"),
         foreign("bytes from nowhere", b"\x80\xff\x00\x13\x37\xde\xad\xbe\xef\r\n\r\n"),

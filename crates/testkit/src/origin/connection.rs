@@ -27,7 +27,7 @@ pub(super) async fn serve(stream: TcpStream, record: Arc<Record>) {
             Ok(After::Close) => return close(wire).await,
             Ok(After::Gone) => return,
             Err(Fault::Malformed(what)) => {
-                record.complain(format!("something that is no well-formed request, on connection {}: {what}\n", open.number));
+                record.complain(format!("something that is not a well-formed request, on connection {}: {what}\n", open.number));
                 // The peer may be gone already.
                 let _ = send(&mut wire, status(400).field("connection", "close").close(), "GET").await;
                 return close(wire).await;
@@ -122,7 +122,7 @@ fn request_line(line: &[u8]) -> Result<SeenRequest, Fault> {
     let parts: Vec<&str> = text.split(' ').collect();
     let [method, target, version] = parts[..] else { return Err(bad()) };
     let method_is_token = !method.is_empty() && method.bytes().all(is_token);
-    // A gateway sends the origin form or, for OPTIONS, the asterisk form: this is no proxy. A fragment is never sent (RFC 9110 §7.1).
+    // A gateway sends the origin form or, for OPTIONS, the asterisk form: this is not a proxy. A fragment is never sent (RFC 9110 §7.1).
     let target_fits = (target.starts_with('/') || (target == "*" && method == "OPTIONS"))
         && target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
     // CONNECT makes a tunnel, which a gateway has no reason to ask for.

@@ -10,7 +10,7 @@ use crate::{
 /// Writes the request in a field section to `text`, as HTTP/1 would write it. `Some` means that it is to be answered with a refusal.
 ///
 /// # Errors
-/// Fails when the section cannot be read, or when what it says is no request.
+/// Fails when the section cannot be read, or when what it says is not a request.
 pub fn head_of_section(section: &[u8], text: &mut HeadText, limits: &HeadLimits) -> Result<Option<Reject>, Fault> {
     let mut builder = HeadBuilder::new(text, limits, false);
     let readable = qpack::decode(section, |name, value, is_known| builder.take(name, value, is_known));

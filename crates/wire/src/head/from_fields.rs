@@ -24,7 +24,7 @@ pub enum Built {
     Trailers,
     /// They are a request that is to be answered with a refusal.
     Refused(Reject),
-    /// They are no request at all: their stream is to be reset (RFC 9113 §8.1.1).
+    /// They are not a request at all: their stream is to be reset (RFC 9113 §8.1.1).
     Malformed(&'static str),
 }
 
@@ -169,7 +169,7 @@ impl<'t> HeadBuilder<'t> {
         if self.bytes > self.limits.header_bytes {
             return Err(Built::Refused(Reject { status: 431, reason: "the head is larger than allowed" }));
         }
-        // Five are no fields.
+        // Five are not fields.
         if self.fields > self.limits.header_fields.saturating_add(5) {
             return Err(Built::Refused(Reject { status: 431, reason: "more field lines than allowed" }));
         }

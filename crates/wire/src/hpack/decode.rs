@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(decode(&mut decoder, &bytes("20 3f e1 1f 82")), Ok(lines(&[(":method", "GET")])));
         assert_eq!(decode(&mut decoder, &bytes("be")), Err(HpackError::Index));
         let mut decoder = Decoder::new(4096);
-        decode(&mut decoder, &bytes("20 40 01 61 01 62")).expect("what does not fit is no error");
+        decode(&mut decoder, &bytes("20 40 01 61 01 62")).expect("what does not fit is not an error");
         assert_eq!((decoder.table.len(), decoder.table_size()), (0, 0));
         // The size that was announced beyond 4,096 is used once the client says so.
         let mut decoder = Decoder::new(8192);

@@ -122,7 +122,7 @@ const SORTED: [u16; 257] = {
 /// Decodes `coded` and appends the result to `out`: at most eight bytes for five.
 ///
 /// # Errors
-/// Fails at an end of string, or at an end that is no padding.
+/// Fails at an end of string, or at an end that is not padding.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
     // There is room for one more step than can be filled.

@@ -12,7 +12,7 @@ defined( 'ABSPATH' ) || exit;
  *
  * The head of a page must say what the page lists, which is known only at its end. So the pages of the site are held back until they are
  * whole, as page caches do. It costs readers nothing: Seawall stores whole pages too, and a theme makes its page in tens of milliseconds.
- * What is no page (the REST API, admin, downloads, event streams) is not held back.
+ * What is not a page (the REST API, admin, downloads, event streams) is not held back.
  */
 final class Seawall_Response {
 

@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_secs(15);
 /// The most connections that are kept and not used.
 const IDLE_MAX: usize = 16;
-/// The most bytes that are read of an answer that is no object.
+/// The most bytes that are read of an answer that is not an object.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Says in which region a bucket is, if it is in another one.
 const REGION: &str = "x-amz-bucket-region";

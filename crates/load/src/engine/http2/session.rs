@@ -614,7 +614,7 @@ impl Session {
         }
     }
 
-    /// Ends a stream on which something came that is no answer, and tells the server.
+    /// Ends a stream on which something came that is not an answer, and tells the server.
     fn reset(&mut self, at: usize, now: Duration, sink: &mut impl Sink) {
         frame::write_number(&mut self.out, kind::RST_STREAM, self.streams.numbers[at], code::CANCEL);
         self.fail(at, Some(ErrorClass::Protocol), now, sink);

@@ -29,7 +29,7 @@ impl<'a> Line<'a> {
         let (request, rest) = quoted(rest)?;
         let mut words = before.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let (first, second) = (words.next()?, words.next());
-        // A name of a user may have spaces, but is no address.
+        // A name of a user may have spaces, but is not an address.
         let client = second.filter(|word| std::str::from_utf8(word).is_ok_and(|word| word.parse::<IpAddr>().is_ok())).unwrap_or(first);
         let mut numbers = rest.trim_ascii_start().split(|byte| *byte == b' ');
         let status = std::str::from_utf8(numbers.next()?).ok()?.parse().ok().filter(|status| (100..1000).contains(status))?;

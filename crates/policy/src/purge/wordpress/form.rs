@@ -38,7 +38,7 @@ fn boundary(parameters: &str) -> Option<&str> {
     (is_plain && !boundary.is_empty()).then_some(boundary)
 }
 
-/// Splits a form in parts. Files are no fields.
+/// Splits a form in parts. Files are not fields.
 fn parts(content: &[u8], boundary: &str) -> Option<Vec<(String, String)>> {
     let mark = format!("--{boundary}");
     let mut fields = Vec::new();

@@ -48,7 +48,7 @@ fn a_request_is_a_write_by_its_path_and_method() {
         ("/wp-admin/admin-ajax.php?rest_route=/wp/v2/posts", Some(Attempt::Ajax)),
         ("/wp-admin/admin-ajax.php/wp-json/wp/v2/posts", Some(Attempt::Ajax)),
         ("/xmlrpc.php/", Some(Attempt::XmlRpc)),
-        // These are no scripts that anybody asks for.
+        // These are not scripts that anybody asks for.
         ("/wp-admin/includes/nav-menu.php", None),
         ("/wp-admin/includes/", None),
         ("/wp-admin/network/includes/x.php", None),
@@ -438,7 +438,7 @@ fn a_form_is_read_as_php_reads_it_or_not_known() {
         ("multipart/form-data\t; boundary=x", action.clone(), Some(&[])),
         ("application/json", "action=a".to_owned(), Some(&[])),
         ("application/x-www-form-urlencoded; charset=UTF-8", "action=z".to_owned(), z),
-        // PHP finds `action` in all of these, or in what is no part of its own; no browser writes them.
+        // PHP finds `action` in all of these, or in what is not part of its own; no browser writes them.
         (parts, action.replace("\"action\"", "action"), None),
         (parts, action.replace("\"action\"", "'action'"), None),
         (parts, action.replace("\"action\"", "\"action\0b\""), None),
@@ -460,7 +460,7 @@ fn a_form_is_read_as_php_reads_it_or_not_known() {
         (parts, field("a", "").repeat(1_000) + &action, None),
         // Nor beyond `max_multipart_body_parts`, and files are parts, too.
         (parts, "--x\r\nContent-Disposition: form-data; name=\"\"; filename=\"\"\r\n\r\n\r\n".repeat(1_020) + &action, None),
-        // It reads 5,120 bytes of a line of a part's head. The next ones are a field of the head: this `action` is no file.
+        // It reads 5,120 bytes of a line of a part's head. The next ones are a field of the head: this `action` is not a file.
         (parts, of_parts(&[(&format!("{}action\"; filename=\"a:b", " ".repeat(5_065)), "z")]), None),
         (parts, of_parts(&[(&"a".repeat(5_120), "z")]), None),
         (parts, String::new(), None),

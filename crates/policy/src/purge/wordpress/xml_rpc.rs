@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::WriteEffect;
 
-/// The deepest nesting that is read; what is deeper is no call.
+/// The deepest nesting that is read; what is deeper is not a call.
 const DEPTH_MAX: usize = 64;
 
 /// The calls in the content of a request, as far as it is known.

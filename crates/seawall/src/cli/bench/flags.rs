@@ -210,7 +210,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed, help_heading = HOW)]
     pub(super) seed: Option<u64>,
 
-    /// The statuses that are no error, such as 200,304 or 2xx [default: all below 400]
+    /// The statuses that are not an error, such as 200,304 or 2xx [default: all below 400]
     #[arg(long, value_name = "LIST", help_heading = CHECKS)]
     pub(super) expect_status: Option<String>,
 

@@ -209,7 +209,7 @@ pub(super) fn once(flags: &Flags) -> Result<ExitCode, Failed> {
 }
 
 /// Shows a run while it goes on: on a terminal as a picture, elsewhere as a line now and then.
-#[expect(clippy::disallowed_methods, reason = "a view of the run is drawn over itself, and is no message")]
+#[expect(clippy::disallowed_methods, reason = "a view of the run is drawn over itself, and is not a message")]
 fn view(flags: &Flags, plan: &Plan, format: Format) -> Option<Box<dyn Watch>> {
     if flags.quiet {
         return None;

@@ -92,7 +92,7 @@ fn show(path: &Path, format: Format, html: Option<&Path>, bounds: &[FailIf]) -> 
         }
         Err(why) => return Err(unreadable(path, why)),
     }
-    let comparison = Comparison::read(&text).with_context(|| format!("{} is no whole comparison of seawall bench", path.display()))?;
+    let comparison = Comparison::read(&text).with_context(|| format!("{} is not a whole comparison of seawall bench", path.display()))?;
     let filed = html.map_or(Ok(()), |path| written::file(path, &compare::beside(&comparison).html()));
     let printed = say(&written::comparison_text(format, &comparison)?).context("standard output cannot be written");
     let code = written::kept(bounds, &comparison.b);
@@ -103,7 +103,7 @@ fn show(path: &Path, format: Format, html: Option<&Path>, bounds: &[FailIf]) -> 
 /// Reads a result. `remedy` says what to do with a comparison, which is none.
 fn result(path: &Path, remedy: impl Fn(&Path) -> String) -> Result<Results, Failed> {
     Results::read(&read(path)?).map_err(|why| match why {
-        Unreadable::Comparison => Failed::Mistyped(format!("{} is no result: {why}\n  {}", path.display(), remedy(path))),
+        Unreadable::Comparison => Failed::Mistyped(format!("{} is not a result: {why}\n  {}", path.display(), remedy(path))),
         why => unreadable(path, why),
     })
 }
@@ -112,9 +112,9 @@ fn result(path: &Path, remedy: impl Fn(&Path) -> String) -> Result<Results, Fail
 fn unreadable(path: &Path, why: Unreadable) -> Failed {
     if matches!(why, Unreadable::NotHeld) {
         let remedy = "Let a search hold the rate that it finds (--hold says for how long), or allow more (--limit-p99, --limit-errors).";
-        return Failed::Mistyped(format!("{} is no result: {why}\n  {remedy}", path.display()));
+        return Failed::Mistyped(format!("{} is not a result: {why}\n  {remedy}", path.display()));
     }
-    let words = format!("{} is no result of seawall bench (--output, or --format json)", path.display());
+    let words = format!("{} is not a result of seawall bench (--output, or --format json)", path.display());
     Failed::Undone(anyhow::Error::new(why).context(words))
 }
 

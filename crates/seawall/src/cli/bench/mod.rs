@@ -79,7 +79,7 @@ mod tests {
         typed::<Bench>(line.as_ref()).unwrap_or_else(|error| panic!("{}: {error}", line.as_ref())).flags
     }
 
-    /// A time with a sign is no flag: it is told what is wrong with it, and no tip leads elsewhere.
+    /// A time with a sign is not a flag: it is told what is wrong with it, and no tip leads elsewhere.
     #[test]
     fn a_value_below_zero_is_refused_as_a_value() {
         for (typed_in, said) in [

@@ -166,7 +166,7 @@ impl Flags {
             let all = number.parse::<u64>().ok().and_then(|rate| rate.checked_mul(self.clients.unwrap_or(50)));
             let rate = all.map_or_else(|| "1000".to_owned(), |rate| rate.to_string());
             return Err(format!(
-                "{number} is no URL, and -q is --quiet here\n  --rate is the number of requests a second of all clients together: --rate {rate}."
+                "{number} is not a URL, and -q is --quiet here\n  --rate is the number of requests a second of all clients together: --rate {rate}."
             ));
         }
         if let (Some(clients), Some(requests)) = (self.clients, self.requests)

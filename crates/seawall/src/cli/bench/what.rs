@@ -72,7 +72,7 @@ impl BenchTarget {
             }
             asking.found = found.urls;
         }
-        // A shape asks for paths of its own, too, such as /robots.txt: they are no pages.
+        // A shape asks for paths of its own, too, such as /robots.txt: they are not pages.
         if let (Some(shape), [only], None) = (&asking.shape, flags.urls.as_slice(), &flags.sitemap)
             && shape.walks()
         {

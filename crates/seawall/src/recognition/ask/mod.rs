@@ -221,13 +221,13 @@ impl AskedServer<'_> {
         let host = host.or_else(|| self.server.is_folder().then_some(NO_HOST));
         let mut request = Request::new(Body::Empty);
         *request.method_mut() = method.clone();
-        *request.uri_mut() = path.parse::<Uri>().map_err(|_| format!("{path} is no path"))?;
+        *request.uri_mut() = path.parse::<Uri>().map_err(|_| format!("{path} is not a path"))?;
         let fields = request.headers_mut();
         fields.insert(header::ACCEPT, HeaderValue::from_static(accept));
         fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         fields.insert(header::USER_AGENT, HeaderValue::from_static(user_agent));
         if let Some(host) = host {
-            fields.insert(header::HOST, HeaderValue::from_str(host).map_err(|_| format!("{host} is no host"))?);
+            fields.insert(header::HOST, HeaderValue::from_str(host).map_err(|_| format!("{host} is not a host"))?);
         }
         let arrival = Arrival::of_our_own(scheme, host.unwrap_or_default());
         let failed = |error: origins::OriginError| match error.fault {

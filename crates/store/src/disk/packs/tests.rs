@@ -383,7 +383,7 @@ fn a_torn_entry_is_not_listed_and_gives_its_blocks_back() {
     let path = folder.files().remove(0);
     File::options().write(true).open(&path).and_then(|file| file.set_len(5 * BLOCK + 9_000)).expect("cut short");
     let packs = folder.open();
-    assert_eq!(packs.list(), (vec![a], 0), "that is no damage");
+    assert_eq!(packs.list(), (vec![a], 0), "that is not a damage");
     assert_eq!(folder.blocks(), 5);
     assert!(read(&packs, a).is_ok());
 }
