@@ -173,8 +173,8 @@ mod tests {
             (r#"{"tag": "a", "tag": "b"}"#, Err("duplicate field `tag`")),
             (r#"{"all": "true"}"#, Err("invalid type")),
             (r#"{"all": true} {"all": true}"#, Err("trailing")),
-            ("all", Err("no purge command")),
-            ("", Err("no purge command")),
+            ("all", Err("not a purge command")),
+            ("", Err("not a purge command")),
         ];
         for (text, expected) in cases {
             match (order(text.as_bytes()), expected) {

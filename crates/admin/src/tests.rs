@@ -470,7 +470,7 @@ fn a_purge_is_passed_on_or_refused_with_the_reason() {
         (r#"{"all": true, "url": "https://a.example/b"}"#, 400, "more than one", None),
         (r#"{"url": "a.example/b"}"#, 400, "a.example/b is not an address", None),
         ("{}", 400, "names nothing", None),
-        ("", 400, "no purge command", None),
+        ("", 400, "not a purge command", None),
     ];
     for (body, status, error, purged) in cases {
         let shown = &body[..body.len().min(60)];

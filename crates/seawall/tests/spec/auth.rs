@@ -276,7 +276,7 @@ async fn a_file_that_lets_nobody_in_is_refused() {
     };
     let cases = [
         ("", "file = \"nobody\"", "htpasswd -B -c"),
-        ("", "file = \".\"", "no file of users"),
+        ("", "file = \".\"", "not a file of users"),
         ("ada:hunter2", "file = \"users\"", "line 1: \"ada\": the password itself"),
         ("# x\nada:$6$x$y", "file = \"users\"", "line 2: \"ada\": this kind of hash"),
         ("", "paths = [\"/drafts\"]", "there is no file of users"),
