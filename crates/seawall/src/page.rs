@@ -18,10 +18,10 @@ pub(crate) fn holds(file: &str, name: &str, expected: &str) {
     panic!("doc/{file} is not what the code says: run this test with SEAWALL_WRITE_MANUAL=1");
 }
 
-/// Returns the pages in the root of the repository and in `doc/`.
+/// Returns the pages in the root of the repository, in `doc/` and in `doc/inside/`.
 fn pages() -> Vec<std::path::PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let all = [root.clone(), root.join("doc")].into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let all = [root.clone(), root.join("doc"), root.join("doc/inside")].into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     all.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
 }
 
@@ -56,4 +56,22 @@ fn every_link_in_the_pages_leads_somewhere() {
         }
     }
     assert!(links > 50, "{links}: are the pages where they were?");
+}
+
+/// A path in backticks that begins with `crates/` is meant to be opened.
+#[test]
+fn every_file_that_the_pages_name_is_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut paths = 0;
+    for page in pages().into_iter().filter(|page| !page.ends_with("CHANGELOG.md")) {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        for path in text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            let is_path = path.starts_with("crates/") && !path.contains(|c: char| c.is_whitespace() || "*,{".contains(c));
+            if is_path {
+                assert!(root.join(path).exists(), "{}: {path}", page.display());
+                paths += 1;
+            }
+        }
+    }
+    assert!(paths > 100, "{paths}: are the paths where they were?");
 }
