@@ -1,6 +1,9 @@
 //! Why a request would be answered as it would: the answer to an [`ExplainCommand`](crate::ExplainCommand).
 //!
 //! Values of cookies and credentials never appear here.
+//!
+//! A word that has few values is an enum. Each of them has an `Unknown` for the words of a newer server, so that an older client can still read
+//! the rest of the answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +18,8 @@ pub struct Explanation {
     pub site: SiteRules,
     /// Each rule of its policy that was tried, in order.
     pub rules: Vec<Rule>,
-    /// `lookup`, `pass`, `purge`, `malformed`; or `redirect` or `answered`, if one of the first steps answers it.
-    pub verdict: String,
+    /// What is done with the request before anything that is stored is looked at.
+    pub verdict: ExplainedVerdict,
     /// The key under which the store is asked, if it is asked.
     pub key: Option<Key>,
     /// Each step of the lookup, in order.
@@ -35,6 +38,29 @@ pub struct Explanation {
     pub origin_down_seconds: Option<u64>,
     /// The response that would be given now.
     pub now: Now,
+}
+
+/// Says what is done with a request before anything that is stored is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExplainedVerdict {
+    /// The cache is asked.
+    Lookup,
+    /// It goes to the origin, and the cache is not asked.
+    Pass,
+    /// It is a purge request.
+    Purge,
+    /// It is a webhook of the site's origin.
+    Webhook,
+    /// One of the first steps redirects it.
+    Redirect,
+    /// One of the first steps answers it.
+    Answered,
+    /// Its target cannot be understood.
+    Malformed,
+    /// A newer server said a word that is not known here.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Describes a site, as far as that explains something.
@@ -98,16 +124,16 @@ pub struct Variant {
     pub fresh: bool,
     /// The seconds for which it is still fresh. A negative number says for how long it has been stale.
     pub fresh_seconds: i64,
-    /// The origin of its lifetime: `explicit`, `heuristic`, `hold` or `none`.
-    pub freshness_source: String,
+    /// Where its lifetime comes from.
+    pub freshness_source: FreshnessSource,
     /// Whether it is validated each time, whatever its lifetime (`no-cache`).
     pub validate_always: bool,
     /// The seconds after its lifetime in which it may be served while it is validated.
     pub stale_while_revalidate_seconds: u64,
     /// The seconds after its lifetime in which it may be served when the origin fails; 0 if it must not.
     pub stale_if_error_seconds: u64,
-    /// `no`, `soft` or `hard`.
-    pub purged: String,
+    /// Whether it was purged, and how.
+    pub purged: PurgedHow,
     /// The purges that cover it.
     pub purges: Vec<Purge>,
     /// The tags by which a purge finds it.
@@ -134,13 +160,110 @@ pub struct Variant {
     pub tiers: Vec<String>,
 }
 
+/// Says where a freshness lifetime comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreshnessSource {
+    /// The origin said it.
+    Explicit,
+    /// It is a tenth of the time since `Last-Modified`.
+    Heuristic,
+    /// It is the hold of the site.
+    Hold,
+    /// Nobody gave a lifetime.
+    None,
+    /// A newer server said a word that is not known here.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Says whether a stored response was purged, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PurgedHow {
+    /// It was not purged.
+    No,
+    /// Another machine of the cluster may have purged it.
+    #[serde(rename = "in doubt")]
+    InDoubt,
+    /// It was purged softly: it is stale, whatever its lifetime says.
+    Soft,
+    /// It was purged hard: it is not used any more.
+    Hard,
+    /// A newer server said a word that is not known here.
+    #[serde(other)]
+    Unknown,
+}
+
 /// Describes a purge that covers a stored response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purge {
-    /// The kind of its target: `url`, `prefix`, `tag`, `site` or `all`.
-    pub target: String,
-    /// `soft` or `hard`.
-    pub hardness: String,
+    /// The kind of its target.
+    pub target: PurgeTargetKind,
+    /// How thorough it was.
+    pub hardness: PurgeHardness,
+}
+
+/// Names the kind of what a purge covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PurgeTargetKind {
+    /// One address.
+    Url,
+    /// Everything below an address.
+    Prefix,
+    /// Everything with a tag.
+    Tag,
+    /// A whole site.
+    Site,
+    /// Everything that is stored.
+    All,
+    /// One address, which a write invalidated (RFC 9111 §4.4).
+    Invalidation,
+    /// A newer server said a word that is not known here.
+    #[serde(other)]
+    Unknown,
+}
+
+impl PurgeTargetKind {
+    /// Returns the word for it, as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Prefix => "prefix",
+            Self::Tag => "tag",
+            Self::Site => "site",
+            Self::All => "all",
+            Self::Invalidation => "invalidation",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Says how thorough a purge was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PurgeHardness {
+    /// It marked what it covers stale.
+    Soft,
+    /// It made sure that what it covers is not used any more.
+    Hard,
+    /// A newer server said a word that is not known here.
+    #[serde(other)]
+    Unknown,
+}
+
+impl PurgeHardness {
+    /// Returns the word for it, as JSON has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Soft => "soft",
+            Self::Hard => "hard",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// Says why an answer was not kept.
@@ -181,4 +304,48 @@ pub struct Now {
     pub x_cache: String,
     /// The sentences that say what would happen, the outcome first, then what leads to it.
     pub words: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, from_value, json, to_value};
+
+    use super::*;
+
+    /// Asserts that these values are written as these words, and read from them.
+    fn are<T: Serialize + DeserializeOwned + PartialEq + Debug>(values: Vec<T>, words: Value) {
+        assert_eq!(to_value(&values).expect("JSON"), words);
+        assert_eq!(from_value::<Vec<T>>(words).expect("words"), values);
+    }
+
+    /// The dashboard's script and the operators' own read these words.
+    #[test]
+    fn the_words_in_json_stay_the_same() {
+        use ExplainedVerdict as V;
+        use PurgeTargetKind as K;
+        let verdicts = vec![V::Lookup, V::Pass, V::Purge, V::Webhook, V::Redirect, V::Answered, V::Malformed];
+        are(verdicts, json!(["lookup", "pass", "purge", "webhook", "redirect", "answered", "malformed"]));
+        let sources = vec![FreshnessSource::Explicit, FreshnessSource::Heuristic, FreshnessSource::Hold, FreshnessSource::None];
+        are(sources, json!(["explicit", "heuristic", "hold", "none"]));
+        are(vec![PurgedHow::No, PurgedHow::InDoubt, PurgedHow::Soft, PurgedHow::Hard], json!(["no", "in doubt", "soft", "hard"]));
+        let kinds = vec![K::Url, K::Prefix, K::Tag, K::Site, K::All, K::Invalidation, K::Unknown];
+        are(kinds.clone(), json!(kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>()));
+        let hardness = vec![PurgeHardness::Soft, PurgeHardness::Hard, PurgeHardness::Unknown];
+        are(hardness.clone(), json!(hardness.iter().map(|hardness| hardness.name()).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn a_word_of_a_newer_server_is_not_an_error() {
+        fn read<T: DeserializeOwned>() -> T {
+            from_value(json!("a new word")).expect("a word")
+        }
+        assert_eq!(read::<ExplainedVerdict>(), ExplainedVerdict::Unknown);
+        assert_eq!(read::<FreshnessSource>(), FreshnessSource::Unknown);
+        assert_eq!(read::<PurgedHow>(), PurgedHow::Unknown);
+        assert_eq!(read::<PurgeTargetKind>(), PurgeTargetKind::Unknown);
+        assert_eq!(read::<PurgeHardness>(), PurgeHardness::Unknown);
+    }
 }

@@ -40,6 +40,6 @@ pub use seeing::{
 pub use status::{
     CacheHealth, ListenerHealth, OriginHealth, Publication, Readiness, Ready, ScheduleHealth, SignalHealth, SiteHealth, Status,
 };
-pub use stored::{Inventory, StoredCommand, StoredPage};
+pub use stored::{Inventory, StoredCommand, StoredPage, StoredState};
 pub use token::{Token, TokenError};
 pub use warm::{BadWarm, WarmCommand, WarmRefused, Warming};

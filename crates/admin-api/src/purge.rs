@@ -78,7 +78,7 @@ pub enum BadCommand {
     /// It has a target of no characters.
     #[error("\"{0}\" is empty")]
     Empty(&'static str),
-    /// It has a target that is no address or no host.
+    /// It has a target that is neither an address nor a host.
     #[error("{0}")]
     Target(BadWhat),
 }

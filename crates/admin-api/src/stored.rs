@@ -36,8 +36,24 @@ pub struct StoredPage {
     pub url: String,
     /// The fields that select it: `Accept`, and what `Vary` nominated.
     pub fields: Vec<(String, String)>,
-    /// `stale` or `purged`.
-    pub state: String,
+    /// Why it is listed.
+    pub state: StoredState,
+}
+
+/// Says why a stored response is not fresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredState {
+    /// It is older than its lifetime.
+    Stale,
+    /// It was purged.
+    Purged,
+    /// Another machine of the cluster may have purged it.
+    #[serde(rename = "in doubt")]
+    InDoubt,
+    /// A newer server said a word that is not known here.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Lists stored responses that are not fresh.
@@ -47,4 +63,20 @@ pub struct Inventory {
     pub pages: Vec<StoredPage>,
     /// The number of responses that were left off the list.
     pub left_off: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn the_words_in_json_stay_the_same_and_new_ones_are_not_an_error() {
+        let states = [StoredState::Stale, StoredState::Purged, StoredState::InDoubt];
+        let words = json!(["stale", "purged", "in doubt"]);
+        assert_eq!(to_value(states).expect("JSON"), words);
+        assert_eq!(from_value::<[StoredState; 3]>(words).expect("words"), states);
+        assert_eq!(from_value::<StoredState>(json!("a new word")).expect("a word"), StoredState::Unknown);
+    }
 }

@@ -51,7 +51,7 @@ pub use admin_api::{
     ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, LimitsState, Line, ListenerHealth, MachineState, MetricKind, Moment,
     Named, OWN_ROOT, OriginHealth, Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand,
     RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, Spread, StoredCommand, TierState, Token, TokenError, Value,
-    WarmCommand, WarmRefused, Warming,
+    WarmCommand, WarmRefused, Warming, explanation,
 };
 pub use connections::serve;
 pub use console::{Console, Health, Metric, Sample};

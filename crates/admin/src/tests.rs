@@ -21,7 +21,7 @@ use crate::{
     SiteHealth, StoredCommand, Token, WarmCommand, WarmRefused, Warming,
     connections::{Bounds, serve_within},
 };
-use admin_api::{Status, StoredPage};
+use admin_api::{Status, StoredPage, StoredState};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -106,7 +106,7 @@ impl Console for Fake {
     fn stored(&self, command: &StoredCommand) -> Inventory {
         let url = format!("http://{}/", command.host.as_deref().unwrap_or("every.example"));
         Inventory {
-            pages: vec![StoredPage { url, fields: vec![("accept".to_owned(), "*/*".to_owned())], state: "stale".to_owned() }],
+            pages: vec![StoredPage { url, fields: vec![("accept".to_owned(), "*/*".to_owned())], state: StoredState::Stale }],
             left_off: 3,
         }
     }
@@ -164,7 +164,7 @@ impl Console for Fake {
     }
 }
 
-/// An explanation with every key that there is.
+/// Returns an explanation with every key that there is.
 fn explanation(method: &str, url: &str) -> Json {
     json!({
         "method": method,

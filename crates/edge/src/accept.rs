@@ -26,7 +26,7 @@ use crate::{
     worker::{Config, Terms, Worker},
 };
 
-/// How long to wait after `EMFILE` or the like, so that connections can end before the next try.
+/// The pause after `EMFILE` or the like, so that connections can end before the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The answer to a connection beyond the limits.

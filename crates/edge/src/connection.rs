@@ -80,7 +80,7 @@ impl Watch {
     }
 }
 
-/// How long a phase may last, in milliseconds: a limit, and one sweep more, because the table's time may be that old.
+/// The time that a phase may last, in milliseconds: a limit, and one sweep more, because the table's time may be that old.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance(u64);
 

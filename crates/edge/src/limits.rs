@@ -6,7 +6,7 @@ use wire::HeadLimits;
 
 use crate::connection::Allowance;
 
-/// What a client may ask of us, in bytes, numbers and time.
+/// The limits of what a client may ask of us, in bytes, numbers and time.
 ///
 /// Worst case in memory: `connections` times (`header_bytes` while a head is incomplete, under 1 KiB while idle), plus one read buffer
 /// of 64 KiB for each worker.
@@ -24,13 +24,13 @@ pub struct Limits {
     pub target_bytes: usize,
     /// The largest content of a request. More is 413.
     pub body_bytes: u64,
-    /// How long a head may take from its first byte to its end; then 408.
+    /// The time that a head may take from its first byte to its end; then 408.
     pub header_timeout: Duration,
-    /// How long a client may pause between two pieces of a request's content; then 408.
+    /// The time for which a client may pause between two pieces of a request's content; then 408.
     pub body_timeout: Duration,
-    /// How long a client may take nothing of a response; then the connection is closed.
+    /// The time for which a client may take nothing of a response; then the connection is closed.
     pub write_timeout: Duration,
-    /// How long a connection may wait for its next request.
+    /// The time for which a connection may wait for its next request.
     pub idle_timeout: Duration,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct Allowances {
     pub(crate) header: Allowance,
     pub(crate) write: Allowance,
     pub(crate) idle: Allowance,
-    /// How long a closed connection may still send.
+    /// The time for which a closed connection may still send.
     pub(crate) linger: Allowance,
-    /// How long an upgraded connection may be silent in both directions.
+    /// The time for which an upgraded connection may be silent in both directions.
     pub(crate) tunnel: Allowance,
 }
 

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Type};
 
 use crate::h3::endpoint::{self, Quic};
 
-/// How many connections may wait to be accepted on each listener.
+/// The connections that may wait to be accepted on each listener.
 const BACKLOG: i32 = 4096;
 
 /// A place to listen at.
@@ -56,7 +56,7 @@ pub enum Listener {
 pub struct BindError {
     /// The place.
     pub socket: Socket,
-    /// What the system said.
+    /// The error of the system.
     #[source]
     pub source: io::Error,
 }

@@ -10,7 +10,7 @@ use std::{fs::File, ops::Range, sync::Arc};
 pub struct FileRegion {
     /// The file; its position means nothing.
     pub file: Arc<File>,
-    /// Where the bytes are.
+    /// The place of the bytes.
     pub range: Range<u64>,
 }
 

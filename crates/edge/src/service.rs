@@ -24,13 +24,13 @@ pub struct Hit<H, N, K> {
     pub status: u16,
     /// The content; `None` where the message has none (HEAD, 304).
     pub body: Option<H>,
-    /// What the service wants back in [`Service::done`].
+    /// The note that the service wants back in [`Service::done`].
     pub note: N,
-    /// What [`Service::again`] needs, should such a head come again; `None` if the head alone does not decide.
+    /// The facts that [`Service::again`] needs, should such a head come again; `None` if the head alone does not decide.
     pub known: Option<Again<K>>,
 }
 
-/// What was found out about a head, and which heads are answered alike.
+/// The facts about a head, and the heads that are answered alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again<K> {
     /// Heads that are the same byte for byte.
@@ -63,9 +63,9 @@ pub struct Exchange<'a> {
     pub status: u16,
     /// Content bytes sent, without framing.
     pub body_bytes: u64,
-    /// When the head was complete.
+    /// The time when the head was complete.
     pub started: Instant,
-    /// When the last byte was handed to the kernel, or the client was given up.
+    /// The time when the last byte was handed to the kernel, or the client was given up.
     pub ended: Instant,
     /// Whether the whole response was sent.
     pub complete: bool,
@@ -80,9 +80,9 @@ pub trait Service: 'static {
     type Stored: AsRef<[u8]>;
     /// Content of any other response.
     type Body: Body<Data = Bytes, Error: fmt::Display + Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin + 'static;
-    /// What the service wants to know again when the exchange has ended.
+    /// The note that the service wants back when the exchange has ended.
     type Note: Default;
-    /// What the service has found out about a head that it answered with a hit. It is kept with the head while that comes again and again.
+    /// The facts about a head that it answered with a hit. It is kept with the head while that comes again and again.
     type HitFacts: 'static;
 
     /// Answers at once from what is stored, or not at all.

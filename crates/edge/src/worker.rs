@@ -27,13 +27,13 @@ use crate::{
     tls::{Tls, Turnstile},
 };
 
-/// How many bytes one read takes at most. There is one such buffer per worker, not per connection.
+/// The most bytes that one read takes. There is one such buffer per worker, not per connection.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// What all workers are configured with.
+/// The configuration of all workers.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// What a client may ask of us.
+    /// The limits of what a client may ask of us.
     pub limits: Limits,
     /// The counts of who is connected.
     pub gauges: Arc<Gauges>,

@@ -18,7 +18,7 @@ use crate::{
     body::{file, storing::StoredAs},
     deliver, forward,
     in_vain::Expense,
-    keep,
+    keep::{self, NotStored},
     learnt::{not_kept, tier_proof},
     lookup::OriginRequest,
     parts, proof,
@@ -39,7 +39,7 @@ impl Pipeline {
         let fetching = shared.store.begin();
         let begun = fetching.begun();
         let request = forward::alone(&question, asking.candidate.as_deref());
-        let expense = Expense::of(self, &question, asking.reason, None);
+        let expense = Expense::of(self, &question, asking.reason.name(), None);
         let answered = self.ask(&question, request, question.interim.as_ref()).await;
         expense.answered();
         let fetched = match answered {
@@ -51,9 +51,9 @@ impl Pipeline {
         if let Some(member) = &question.member {
             tier_proof::confirm(shared, member, status, fetched.response.headers(), fetched.times.response);
         }
-        let ending = Ending::forwarded(asking.forwarded, status).asked_for(asking.reason).took(fetched.took);
-        let ended = |fetched: &Fetched, judged: Option<&Result<KeepTerms, NotKept>>| {
-            keep::end_what_was_stored(shared, &question, (fetched.head(), fetched.times), begun, judged);
+        let ending = Ending::forwarded(asking.forwarded, status).asked_for(asking.reason.name()).took(fetched.took);
+        let ended = |fetched: &Fetched, terms: Option<&Result<KeepTerms, NotKept>>| {
+            keep::end_what_was_stored(shared, &question, fetched.head(), fetched.times, begun, terms);
         };
         if let Some(candidate) = &asking.candidate {
             ended(&fetched, None);
@@ -63,7 +63,7 @@ impl Pipeline {
                 }
                 let confirmed =
                     Box::pin(keep::freshened(shared, &question, candidate, &fetched, begun)).await.unwrap_or_else(|| Arc::clone(candidate));
-                let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(fetched.took);
+                let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason.name()).took(fetched.took);
                 return Box::pin(self.deliver(&question, &confirmed, ending)).await;
             }
             if let Some(updated) = Box::pin(self.looked_at(&question, candidate, &fetched, begun)).await {
@@ -85,17 +85,17 @@ impl Pipeline {
         if file::lies_in_a_file(fetched.response.body()) {
             ended(&fetched, None);
             let response = file::respond(&question.method, &question.fields(), fetched.response);
-            return ending.stored_unless(Some("too-large")).with_origins(response);
+            return ending.stored_unless(Some(NotStored::TooLarge.name())).with_origins(response);
         }
         // Nobody else sees what it brings before another visitor was given the same: that is for a shared fetch to find out.
         let unproven = proof::unproven(shared, &question, fetched.head());
-        let judged = keep::judge(shared, &question, fetched.head(), fetched.times);
+        let terms = keep::decide(shared, &question, fetched.head(), fetched.times);
         if asking.candidate.is_none() {
-            ended(&fetched, Some(&judged));
+            ended(&fetched, Some(&terms));
         }
-        let stored_as = match judged {
+        let stored_as = match terms {
             Ok(_) if let Some(unproven) = unproven => {
-                not_kept::remember(shared, &question, unproven, Some(status), fetched.times.response);
+                not_kept::remember(shared, &question, unproven.name(), Some(status), fetched.times.response);
                 Err(unproven)
             }
             Ok(kept) => {
@@ -103,18 +103,18 @@ impl Pipeline {
                 Ok(StoredAs { question: Rc::clone(&question), status, headers: fetched.response.headers().clone(), kept, begun })
             }
             Err(why @ NotKept::NotStorable(NotStorable::Partial)) if unproven.is_none() => {
-                parts::stored_as(shared, &question, &fetched, begun).ok_or_else(|| why.name())
+                parts::stored_as(shared, &question, &fetched, begun).ok_or(NotStored::Policy(why))
             }
-            Err(why) => Err(keep::detail(&question, why, fetched.response.headers())),
+            Err(why) => Err(NotStored::of(&question, why, fetched.response.headers())),
         };
         let (parts, body) = fetched.response.into_parts();
         // Whether a member's answer is that of the tier is known only when it is whole.
-        let refused = stored_as.as_ref().err().copied().or_else(|| question.member.as_ref().map(|_| "tier-proof"));
+        let refused = stored_as.as_ref().err().copied().or_else(|| question.member.as_ref().map(|_| NotStored::TierUnproven));
         let body = match stored_as {
             Ok(stored_as) => stored_as.body(shared, body, fetching),
             Err(_) => Body::Origin(body),
         };
-        ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
+        ending.stored_unless(refused.map(NotStored::name)).with_coded(&question, Response::from_parts(parts, body))
     }
 
     /// Updates the stored response to GET by a 200 to HEAD (RFC 9111 §4.3.5), if that is about it.

@@ -12,10 +12,11 @@ use semantics::{
 
 use crate::{
     Body, Class, Failure, Note, Pipeline, Record, Shared, Stored,
+    admission::FirstStep,
     coded::{best, in_passing},
     deliver,
     failure::{self, ErrorReason},
-    find,
+    find::AskReason,
     learnt::{cookies, dictionaries},
     lookup::OriginRequest,
     question::Question,
@@ -27,6 +28,36 @@ const IN_TROUBLE: &str = "in-trouble";
 
 /// The answer to a request, and what is remembered of it. It is boxed, as it is handed back through all the futures that the request has gone into.
 pub(crate) type Answer = Box<(Response<Body>, Note)>;
+
+/// The rule by which a request is answered that never gets to the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnAnswer {
+    /// A step of admission answers it.
+    Step(FirstStep),
+    /// It orders a purge.
+    Purge,
+    /// It is a webhook of the site's origin.
+    Webhook,
+    /// An error page of our own answers it.
+    Error(ErrorReason),
+}
+
+impl OwnAnswer {
+    /// Returns the name of the rule, as the log and the counters have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Step(step) => step.name(),
+            Self::Purge => "purge",
+            Self::Webhook => "webhook",
+            Self::Error(reason) => reason.name(),
+        }
+    }
+}
+
+/// Ends a request that never got to the cache with this response.
+pub(crate) fn without_cache(response: Response<Body>, rule: OwnAnswer) -> Answer {
+    Box::new((response, Note::ruled(rule)))
+}
 
 /// The account of how a request was answered: its client gets it in `Cache-Status`, the log and the counters get it in a note.
 #[derive(Debug, Clone, Copy)]
@@ -151,7 +182,7 @@ impl Pipeline {
             Ok(response) => ending.with_explained(response),
             Err(error) => {
                 tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "a stored response could not be read, so the origin is asked");
-                Box::pin(self.alone(OriginRequest::new(question, None, Forwarded::UriMiss, find::DAMAGED))).await
+                Box::pin(self.alone(OriginRequest::new(question, None, Forwarded::UriMiss, AskReason::Damaged))).await
             }
         }
     }

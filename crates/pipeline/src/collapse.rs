@@ -130,7 +130,7 @@ enum Beside {
 }
 
 /// Returns what the shared request of this question would say to the origin: see [`saying`].
-pub(crate) fn said(shared: &Shared, fetched: &Question, candidate: Option<&Stored>) -> u64 {
+pub(crate) fn saying_of(shared: &Shared, fetched: &Question, candidate: Option<&Stored>) -> u64 {
     saying(&shared.secret, &forward::shared(fetched, candidate))
 }
 
@@ -203,7 +203,7 @@ pub(crate) async fn followed(
         shared.trouble.late(question.hash, shared.clock.now(), begun);
         return Followed::Late;
     }
-    let says = said(shared, fetched, asking.candidate.as_deref());
+    let says = saying_of(shared, fetched, asking.candidate.as_deref());
     if says == leader_says || patience().is_some() {
         if !proof::is_wanted(fetched) {
             return Followed::By(outcome.await);

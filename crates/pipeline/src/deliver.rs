@@ -191,7 +191,7 @@ pub(crate) fn growing(
 }
 
 thread_local! {
-    /// What was said last, and as which value: a site says the same of most of its requests.
+    /// The last status and the value that it was written as: a site says the same of most of its requests.
     static SAID: RefCell<Option<(CacheStatus<'static>, HeaderValue)>> = const { RefCell::new(None) };
 }
 

@@ -17,7 +17,7 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 /// The name of the reason for a 504 to a client that wants nothing but what is stored: it is the answer to a condition, and no error of a server.
 pub const ONLY_IF_CACHED: &str = ErrorReason::OnlyIfCached.name();
 
-/// Why a client gets an error page of our own.
+/// The reason why a client gets an error page of our own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorReason {
     /// There is no response from the origin.
@@ -72,7 +72,7 @@ impl ErrorReason {
     }
 }
 
-/// Why there is no response from the origin. Cheap to clone: a whole crowd may share one.
+/// The reason why there is no response from the origin. Cheap to clone: a whole crowd may share one.
 #[derive(Debug, Clone)]
 pub struct Failure {
     inner: Arc<Inner>,
@@ -157,6 +157,11 @@ impl Failure {
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.inner.status
+    }
+
+    /// Returns the reason of the page that a visitor gets.
+    pub(crate) fn reason(&self) -> ErrorReason {
+        self.inner.reason
     }
 
     /// Returns the proxy error type.

@@ -38,7 +38,7 @@ pub trait Machines: Send + Sync + 'static {
     fn purged(&self, order: &Order) -> Acknowledgement;
 }
 
-/// What comes when it is known how far a purge went. It is bounded in time by the cluster's lease, and a little.
+/// The word of the other machines on how far a purge went. It is bounded in time by the cluster's lease, and a little.
 pub type Acknowledgement = Pin<Box<dyn Future<Output = Spread> + Send>>;
 
 /// The news that is still to come of a purge that was carried out here: how far it went. Whoever drops it does not wait for that; the other machines are

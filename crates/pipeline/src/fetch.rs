@@ -22,15 +22,16 @@ use crate::{
     ask::Fetched,
     body::file::lies_in_a_file,
     collapse::{LOOK, saying},
+    find::AskReason,
     forward,
-    keep::{self, ContentSize, ContentTag, ResponseHead},
+    keep::{self, ContentSize, ContentTag, NotStored, ResponseHead},
     learnt::not_kept,
     parts,
     proof::{self, Unproven},
     question::Question,
     record::show,
     stale,
-    tier::{self, Sought, Turn},
+    tier::{self, Sought, TierTurn},
 };
 
 /// The time for which a key is remembered whose answer could not be shared.
@@ -47,7 +48,7 @@ pub(crate) enum FetchOutcome {
     /// The origin confirmed what is stored.
     Confirmed { stored: Arc<Stored>, took: Duration },
     /// It is for this client alone.
-    Alone { fetched: Box<Fetched>, why: &'static str },
+    Alone { fetched: Box<Fetched>, why: NotStored },
     /// There is none.
     Failed(Failure),
 }
@@ -75,18 +76,18 @@ struct Fetch {
     /// The client that began it.
     leader: Leader,
     /// The turn to fetch it for all machines that share a tier.
-    turn: Turn,
+    turn: TierTurn,
 }
 
 impl Pipeline {
-    /// Begins a fetch that others may follow, for a client's request that asks for this `reason`; without one, nobody waits for it. The receiver may be dropped: then nobody reads it but those who follow, and without any it goes
-    /// on only as long as nobody waits for its place at the origin.
+    /// Begins a fetch that others may follow, for a client's request that asks for this `reason`; without one, nobody waits for it. The receiver may be
+    /// dropped: then nobody reads it but those who follow, and without any it goes on only as long as nobody waits for its place at the origin.
     pub(crate) fn begin_fetch(
         self: &Rc<Self>,
         question: Rc<Question>,
         lead: Lead<Record, Failure>,
         candidate: Option<Arc<Stored>>,
-        reason: Option<&'static str>,
+        reason: Option<AskReason>,
         interim: Option<Interim>,
     ) -> oneshot::Receiver<FetchOutcome> {
         let (leader, told) = oneshot::channel();
@@ -94,7 +95,7 @@ impl Pipeline {
         let saying = saying(&self.shared.secret, &request);
         lead.mark(saying);
         let leader = Leader { pipeline: Rc::clone(self), question: Rc::clone(&question), reason, waits: leader };
-        let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader, turn: Turn::default() };
+        let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader, turn: TierTurn::default() };
         // Boxed, as the runtime moves a task several times; and made in its box, as `Box::pin` would copy all of it there.
         self.tasks.spawn_local(Box::into_pin(Box::write(Box::new_uninit(), fetch.run(request, interim))));
         told
@@ -173,11 +174,11 @@ impl Fetch {
         let (status, length) = (response.status(), response.body().size_hint().exact().or_else(|| content_length(response)));
         let lead = self.lead.within(question.site.object_max, question.site.disk_object_max);
         let head = ResponseHead { status, headers: response.headers() };
-        let why = match keep::judge(&shared, &question, head, times) {
+        let why = match keep::decide(&shared, &question, head, times) {
             Ok(_) if lies_in_a_file(response.body()) || length.is_some_and(|length| !lead.keeps(length)) => {
-                not_kept::remember(&shared, &question, "too-large", Some(status), times.response);
+                not_kept::remember(&shared, &question, NotStored::TooLarge.name(), Some(status), times.response);
                 let_all_ask(&shared, &question, lead, times.response);
-                "too-large"
+                NotStored::TooLarge
             }
             Ok(kept) => {
                 shared.store.unmark_uncacheable(question.hash);
@@ -188,12 +189,12 @@ impl Fetch {
                         proof::ProofDecision::NoRoom => {
                             proof::release(&shared, &question, status, lead.followers());
                             lead.uncacheable();
-                            Err(proof::RULE)
+                            Err(NotStored::Unproven)
                         }
                         proof::ProofDecision::TooLong => {
-                            not_kept::remember(&shared, &question, proof::TOO_LONG, Some(status), times.response);
+                            not_kept::remember(&shared, &question, NotStored::TooLarge.name(), Some(status), times.response);
                             let_all_ask(&shared, &question, lead, times.response);
-                            Err(proof::TOO_LONG)
+                            Err(NotStored::TooLarge)
                         }
                     };
                 match proof {
@@ -208,12 +209,12 @@ impl Fetch {
                 }
             }
             Err(why) => {
-                keep::end_what_was_stored(&shared, &question, (head, times), lead.begun(), Some(&Err(why)));
+                keep::end_what_was_stored(&shared, &question, head, times, lead.begun(), Some(&Err(why)));
                 not_kept(&shared, &question, lead, UnkeptAnswer { status, why, at: times.response, saying: self.saying });
-                keep::detail(&question, why, response.headers())
+                NotStored::of(&question, why, response.headers())
             }
         };
-        self.leader.tell(FetchOutcome::Alone { fetched, why }, Some((why, took)));
+        self.leader.tell(FetchOutcome::Alone { fetched, why }, Some((why.name(), took)));
         None
     }
 
@@ -249,7 +250,7 @@ impl Fetch {
             if let Some(body) = writer.reader() {
                 let (record, mut fields, proving) = (Arc::clone(&record), fields.into_owned(), proof.is_some());
                 show(&mut fields, status, length);
-                let rule = if proving { Some(proof::RULE) } else { self.leader.reason };
+                let rule = if proving { Some(NotStored::Unproven.name()) } else { self.leader.reason.map(AskReason::name) };
                 let grows = Box::write(Box::new_uninit(), Grows { record, fields, body, took, proving });
                 self.leader.tell(FetchOutcome::Growing(grows), rule.map(|rule| (rule, took)));
             }
@@ -326,7 +327,7 @@ impl Fetch {
         let (pipeline, question) = (Rc::clone(&self.pipeline), Rc::clone(&self.question));
         if let Some(stored) = keep::freshened(&pipeline.shared, &question, candidate, &fetched, self.lead.begun()).await {
             self.lead.stored(Arc::clone(&stored));
-            let cost = self.leader.reason.map(|reason| (reason, fetched.took));
+            let cost = self.leader.reason.map(|reason| (reason.name(), fetched.took));
             self.leader.tell(FetchOutcome::Confirmed { stored, took: fetched.took }, cost);
             return;
         }
@@ -358,7 +359,7 @@ impl Fetch {
     fn given_up(&self, took: Duration) {
         if let Some(reason) = self.leader.reason {
             self.pipeline.counters.origin_given_up(self.question.site.id, took);
-            self.pipeline.fetched_in_vain(&self.question, reason, took);
+            self.pipeline.fetched_in_vain(&self.question, reason.name(), took);
         }
     }
 }
@@ -368,7 +369,7 @@ struct Leader {
     pipeline: Rc<Pipeline>,
     question: Rc<Question>,
     /// The reason why it asks; `None`: there is no client.
-    reason: Option<&'static str>,
+    reason: Option<AskReason>,
     waits: oneshot::Sender<FetchOutcome>,
 }
 
@@ -394,7 +395,7 @@ struct Coming {
 struct UnkeptAnswer {
     status: StatusCode,
     why: NotKept,
-    /// When it came.
+    /// The time at which it came.
     at: Timestamp,
     /// The number of what the request said that brought it.
     saying: u64,

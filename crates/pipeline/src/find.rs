@@ -24,14 +24,40 @@ pub(crate) enum LookupResult {
     Stale(Arc<Stored>, Stale),
     /// The client wants nothing from the origin, and what is stored will not do.
     Forbidden,
-    /// Nothing is stored that would do: why the request is forwarded, and the name of what is missing or in the way.
-    Nothing(Forwarded, &'static str),
+    /// Nothing is stored that would do.
+    Nothing(Forwarded, AskReason),
 }
 
-/// The rule by which a request is forwarded whose answer is not stored yet.
-pub(crate) const COLD: &str = "cold";
-/// The rule by which a request is forwarded whose stored response cannot be read.
-pub(crate) const DAMAGED: &str = "damaged";
+/// The reason why the origin is asked: what is missing, or what is against the stored response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskReason {
+    /// Nothing is stored yet.
+    Cold,
+    /// What is stored cannot be read.
+    Damaged,
+    /// The stored variants are for other fields.
+    Vary,
+    /// What is stored is not for requests with cookies.
+    ForCookies,
+    /// What is stored is not for requests with `Authorization`.
+    ForAuthorization,
+    /// What is stored is stale.
+    Stale(Stale),
+}
+
+impl AskReason {
+    /// Returns the name of the reason, as the log and the counters have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Damaged => "damaged",
+            Self::Vary => "vary",
+            Self::ForCookies => "for cookies",
+            Self::ForAuthorization => "for authorization",
+            Self::Stale(why) => why.name(),
+        }
+    }
+}
 
 /// Finds what is stored for a request, in memory and then on the disk, and returns when that was. A disk that does not answer in time has nothing.
 pub(crate) async fn find(shared: &Shared, question: &Question) -> (LookupResult, Timestamp) {
@@ -73,7 +99,7 @@ pub(crate) fn found_in(
 ) -> LookupResult {
     let Some(resource) = resource else {
         trace.decides("stored", true, || "nothing under this key".to_owned());
-        return LookupResult::Nothing(Forwarded::UriMiss, COLD);
+        return LookupResult::Nothing(Forwarded::UriMiss, AskReason::Cold);
     };
     trace.notes("stored", || match resource.variants().len() {
         1 => "one variant under this key".to_owned(),
@@ -81,7 +107,7 @@ pub(crate) fn found_in(
     });
     let Some(stored) = resource.variants().iter().find(|stored| is_for(shared, question, &stored.record)) else {
         trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
-        return LookupResult::Nothing(Forwarded::VaryMiss, "vary");
+        return LookupResult::Nothing(Forwarded::VaryMiss, AskReason::Vary);
     };
     trace.notes("vary", || "one fits the fields of this request".to_owned());
     let record = &stored.record;
@@ -91,23 +117,23 @@ pub(crate) fn found_in(
         None => allowed(record, record.for_cookies, question.carries.cookie, "a cookie that may change the page"),
     };
     if trace.decides("for cookies", cookie, for_cookies) {
-        return LookupResult::Nothing(Forwarded::Bypass, "for cookies");
+        return LookupResult::Nothing(Forwarded::Bypass, AskReason::ForCookies);
     }
     let authorization = question.carries.authorization && !record.for_authorization;
     if trace
         .decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization, "one"))
     {
-        return LookupResult::Nothing(Forwarded::Bypass, "for authorization");
+        return LookupResult::Nothing(Forwarded::Bypass, AskReason::ForAuthorization);
     }
     // The fence is asked first: a lease rests on purges that were carried out before.
     let is_shown = shared.fence.shows(now, record.freshness.request_time);
     let purged = shared.store.verdict(stored);
     if trace.decides("purged", purged == Purged::Hard, || purged_in_words(shared, question, purged, now)) {
-        return LookupResult::Nothing(Forwarded::UriMiss, Stale::Purged.name());
+        return LookupResult::Nothing(Forwarded::UriMiss, AskReason::Stale(Stale::Purged));
     }
     if stored.body.is_damaged() {
         trace.decides("damaged", true, || "its file cannot be read".to_owned());
-        return LookupResult::Nothing(Forwarded::UriMiss, DAMAGED);
+        return LookupResult::Nothing(Forwarded::UriMiss, AskReason::Damaged);
     }
     let stored = Arc::clone(stored);
     let purge = match purged {
@@ -205,7 +231,7 @@ fn purged_in_words(shared: &Shared, question: &Question, purged: Purged, now: Ti
     }
 }
 
-pub(crate) const fn purged_name(purged: Purged) -> &'static str {
+const fn purged_name(purged: Purged) -> &'static str {
     match purged {
         Purged::No => "no",
         Purged::Doubted => "in doubt",

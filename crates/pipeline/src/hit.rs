@@ -38,8 +38,8 @@ pub struct Hit {
     pub content: Option<Content>,
     /// The note for the log.
     pub note: Note,
-    /// The findings for [`Pipeline::again`], if the head alone decides.
-    pub known: Option<HitFacts>,
+    /// The facts that [`Pipeline::again`] needs, if the head alone decides.
+    pub facts: Option<HitFacts>,
     /// Whether one of the [`INCIDENTAL_FIELDS`] took part in the choice: then a head that differs in them may be answered otherwise.
     pub rests_on_incidentals: bool,
 }
@@ -178,7 +178,7 @@ impl Pipeline {
             !record.codable || self.shared.better_form_is_coming(HashedKey { hash: store.hash(&key), key: &key }, stored, accepted, chosen);
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
-        let known = match (&found, &client) {
+        let facts = match (&found, &client) {
             (HotOrStored::Hot(page), None) if settled && !self.traces_hits.get() => {
                 Some(HitFacts { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
             }
@@ -196,39 +196,39 @@ impl Pipeline {
         }
         let status = write_head(stored, extent, coding, now, out);
         let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
-        Some(Hit { status, content, note, known, rests_on_incidentals })
+        Some(Hit { status, content, note, facts, rests_on_incidentals })
     }
 
     /// Answers a request whose head is, byte for byte, the one that this was found out about, or where [`Hit::rests_on_incidentals`] is `false`,
     /// differs from it in [`INCIDENTAL_FIELDS`] alone; at once, or not at all: then [`Pipeline::hit`] is to be asked.
     ///
     /// Takes no lock and writes to nothing that another worker reads.
-    pub fn again(&self, peer: Option<IpAddr>, known: &HitFacts, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
-        if peer.is_none() || known.configured != self.configured.get() {
+    pub fn again(&self, peer: Option<IpAddr>, facts: &HitFacts, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
+        if peer.is_none() || facts.configured != self.configured.get() {
             return None;
         }
-        let page = known.page.upgrade()?;
+        let page = facts.page.upgrade()?;
         if !page.is_current(&self.shared.store) {
             return None;
         }
-        let stored = page.resource().variants().get(known.variant)?;
+        let stored = page.resource().variants().get(facts.variant)?;
         let now = self.shared.clock.at(started);
         if !self.is_fresh(stored, now) || (self.limits_requests.get() && !self.admits(peer, now)) {
             return None;
         }
-        if known.extent == Extent::Whole && known.coding.is_none() {
+        if facts.extent == Extent::Whole && facts.coding.is_none() {
             stored.forms().read_beside();
         }
         let store = &self.shared.store;
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
-        let status = write_head(stored, known.extent, known.coding, now, out);
-        let note = Note { site: Some(known.site), coding: known.coding, class: stored.record.class, ..Note::of(Outcome::Hit) };
-        let content = (known.extent == Extent::Whole).then_some(Content {
+        let status = write_head(stored, facts.extent, facts.coding, now, out);
+        let note = Note { site: Some(facts.site), coding: facts.coding, class: stored.record.class, ..Note::of(Outcome::Hit) };
+        let content = (facts.extent == Extent::Whole).then_some(Content {
             found: HotOrStored::Hot(page),
-            variant: known.variant,
-            coding: known.coding,
+            variant: facts.variant,
+            coding: facts.coding,
         });
-        Some(Hit { status, content, note, known: None, rests_on_incidentals: true })
+        Some(Hit { status, content, note, facts: None, rests_on_incidentals: true })
     }
 
     /// Counts a request of a client that no proxy named.

@@ -65,7 +65,7 @@ impl Pipeline {
     }
 }
 
-/// What a request has cost its origin when its client left.
+/// The cost of a request to its origin until its client left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spent {
     request: RequestId,

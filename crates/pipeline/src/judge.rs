@@ -10,6 +10,7 @@ use semantics::{RequestFields, Timestamp, hop_by_hop::nominated_by_connection};
 use crate::{
     Client, Shared, Site,
     admission::IncomingRequest,
+    answer::OwnAnswer,
     question::{self, Question, Wants},
 };
 
@@ -43,7 +44,7 @@ pub(crate) fn judge(
     // A source that has only a part of the site says it at the same place.
     let is_webhook = |part: &&Rc<Site>| part.policy.is_webhook(&incoming.parts.method, incoming.path());
     if let Some(teller) = site.with_parts().find(is_webhook).map(Rc::clone) {
-        trace.decides("webhook", true, || format!("of the site's {}", teller.policy.settings().kind.name()));
+        trace.decides(OwnAnswer::Webhook.name(), true, || format!("of the site's {}", teller.policy.settings().kind.name()));
         let IncomingRequest { client, authority, parts, .. } = *incoming;
         return Judgement::Webhook { site: teller, client, parts: Box::new(parts), authority };
     }
@@ -54,7 +55,7 @@ pub(crate) fn judge(
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);
     let head = question::head(parts, &fields, authority, client.scheme);
-    let (verdict, member) = question::verdict_with_member((&site, client.trusted), (&head, &parts.headers), &mut key, &now, trace);
+    let (verdict, member) = question::verdict_with_member(&site, client.trusted, &head, &parts.headers, &mut key, &now, trace);
     let verdict = by_route(&site, verdict, trace);
     let verdict = shared.direct.pass(verdict, &fields, now, trace);
     let carries = match verdict {

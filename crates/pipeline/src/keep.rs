@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::LazyCell, sync::Arc, time::Duration};
 
 use aws_lc_rs::digest;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use policy::{AcceptClass, KeepFacts, KeepTerms, Key, NONCE_MADE, NotKept, TAG_WANTED, capped_by_nonce};
+use policy::{AcceptClass, KeepFacts, KeepTerms, Key, MemberReason, NONCE_MADE, NotKept, TAG_WANTED, capped_by_nonce};
 use semantics::{
     Timestamp,
     coding::{Coding, vary_on_accept_encoding},
@@ -71,6 +71,43 @@ impl ContentTag {
     }
 }
 
+/// The reason why a response of the origin is not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotStored {
+    /// The policy forbids it.
+    Policy(NotKept),
+    /// It sets a cookie, which this [detail](cookies::detail) names.
+    SetCookie(&'static str),
+    /// It is longer than what is stored or proven, or lies in a file.
+    TooLarge,
+    /// It is not known yet whether the page is the same for two visitors.
+    Unproven,
+    /// The page is not the same for two visitors.
+    Differs,
+    /// It is not known yet whether the page is the same for two members of the tier.
+    TierUnproven,
+}
+
+impl NotStored {
+    /// Adds to the policy's reason the cookie that the response sets, if that is the reason.
+    pub(crate) fn of(question: &Question, why: NotKept, headers: &HeaderMap) -> Self {
+        let cookie = if why == NotKept::SetCookie { question.site.policy.refused_cookie(headers) } else { None };
+        cookie.map_or(Self::Policy(why), |name| Self::SetCookie(cookies::detail(name)))
+    }
+
+    /// Returns the name of the reason, as `Cache-Status`, logs and metrics have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Policy(why) => why.name(),
+            Self::SetCookie(detail) => detail,
+            Self::TooLarge => "too-large",
+            Self::Unproven => "two-visitor-proof",
+            Self::Differs => "two-visitors-differ",
+            Self::TierUnproven => "tier-proof",
+        }
+    }
+}
+
 /// Makes an answer to a request that asked the cache what it is to be for all who get it: without cookies that the site's settings call nobody's,
 /// without validators that are none, and with a word to browsers where the kind has one.
 pub(crate) fn dress(shared: &Shared, question: &Question, response: &mut Response<origins::Body>, times: Times) {
@@ -86,7 +123,7 @@ pub(crate) fn dress(shared: &Shared, question: &Question, response: &mut Respons
     let policy = &question.site.policy;
     let status = response.status();
     let head = ResponseHead { status, headers: response.headers() };
-    let shareable = policy.without_dropped_cookies(&seen(shared, &question.method, question, head, times));
+    let shareable = policy.without_dropped_cookies(&keep_facts(shared, &question.method, question, head, times));
     if let Some(headers) = shareable {
         *response.headers_mut() = headers;
     }
@@ -108,35 +145,29 @@ pub(crate) fn has_nonce(question: &Question, headers: &HeaderMap, whole: &[u8]) 
     })
 }
 
-/// Returns the name of the rule by which a response is not kept, with the cookie if that is the reason.
-pub(crate) fn detail(question: &Question, why: NotKept, headers: &HeaderMap) -> &'static str {
-    let cookie = if why == NotKept::SetCookie { question.site.policy.refused_cookie(headers) } else { None };
-    cookie.map_or_else(|| why.name(), cookies::detail)
-}
-
-/// Decides whether the answer to a question is kept, and how. Remembers the reason if it is not.
-pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times) -> Result<KeepTerms, NotKept> {
-    let (policy, seen) = (&question.site.policy, seen(shared, &question.method, question, head, times));
-    let kept = match &question.member {
-        None => policy.keep(&seen),
-        Some(member) if tier_proof::is_personal(shared, question, member, times.response) => Err(NotKept::Member("tier-personal")),
-        Some(member) => policy.keep_for_tier(member, &seen),
+/// Decides whether the answer to a question is kept, and on which terms. Remembers the reason if it is not.
+pub(crate) fn decide(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times) -> Result<KeepTerms, NotKept> {
+    let (policy, facts) = (&question.site.policy, keep_facts(shared, &question.method, question, head, times));
+    let terms = match &question.member {
+        None => policy.keep(&facts),
+        Some(member) if tier_proof::is_personal(shared, question, member, times.response) => Err(NotKept::Member(MemberReason::Personal)),
+        Some(member) => policy.keep_for_tier(member, &facts),
     };
-    match &kept {
+    match &terms {
         Ok(_) => shared.not_kept.forget(question.hash),
         Err(why) => {
-            let detail = detail(question, *why, head.headers);
+            let detail = NotStored::of(question, *why, head.headers).name();
             if let Some(cookie) = cookies::named_in(detail) {
                 shared.cookies.refused(question.site.id, cookie);
             }
             not_kept::remember(shared, question, detail, Some(head.status), times.response);
         }
     }
-    kept
+    terms
 }
 
 /// Collects what the policy looks at.
-fn seen<'a>(shared: &Shared, method: &'a Method, question: &'a Question, head: ResponseHead<'a>, times: Times) -> KeepFacts<'a> {
+fn keep_facts<'a>(shared: &Shared, method: &'a Method, question: &'a Question, head: ResponseHead<'a>, times: Times) -> KeepFacts<'a> {
     let purged_at = shared.purged_at();
     KeepFacts {
         method,
@@ -153,17 +184,18 @@ fn seen<'a>(shared: &Shared, method: &'a Method, question: &'a Question, head: R
 }
 
 /// Removes what is stored for a question where an answer to it that is not kept has ended it: what the origin said last must not be followed by
-/// what it said before, not even when the origin is away. `begun` is the generation at which the request for this answer began, `judged` is what
-/// [`judge`] said of the answer, if it was asked.
+/// what it said before, not even when the origin is away. `begun` is the generation at which the request for this answer began, `terms` is what
+/// [`decide`] said of the answer, if it was asked.
 ///
 /// Only answers about the page count, and only those to requests that are nobody's: a failure of the origin, and what a request may have
 /// brought on itself, end nothing.
 pub(crate) fn end_what_was_stored(
     shared: &Shared,
     question: &Question,
-    (head, times): (ResponseHead<'_>, Times),
+    head: ResponseHead<'_>,
+    times: Times,
     begun: Generation,
-    judged: Option<&Result<KeepTerms, NotKept>>,
+    terms: Option<&Result<KeepTerms, NotKept>>,
 ) {
     let status = head.status;
     let by_request = may_be_brought_on(status)
@@ -175,9 +207,9 @@ pub(crate) fn end_what_was_stored(
         return;
     }
     // An answer to HEAD says what the answer to GET would be.
-    let why = match judged {
-        Some(judged) if question.method == Method::GET && question.member.is_none() => judged.as_ref().err().copied(),
-        Some(_) | None => question.site.policy.keep(&seen(shared, &Method::GET, question, head, times)).err(),
+    let why = match terms {
+        Some(terms) if question.method == Method::GET && question.member.is_none() => terms.as_ref().err().copied(),
+        Some(_) | None => question.site.policy.keep(&keep_facts(shared, &Method::GET, question, head, times)).err(),
     };
     if why.is_some_and(NotKept::is_about_the_page) {
         // Hardly anything is stored of such a page.
@@ -281,7 +313,7 @@ pub(crate) async fn freshened(
     }
     freshen(&mut headers, confirmation);
     let status = candidate.record.status;
-    let kept = judge(shared, question, ResponseHead { status, headers: &headers }, fetched.times).ok()?;
+    let kept = decide(shared, question, ResponseHead { status, headers: &headers }, fetched.times).ok()?;
     for name in candidate.record.omitted() {
         // No longer held back, but its value was never stored.
         if !kept.omitted.contains(&name) && !confirmation.contains_key(&name) {
@@ -308,7 +340,7 @@ pub(crate) fn insert(shared: &Arc<Shared>, question: &Question, stored: Stored) 
 }
 
 /// Stores a response in place of those that answer the same requests. What was found to differ from visitor to visitor is returned as it is, and
-/// not stored: this is the last door, by whatever way it came.
+/// not stored: this is the last check, by whatever way it came.
 pub(crate) fn insert_here(shared: &Arc<Shared>, question: &Question, mut stored: Stored) -> Arc<Stored> {
     if proof::is_forbidden(shared, question) {
         return Arc::new(stored);

@@ -78,7 +78,7 @@ pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Contact, Down, Parts, Route, Router, Site};
-pub use tier::{FetchTurn, Later, Looked, Page as TierPage, TIER_HEAD_MAX, Tier};
+pub use tier::{FetchTurn, Later, TIER_HEAD_MAX, Tier, TierLookup, TierPage};
 pub use views::counters::{BUCKET_MICROS, CacheOutcome, Counters, Durations, OUTCOMES, RuleCount, Sent, SiteSnapshot, Snapshot, Tally};
 
 /// The store, as this room fills it.

@@ -17,13 +17,13 @@ use crate::{
     ask::Fetched,
     body::file,
     coded::in_passing,
-    collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
+    collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, saying_of, variant_flight},
     deliver,
     fetch::{FetchOutcome, Grows},
-    find::{self, LookupResult, find, find_in_memory, is_for},
+    find::{AskReason, LookupResult, find, find_in_memory, is_for},
+    keep::NotStored,
     learnt::early_hints,
     next::{Next, next},
-    proof,
     question::Question,
     stale,
 };
@@ -39,21 +39,20 @@ pub(crate) struct OriginRequest {
     pub(crate) question: Rc<Question>,
     /// The stored response that may be confirmed, or stand in.
     pub(crate) candidate: Option<Arc<Stored>>,
-    /// The reason why the origin is asked.
+    /// The reason why the origin is asked, in the words of RFC 9211 §2.2.
     pub(crate) forwarded: Forwarded,
-    /// The name of the reason: what is against the stored response, or what is missing.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: AskReason,
     /// Whether it has followed another request's fetch.
     pub(crate) collapsed: bool,
 }
 
 impl OriginRequest {
-    pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded, reason: &'static str) -> Self {
+    pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded, reason: AskReason) -> Self {
         Self { question: Rc::clone(question), candidate, forwarded, reason, collapsed: false }
     }
 
     fn ending(&self, status: StatusCode) -> Ending {
-        Ending::forwarded(self.forwarded, status).asked_for(self.reason)
+        Ending::forwarded(self.forwarded, status).asked_for(self.reason.name())
     }
 }
 
@@ -98,7 +97,7 @@ impl Pipeline {
             let is_last = attempt == ATTEMPTS;
             let anothers = followings.anothers.take_if(|_| is_last);
             let flight = match &anothers {
-                Some(_) => flight_of_those_who_say(&question.key, said(shared, &fetched, asking.candidate.as_deref())),
+                Some(_) => flight_of_those_who_say(&question.key, saying_of(shared, &fetched, asking.candidate.as_deref())),
                 None if is_last => break,
                 None => followings.of_variant.take().unwrap_or_else(|| flight_of(&shared.store, &question)),
             };
@@ -113,7 +112,7 @@ impl Pipeline {
                 return answer;
             }
         }
-        self.alone(OriginRequest::new(&question, None, Forwarded::Miss, find::COLD)).await
+        self.alone(OriginRequest::new(&question, None, Forwarded::Miss, AskReason::Cold)).await
     }
 
     /// Begins the fetch that others follow. Where it is for those alone who say the same as this request, as it has met nothing but this
@@ -135,7 +134,7 @@ impl Pipeline {
         let begun = lead.begun();
         let told = self.begin_fetch(fetched, lead, asking.candidate.clone(), Some(asking.reason), asking.question.interim.clone());
         match in_time(&self.shared, &asking, told, begun).await {
-            Some(told) => self.told(asking, told).await,
+            Some(outcome) => self.answer_leader(asking, outcome).await,
             None => Box::pin(failed(&self.shared, asking, &Failure::late())).await,
         }
     }
@@ -170,7 +169,7 @@ impl Pipeline {
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));
         let outcome = match followed(self, &asking, fetched, follow).await {
             Followed::By(outcome) => outcome,
-            Followed::Aside(told) => return ControlFlow::Break(self.told(asking, told).await),
+            Followed::Aside(outcome) => return ControlFlow::Break(self.answer_leader(asking, outcome).await),
             Followed::Unproven(_place) => return ControlFlow::Break(Box::pin(self.alone_or_proven(asking)).await),
             Followed::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
         };
@@ -180,7 +179,7 @@ impl Pipeline {
                 ending.with_explained(deliver::growing(&record, record.headers(), body, &question, &ending.status))
             }
             store::Outcome::Stored(stored) if is_for(shared, &question, &stored.record) => {
-                self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).asked_for(asking.reason).collapsed(true)).await
+                self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).asked_for(asking.reason.name()).collapsed(true)).await
             }
             store::Outcome::Fetched(stored) if is_for(shared, &question, &stored.record) => {
                 let ending = asking.ending(stored.record.status).stored_unless(None).collapsed(true);
@@ -194,7 +193,7 @@ impl Pipeline {
             }
             // It may be the leader's own affair. Then one of those who say something else leads.
             store::Outcome::Failed(failure)
-                if !failure.is_unreachable() && failure.is_anothers(|| said(shared, fetched, asking.candidate.as_deref())) =>
+                if !failure.is_unreachable() && failure.is_anothers(|| saying_of(shared, fetched, asking.candidate.as_deref())) =>
             {
                 followings.anothers = Some(failure);
                 return ControlFlow::Continue(());
@@ -215,14 +214,14 @@ impl Pipeline {
     }
 
     /// Answers with what the fetch came to that this request began.
-    async fn told(self: &Rc<Self>, asking: OriginRequest, told: FetchOutcome) -> Answer {
+    async fn answer_leader(self: &Rc<Self>, asking: OriginRequest, outcome: FetchOutcome) -> Answer {
         let question = &asking.question;
-        match told {
+        match outcome {
             FetchOutcome::Growing(grows) => {
                 let Grows { record, fields, body, took, proving } = *grows;
                 let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
-                let ending = if proving { ending.because(Some(proof::RULE)) } else { ending.stored_unless(None) };
+                let ending = if proving { ending.because(Some(NotStored::Unproven.name())) } else { ending.stored_unless(None) };
                 let mut answer = ending.with_explained(deliver::growing(&record, fields, body, question, &ending.status));
                 if answer.0.status() == record.status {
                     // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
@@ -234,12 +233,12 @@ impl Pipeline {
                 Box::pin(self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed))).await
             }
             FetchOutcome::Confirmed { stored, took } => {
-                let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason).took(took);
+                let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason.name()).took(took);
                 Box::pin(self.deliver(question, &stored, ending)).await
             }
             FetchOutcome::Alone { fetched, why } => {
                 let Fetched { response, took, .. } = *fetched;
-                let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
+                let ending = asking.ending(response.status()).stored_unless(Some(why.name())).took(took);
                 // What lies in a file goes as it lies there.
                 if file::lies_in_a_file(response.body()) {
                     return ending.with_origins(file::respond(&question.method, &question.fields(), response));

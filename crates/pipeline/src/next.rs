@@ -10,7 +10,7 @@ use semantics::{
 
 use crate::{
     Shared, Stored,
-    find::LookupResult,
+    find::{AskReason, LookupResult},
     learnt::trouble::{Failures, Trouble},
     question::Question,
     stale::may_stand_in,
@@ -26,10 +26,9 @@ pub(crate) enum Next {
     Ask {
         /// The stored response that may be confirmed.
         candidate: Option<Arc<Stored>>,
-        /// The reason why the origin is asked.
+        /// The reason in the words of RFC 9211 §2.2.
         forwarded: Forwarded,
-        /// The name of the reason: what is against the stored response, or what is missing.
-        reason: &'static str,
+        reason: AskReason,
         /// The request that is sent once for all who ask the same; `None` means that each goes alone.
         together: Option<Rc<Question>>,
     },
@@ -51,8 +50,8 @@ pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: LookupResult
         {
             Next::Deliver(stored, Outcome::Stale { forwarded: false })
         }
-        LookupResult::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request, why.name()),
-        LookupResult::Stale(stored, why) => ask(Some(stored), Forwarded::Stale, why.name()),
+        LookupResult::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request, AskReason::Stale(why)),
+        LookupResult::Stale(stored, why) => ask(Some(stored), Forwarded::Stale, AskReason::Stale(why)),
         LookupResult::Nothing(..) if question.wants.directives.only_if_cached => Next::OnlyIfCached,
         LookupResult::Nothing(why, reason) => ask(None, why, reason),
     }

@@ -6,7 +6,7 @@ use http::{HeaderMap, header};
 use policy::CookieName;
 use semantics::{RequestId, Scheme, TraceIds, cache_status::Outcome, coding::Coding};
 
-use crate::admission::FirstStep;
+use crate::{admission::FirstStep, answer::OwnAnswer};
 
 /// The account of how a response came about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -104,8 +104,8 @@ impl Class {
 
 impl Note {
     /// Makes the note of a request that was answered by this rule and never got to the cache.
-    pub(crate) fn ruled(rule: &'static str) -> Self {
-        Self { rule: Some(rule), ..Self::default() }
+    pub(crate) fn ruled(rule: OwnAnswer) -> Self {
+        Self { rule: Some(rule.name()), ..Self::default() }
     }
 
     /// Returns whether the request was a health check, which says nothing of the traffic.

@@ -37,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 const STEP: usize = 64 << 10;
 /// The bytes that are compared before the workshop does what else is urgent: some ten milliseconds.
 const BATCH_BYTES: u64 = 4 << 20;
-/// How much faster content is compared than coded.
+/// The ratio by which content is compared faster than it is coded.
 const COMPARED_WHILE_CODED: u64 = 8;
 /// The longest content that is compared with packed content on a worker's thread, half a millisecond.
 const COMPARED_MAX: u64 = 256 << 10;
@@ -49,7 +49,7 @@ const UNPACKED_BYTES_MAX: u64 = 32 << 20;
 
 /// The state of packing and unpacking.
 pub struct Packing {
-    /// When the last look began.
+    /// The time at which the last look began.
     looked: Mutex<Timestamp>,
     /// The responses that are being unpacked, by their addresses, which live as long as their unpacking.
     unpacking: Mutex<HashMap<usize, Weak<Unpacking>>>,

@@ -91,7 +91,7 @@ pub(crate) fn stored_as(shared: &Shared, question: &Question, fetched: &Fetched,
     let headers = fetched.response.headers();
     ContentRange::of(headers)?;
     // A part has the metadata of the whole (RFC 9110 §15.3.7.1), and is stored if the whole would be.
-    let kept = keep::judge(shared, question, ResponseHead { status: StatusCode::OK, headers }, fetched.times).ok()?;
+    let kept = keep::decide(shared, question, ResponseHead { status: StatusCode::OK, headers }, fetched.times).ok()?;
     if !kept.freshness.is_fresh(fetched.times.response) {
         return None;
     }

@@ -28,7 +28,7 @@ use crate::{
         Admission, FirstStep, IncomingRequest, admit, challenge,
         password::{self, Entry, make_members, make_private},
     },
-    answer::Answer,
+    answer::{self, Answer, OwnAnswer},
     failure::{self, ErrorReason},
     identity::Awaited,
     in_vain::Spent,
@@ -60,11 +60,11 @@ pub struct Pipeline {
     pub(crate) limits_requests: Cell<bool>,
     /// The note of the last request that nobody waited for any more.
     pub(crate) left: Cell<Option<Note>>,
-    /// What the last request has cost whose client left while the origin was asked for it alone.
+    /// The cost of the last request whose client left while the origin was asked for it alone.
     pub(crate) spent: Cell<Option<Spent>>,
 }
 
-/// What a worker is configured with.
+/// The configuration of a worker.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) router: Router,
@@ -82,6 +82,117 @@ pub struct Received {
 }
 
 impl Pipeline {
+    /// Takes a request in: finds out who asks, over which scheme and for which host.
+    ///
+    /// Interim responses of the origin go to `interim` before [`Pipeline::respond`] is ready, and none afterwards.
+    pub fn receive(&self, peer: Option<IpAddr>, scheme: Scheme, request: Request<origins::Body>, interim: Option<Interim>) -> Received {
+        let (parts, body) = request.into_parts();
+        self.receive_parts(peer, scheme, parts, body, interim)
+    }
+
+    /// Takes a request in as [`Pipeline::receive`] does, when it has been taken apart already.
+    pub fn receive_parts(
+        &self,
+        peer: Option<IpAddr>,
+        scheme: Scheme,
+        mut parts: Parts,
+        body: origins::Body,
+        interim: Option<Interim>,
+    ) -> Received {
+        let config = Rc::clone(&self.config.borrow());
+        let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
+        let identity = self.identify(client.trusted, FieldLines::Map(&parts.headers));
+        identity.withhold(&mut parts.headers);
+        let authority = question::settle_host(client.scheme, &mut parts.headers);
+        // It is put together in its box: `Box::new` would copy it there.
+        let incoming = Box::write(Box::new_uninit(), IncomingRequest { client, identity, authority, parts, interim });
+        Received { config, incoming, body }
+    }
+
+    /// Answers a request: this is its life, from its arrival to the response that its client gets.
+    pub async fn respond(self: &Rc<Self>, received: Received) -> Box<(Response<Body>, Note)> {
+        let Received { config, incoming, body } = received;
+        let mut awaited = Awaited::new(self, &incoming, config.router.site(&incoming.authority).map(|site| site.id));
+        let mut answer = self.take_through(&config, incoming, body).await;
+        let (response, note) = &mut *answer;
+        awaited.answered();
+        awaited.identity().tell_client(response.headers_mut());
+        awaited.note(note);
+        // A response without content, as a 304, is of the class of what it is about.
+        if let Some(media_type) = response.headers().get(header::CONTENT_TYPE) {
+            note.class = Class::of_media_type(media_type.as_bytes());
+        }
+        if has_any(response.headers(), &[header::CONTENT_ENCODING]) {
+            note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
+        }
+        answer
+    }
+
+    /// Takes a request through its life: admits it, judges it, and has the cache, the origin or the purge room answer it.
+    async fn take_through(self: &Rc<Self>, config: &Config, mut incoming: Box<IncomingRequest>, body: origins::Body) -> Answer {
+        challenge::look_up(&self.shared, &incoming).await;
+        // Admit: a few steps may answer it before its site is asked.
+        let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
+            Admission::Admitted { site, lock } => (site, lock),
+            Admission::Answered { site, response, step } => {
+                let mut answer = answer::without_cache(*response, OwnAnswer::Step(step));
+                answer.1.site = site.map(|site| site.id);
+                return answer;
+            }
+            Admission::NoSite => {
+                let response = failure::page(StatusCode::MISDIRECTED_REQUEST, ErrorReason::NoSuchSite);
+                return answer::without_cache(response, OwnAnswer::Error(ErrorReason::NoSuchSite));
+            }
+        };
+        let entry = match password::open(lock, &self.shared, &mut incoming).await {
+            Ok(entry) => entry,
+            Err(refusal) => {
+                let mut answer = answer::without_cache(*refusal, OwnAnswer::Step(FirstStep::Password));
+                answer.1.site = Some(site.id);
+                return answer;
+            }
+        };
+
+        let (mut is_members, mut knows_members) = (false, false);
+        // Judge: the site's policy says who answers it, and under which key.
+        let mut answer = match judge(&self.shared, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
+            Judgement::Lookup(question) => {
+                (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
+                let mut answer = self.look_up(Rc::clone(&question)).await;
+                redirect::take_along(&question, answer.0.status(), answer.0.headers_mut());
+                answer
+            }
+            Judgement::Pass(question, rule) => {
+                knows_members = question.site.policy.knows_members();
+                self.pass_or_guess(question, body, rule).await
+            }
+            Judgement::Purge { site, client, parts, authority } => {
+                let response = Box::pin(self.purge_request(config, &site, &client, &parts, &authority)).await;
+                answer::without_cache(response, OwnAnswer::Purge)
+            }
+            Judgement::Webhook { site, client, parts, authority } => {
+                let response = Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await;
+                answer::without_cache(response, OwnAnswer::Webhook)
+            }
+            Judgement::Malformed(_) => {
+                let response = failure::page(StatusCode::BAD_REQUEST, ErrorReason::Target);
+                answer::without_cache(response, OwnAnswer::Error(ErrorReason::Target))
+            }
+        };
+        let (response, note) = &mut *answer;
+        note.site = Some(site.id);
+        // Who shares it is for us alone to know: a Ghost calls such pages public, and another cache, or the browser after its reader has
+        // left, would show them to others.
+        is_members |= knows_members && response.headers_mut().remove(MEMBER_CACHE_TIER).is_some();
+        if is_members {
+            make_members(response.headers_mut());
+        }
+        if entry == Entry::Private {
+            make_private(response.headers_mut());
+        }
+        answer
+    }
+
     /// Makes the pipeline of a worker.
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
@@ -159,108 +270,5 @@ impl Pipeline {
     #[must_use]
     pub fn wall_clock(&self, at: Instant) -> Timestamp {
         self.shared.clock.at(at)
-    }
-
-    /// Takes a request in: finds out who asks, over which scheme and for which host.
-    ///
-    /// Interim responses of the origin go to `interim` before [`Pipeline::respond`] is ready, and none afterwards.
-    pub fn receive(&self, peer: Option<IpAddr>, scheme: Scheme, request: Request<origins::Body>, interim: Option<Interim>) -> Received {
-        let (parts, body) = request.into_parts();
-        self.receive_parts(peer, scheme, parts, body, interim)
-    }
-
-    /// Takes a request in as [`Pipeline::receive`] does, when it has been taken apart already.
-    pub fn receive_parts(
-        &self,
-        peer: Option<IpAddr>,
-        scheme: Scheme,
-        mut parts: Parts,
-        body: origins::Body,
-        interim: Option<Interim>,
-    ) -> Received {
-        let config = Rc::clone(&self.config.borrow());
-        let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
-        let identity = self.identify(client.trusted, FieldLines::Map(&parts.headers));
-        identity.withhold(&mut parts.headers);
-        let authority = question::settle_host(client.scheme, &mut parts.headers);
-        // It is put together in its box: `Box::new` would copy it there.
-        let incoming = Box::write(Box::new_uninit(), IncomingRequest { client, identity, authority, parts, interim });
-        Received { config, incoming, body }
-    }
-
-    /// Answers a request: this is its life, from its incoming to the response that its client gets.
-    pub async fn respond(self: &Rc<Self>, received: Received) -> Box<(Response<Body>, Note)> {
-        let Received { config, incoming, body } = received;
-        let mut awaited = Awaited::new(self, &incoming, config.router.site(&incoming.authority).map(|site| site.id));
-        let mut answer = self.answered(&config, incoming, body).await;
-        let (response, note) = &mut *answer;
-        awaited.answered();
-        awaited.identity().tell_client(response.headers_mut());
-        awaited.note(note);
-        // A response without content, as a 304, is of the class of what it is about.
-        if let Some(media_type) = response.headers().get(header::CONTENT_TYPE) {
-            note.class = Class::of_media_type(media_type.as_bytes());
-        }
-        if has_any(response.headers(), &[header::CONTENT_ENCODING]) {
-            note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
-        }
-        answer
-    }
-
-    async fn answered(self: &Rc<Self>, config: &Config, mut incoming: Box<IncomingRequest>, body: origins::Body) -> Answer {
-        challenge::look_up(&self.shared, &incoming).await;
-        // Admit: a few steps may answer it before its site is asked.
-        let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
-            Admission::Admitted { site, lock } => (site, lock),
-            Admission::Answered { site, response, step } => {
-                return Box::new((*response, Note { site: site.map(|site| site.id), ..Note::ruled(step.name()) }));
-            }
-            Admission::NoSite => {
-                return Box::new((
-                    failure::page(StatusCode::MISDIRECTED_REQUEST, ErrorReason::NoSuchSite),
-                    Note::ruled(ErrorReason::NoSuchSite.name()),
-                ));
-            }
-        };
-        let entry = match password::open(lock, &self.shared, &mut incoming).await {
-            Ok(entry) => entry,
-            Err(refusal) => return Box::new((*refusal, Note { site: Some(site.id), ..Note::ruled(FirstStep::Password.name()) })),
-        };
-
-        let (mut is_members, mut knows_members) = (false, false);
-        // Judge: the site's policy says who answers it, and under which key.
-        let mut answer = match judge(&self.shared, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
-            Judgement::Lookup(question) => {
-                (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
-                let mut answer = self.look_up(Rc::clone(&question)).await;
-                redirect::take_along(&question, answer.0.status(), answer.0.headers_mut());
-                answer
-            }
-            Judgement::Pass(question, rule) => {
-                knows_members = question.site.policy.knows_members();
-                self.pass_or_guess(question, body, rule).await
-            }
-            Judgement::Purge { site, client, parts, authority } => {
-                Box::new((Box::pin(self.purge_request(config, &site, &client, &parts, &authority)).await, Note::ruled("purge")))
-            }
-            Judgement::Webhook { site, client, parts, authority } => {
-                Box::new((Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::ruled("webhook")))
-            }
-            Judgement::Malformed(_) => {
-                Box::new((failure::page(StatusCode::BAD_REQUEST, ErrorReason::Target), Note::ruled(ErrorReason::Target.name())))
-            }
-        };
-        let (response, note) = &mut *answer;
-        note.site = Some(site.id);
-        // Who shares it is for us alone to know: a Ghost calls such pages public, and another cache, or the browser after its reader has
-        // left, would show them to others.
-        is_members |= knows_members && response.headers_mut().remove(MEMBER_CACHE_TIER).is_some();
-        if is_members {
-            make_members(response.headers_mut());
-        }
-        if entry == Entry::Private {
-            make_private(response.headers_mut());
-        }
-        answer
     }
 }

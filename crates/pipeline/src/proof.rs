@@ -33,7 +33,7 @@ use crate::{
     Client, Failure, Pipeline, Record, Shared, Stored,
     collapse::LOOK,
     forward,
-    keep::{self, ContentSize, ContentTag, ResponseHead},
+    keep::{self, ContentSize, ContentTag, NotStored, ResponseHead},
     learnt::not_kept,
     question::Question,
     tier,
@@ -50,7 +50,7 @@ const HELD_MAX: usize = 32;
 const HELD_FOR_WAITING: usize = 8;
 /// The least time for which a request waits for a page that is being proven, before it asks alone.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
-/// So many times what the first visit took is what a request waits for a page that is being proven.
+/// The patience of a request with a page that is being proven, in times of what the first visit took.
 const PATIENCE: u32 = 4;
 /// The longest time that a page waits for its turn. After a restart, readers ask for many pages that were not proven yet.
 const TURN_MAX: Duration = Duration::from_secs(5);
@@ -73,13 +73,6 @@ const BEFORE_MAX: usize = 32;
 const SEARCHED_MAX: usize = 256;
 /// The bytes that have to be the same again for a difference to be over.
 const SAME_AGAIN: usize = 8;
-
-/// The detail in `Cache-Status` of a page of which it is not known yet whether others may have it.
-pub(crate) const RULE: &str = "two-visitor-proof";
-/// The reason why a page is not stored that is too long to be proven.
-pub(crate) const TOO_LONG: &str = "too-large";
-/// The reason why a page is not stored that is not the same for two visitors.
-pub(crate) const DIFFER: &str = "two-visitors-differ";
 
 /// The results of two-visitor proofs, as they are named in metrics.
 pub const PROOF_RESULTS: [&str; 6] = ["same", "warm-up", "differs", "failed", "skipped", "overtaken"];
@@ -114,13 +107,13 @@ pub(crate) struct Proving {
 struct InQueue {
     /// Counts the requests that wait for the page.
     followers: Box<dyn Fn() -> usize>,
-    turn: oneshot::Sender<Turn>,
+    turn: oneshot::Sender<ProofTurn>,
 }
 
 /// The right to make a proof. Dropping it passes it on to the page that most requests wait for.
-struct Turn(Rc<Pipeline>);
+struct ProofTurn(Rc<Pipeline>);
 
-impl Turn {
+impl ProofTurn {
     /// Waits for a turn, for no longer than [`TURN_MAX`].
     async fn of(pipeline: &Rc<Pipeline>, followers: impl Fn() -> usize + 'static) -> Option<Self> {
         let Proving { made, queue, .. } = &pipeline.proving;
@@ -134,7 +127,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ProofTurn {
     fn drop(&mut self) {
         let proving = &self.0.proving;
         let next = {
@@ -196,7 +189,7 @@ impl ProofPermit {
         self.0.counters.proven(question.site.id, ProofResult::Skipped);
         let now = shared.clock.now();
         shared.store.mark_uncacheable(question.hash, (now + UNDECIDED_FOR).as_millis());
-        not_kept::remember(shared, question, TOO_LONG, Some(status), now);
+        not_kept::remember(shared, question, NotStored::TooLarge.name(), Some(status), now);
     }
 }
 
@@ -248,13 +241,13 @@ fn is_page(headers: &HeaderMap) -> bool {
 }
 
 /// Returns why a response that did not come by a shared fetch may not be stored: it is a page that is not proven, or that differs.
-pub(crate) fn unproven(shared: &Shared, question: &Question, head: ResponseHead<'_>) -> Option<&'static str> {
+pub(crate) fn unproven(shared: &Shared, question: &Question, head: ResponseHead<'_>) -> Option<NotStored> {
     if !concerns(question, head) {
         None
     } else if shared.proofs.is_differing(question.hash, shared.clock.now()) {
-        Some(DIFFER)
+        Some(NotStored::Differs)
     } else {
-        (!shared.proofs.is_proven(question.hash)).then_some(RULE)
+        (!shared.proofs.is_proven(question.hash)).then_some(NotStored::Unproven)
     }
 }
 
@@ -271,7 +264,7 @@ pub(crate) struct Unproven {
     pub(crate) flight: FlightGuard<Record, Failure>,
 }
 
-/// What another visitor was given.
+/// A page that another visitor was given.
 struct Visit {
     status: StatusCode,
     headers: HeaderMap,
@@ -279,7 +272,7 @@ struct Visit {
     body: Bytes,
 }
 
-/// What another visit brought.
+/// The outcome of another visit.
 enum Visited {
     /// A page that may be stored.
     Page(Box<Visit>),
@@ -314,7 +307,7 @@ pub(crate) async fn prove(permit: ProofPermit, question: &Question, unproven: Un
     let Unproven { first, body, flight } = unproven;
     let count = |result| pipeline.counters.proven(question.site.id, result);
     let keep = |stored: Stored, flight: FlightGuard<Record, Failure>| flight.fetched(keep::insert(shared, question, stored));
-    let turn = Turn::of(&pipeline, flight.followers_later()).await;
+    let turn = ProofTurn::of(&pipeline, flight.followers_later()).await;
     // The page's own place at the origin was given back with its last byte. One request for all who wait is less than one for each of them.
     let conclusion = match &turn {
         Some(_) if flight.followers() > 0 || question.site.collapse.has_room() => concluded(&pipeline, question, &body).await,
@@ -358,7 +351,7 @@ pub(crate) async fn prove(permit: ProofPermit, question: &Question, unproven: Un
             count(ProofResult::Failed);
             let now = shared.clock.now();
             shared.store.mark_uncacheable(question.hash, (now + UNDECIDED_FOR).as_millis());
-            not_kept::remember(shared, question, RULE, Some(first.record.status), now);
+            not_kept::remember(shared, question, NotStored::Unproven.name(), Some(first.record.status), now);
             flight.uncacheable();
         }
         Conclusion::Differs(difference) => {
@@ -377,7 +370,7 @@ pub(crate) fn release(shared: &Shared, question: &Question, status: StatusCode, 
     if followers > 0 {
         shared.store.mark_uncacheable(question.hash, (now + BUSY_FOR).as_millis());
     }
-    not_kept::remember(shared, question, RULE, Some(status), now);
+    not_kept::remember(shared, question, NotStored::Unproven.name(), Some(status), now);
 }
 
 /// Makes the stored response of a page in memory.
@@ -404,7 +397,7 @@ fn refuse(shared: &Shared, question: &Question, status: StatusCode, difference: 
     shared.store.remove(question.hash, &question.key);
     tier::end(shared, question);
     shared.store.mark_uncacheable(question.hash, until.as_millis());
-    not_kept::remember(shared, question, DIFFER, Some(status), now);
+    not_kept::remember(shared, question, NotStored::Differs.name(), Some(status), now);
 }
 
 /// Makes the question of another visitor, from no client's address and with an id of its own: a page with the id in it is not the same for two.
@@ -464,9 +457,9 @@ async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
         status if status.is_server_error() => return Visited::Failed,
         status => return Visited::Another(Difference::Status(status)),
     }
-    let kept = match keep::judge(&pipeline.shared, question, fetched.head(), fetched.times) {
+    let kept = match keep::decide(&pipeline.shared, question, fetched.head(), fetched.times) {
         Ok(kept) => kept,
-        Err(why) => return Visited::Another(Difference::Unshared(why.name())),
+        Err(why) => return Visited::Another(Difference::Unshared(NotStored::Policy(why))),
     };
     let (parts, mut incoming) = fetched.response.into_parts();
     let mut body = Vec::new();
@@ -475,7 +468,7 @@ async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
         let Some(data) = frame.data_ref() else { continue };
         if (body.len() + data.len()) as u64 > page_max(question) {
             // The first one was shorter.
-            return Visited::Another(Difference::Unshared("too-large"));
+            return Visited::Another(Difference::Unshared(NotStored::TooLarge));
         }
         body.extend_from_slice(data);
     }
@@ -489,13 +482,13 @@ pub(crate) enum Difference {
     Span {
         /// The offset of the first byte that differs.
         offset: usize,
-        /// What stands before it, for both.
+        /// The text before it, the same for both.
         before: String,
-        /// What differs, for each of the two.
+        /// The text that differs, for each of the two.
         sides: [String; 2],
     },
-    /// The second visitor was given a page that may not be stored, by the rule of this name.
-    Unshared(&'static str),
+    /// The second visitor was given a page that may not be stored, for this reason.
+    Unshared(NotStored),
     /// The second visitor was given no page, but an answer with this status.
     Status(StatusCode),
     /// The second visitor was given something of another content type.
@@ -508,7 +501,7 @@ impl std::fmt::Display for Difference {
             Self::Span { offset, before, sides: [first, second] } => {
                 write!(f, "at byte {offset}, after \"{before}\": \"{first}\" and \"{second}\"")
             }
-            Self::Unshared(rule) => write!(f, "the second visitor was given a page that may not be stored: {rule}"),
+            Self::Unshared(why) => write!(f, "the second visitor was given a page that may not be stored: {}", why.name()),
             Self::Status(status) => write!(f, "the second visitor was answered with status {}", status.as_u16()),
             Self::NoPage => f.write_str("the second visitor was given something else than HTML"),
         }

@@ -18,7 +18,7 @@ use store::KeyHash;
 
 use crate::{Interim, Site, direct::is_direct_field, identity::Identity};
 
-/// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
+/// The sender of a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
     /// The connection's other end; `None`: a Unix socket.
@@ -120,13 +120,15 @@ pub(crate) fn verdict(site: &Site, is_trusted: bool, head: &RequestHead<'_>, key
 /// Asks a site's policy as [`verdict`] does, and whether the request is a member's whose tier is known. `now` is asked for only if there is a
 /// signature to judge.
 pub(crate) fn verdict_with_member(
-    (site, is_trusted): (&Site, bool),
-    (head, headers): (&RequestHead<'_>, &HeaderMap),
+    site: &Site,
+    is_trusted: bool,
+    head: &RequestHead<'_>,
+    headers: &HeaderMap,
     key: &mut Vec<u8>,
     now: impl FnOnce() -> Timestamp,
     trace: &mut impl Trace,
 ) -> (Verdict, Option<Member>) {
-    let (verdict, member) = site.policy.verdict_with_member(site.id, (head, headers), key, now, trace);
+    let (verdict, member) = site.policy.verdict_with_member(site.id, head, headers, key, now, trace);
     if is_trusted && matches!(verdict, Verdict::Lookup(_)) {
         site.policy.key_trusted_fields(head.fields, key);
     }

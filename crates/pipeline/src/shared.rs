@@ -45,29 +45,29 @@ pub struct Shared {
     pub clock: Clock,
     /// Whether what is stored may be shown although other machines may have purged it.
     pub fence: Fence,
-    /// Which sites a purge can name, who may send one, and how many there were.
+    /// The sites that a purge can name, those who may send one, and the number of purges.
     pub purging: Purging,
     /// The signals of origins that say what has changed.
     pub signalled: Signalled,
     /// The refills after soft purges.
     pub refilling: Refilling,
-    /// What the origin did for clients that had left.
+    /// The watcher of what the origin did for clients that had left.
     pub in_vain: InVain,
     /// The threads that make forms of stored responses.
     pub workshop: Workshop,
-    /// Which stored content is there in its forms alone.
+    /// The packing of content that is stored in its forms alone.
     pub packing: Packing,
-    /// What lets requests of the load tester go past the cache.
+    /// The rule by which requests of the load tester go past the cache.
     pub direct: Direct,
-    /// How many requests each address has sent.
+    /// The number of requests that each address has sent.
     pub rates: Rates,
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
     pub(crate) not_kept: Reasons,
-    /// Which cookies kept something from the cache.
+    /// The cookies that kept something from the cache.
     pub(crate) cookies: Cookies,
-    /// Which pages were the same for two visitors, and which were not.
+    /// The pages that were the same for two visitors, and those that were not.
     pub(crate) proofs: Proofs,
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,

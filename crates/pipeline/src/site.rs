@@ -68,7 +68,7 @@ pub struct Site {
     pub schedule: Option<Arc<Schedule>>,
     /// The fields that are added to its origin's responses, and taken from them.
     pub fields: ResponseFields,
-    /// Which part of a site this is; `None`: the site.
+    /// The route of the part of a site that this is; `None`: the site.
     pub route: Option<Route>,
     /// Its parts. A part has none.
     pub parts: Parts,
@@ -154,7 +154,7 @@ pub struct Down {
     contact: Arc<Contact>,
 }
 
-/// What connecting to an origin has come to, for others than those who ask it.
+/// The state of an origin's connections, for others than those who ask it.
 #[derive(Debug, Default)]
 pub struct Contact {
     is_down: AtomicBool,

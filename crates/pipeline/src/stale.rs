@@ -11,7 +11,7 @@ use store::{Generation, Joined, Purged};
 
 use crate::{
     Failure, Pipeline, Shared, Stored,
-    collapse::{flight_of, flight_of_those_who_say, said},
+    collapse::{flight_of, flight_of_those_who_say, saying_of},
     learnt::{refill, trouble::Trouble},
     question::Question,
 };
@@ -76,7 +76,7 @@ pub(crate) fn refresh(pipeline: &Rc<Pipeline>, question: &Rc<Question>, stored: 
     };
     let (question, flight) = match own {
         Some(own) => {
-            let flight = flight_of_those_who_say(&own.key, said(shared, &own, Some(stored)));
+            let flight = flight_of_those_who_say(&own.key, saying_of(shared, &own, Some(stored)));
             (own, flight)
         }
         // Nobody's cookies go out for all; the next reader without any refreshes it.

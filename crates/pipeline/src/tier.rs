@@ -2,7 +2,7 @@
 //!
 //! A page that another machine has fetched need not be fetched again. It is taken from the tier if it answers this request, if it is fresh, and if no
 //! purge covers it since the machine that fetched it asked for it. No clock of another machine counts: a page comes with its age, and with the point in
-//! the stream of purges up to which its machine had carried them out ([`Page::since`]).
+//! the stream of purges up to which its machine had carried them out ([`TierPage::since`]).
 //!
 //! Where nothing of use is there, one machine asks the origin and the others wait for what it brings. Nobody waits longer than `collapse_wait`, and
 //! whatever goes wrong costs a request to the origin and never an answer.
@@ -32,7 +32,7 @@ const VERSION: u8 = 1;
 /// The most tags of a page that are believed.
 const TAGS_MAX: usize = 4_096;
 
-/// What comes later, and never late: each of these futures has a deadline of its own.
+/// A result that comes later, and never late: each of these futures has a deadline of its own.
 pub type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A tier that several machines share, as the pipeline sees it.
@@ -45,7 +45,7 @@ pub trait Tier: Send + Sync + 'static {
 
     /// Looks for a page. If there is none but one with the mark `known`, which was of no use, takes the turn to fetch it. `waited` is how long another
     /// machine has been waited for already.
-    fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> Later<Looked>;
+    fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> Later<TierLookup>;
 
     /// Writes a page and gives back the turn to fetch it, if this machine has that. `begun` is the generation of the store at which its fetch began,
     /// `lasts` is how long the page is of use. Returns at once; the page may not be written.
@@ -55,10 +55,10 @@ pub trait Tier: Send + Sync + 'static {
     fn remove(&self, name: &[u8]);
 }
 
-/// What a look at the tier comes to.
-pub enum Looked {
+/// The result of a look at the tier.
+pub enum TierLookup {
     /// There is a page.
-    Found(Page),
+    Found(TierPage),
     /// There is none, and it is for this machine to fetch it.
     Turn(Box<dyn FetchTurn>),
     /// Another machine fetches it. When the future is ready, it is worth looking again.
@@ -67,7 +67,7 @@ pub enum Looked {
     Away,
 }
 
-impl fmt::Debug for Looked {
+impl fmt::Debug for TierLookup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Found(page) => f.debug_tuple("Found").field(page).finish(),
@@ -80,15 +80,15 @@ impl fmt::Debug for Looked {
 
 /// A page as it lies in the tier, verified to be as a machine of this cluster wrote it.
 #[derive(Debug, Clone)]
-pub struct Page {
-    /// What was written.
+pub struct TierPage {
+    /// The bytes that were written.
     pub page: Bytes,
     /// The generation of this machine's store at which everything had been purged that had been purged where the page was fetched, when its fetch
     /// began.
     pub since: u64,
-    /// How long ago it was written, by the tier's own clock.
+    /// The time since it was written, by the tier's own clock.
     pub rested: Duration,
-    /// What tells it from every other page that was written under its name.
+    /// A number that tells it from every other page that was written under its name.
     pub mark: u128,
 }
 
@@ -100,19 +100,19 @@ pub trait FetchTurn: Send {
 
 /// The turn of a fetch, if it has one.
 #[derive(Default)]
-pub(crate) struct Turn {
+pub(crate) struct TierTurn {
     held: Option<Box<dyn FetchTurn>>,
     answered: Cell<bool>,
 }
 
-impl Turn {
+impl TierTurn {
     /// Notes that the origin has answered or failed: if nothing is put then, nobody need wait for the next machine's turn.
     pub(crate) fn answered(&self) {
         self.answered.set(true);
     }
 }
 
-impl Drop for Turn {
+impl Drop for TierTurn {
     fn drop(&mut self) {
         if let Some(held) = self.held.take_if(|_| self.answered.get()) {
             held.refuse();
@@ -120,9 +120,9 @@ impl Drop for Turn {
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for TierTurn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("held", &self.held.is_some()).finish()
+        f.debug_struct("TierTurn").field("held", &self.held.is_some()).finish()
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) enum Sought {
     /// Answer with it: another machine has fetched it. It is stored here now.
     Found(Arc<Stored>),
     /// Ask the origin.
-    Ask(Turn),
+    Ask(TierTurn),
 }
 
 impl Shared {
@@ -153,7 +153,7 @@ impl Shared {
 /// Seeks a page in the tier before the origin is asked. Waits while another machine fetches it, for at most `collapse_wait`.
 pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> Sought {
     let Some(tier) = tier_for(shared, question).filter(|_| !question.wants.directives.no_cache) else {
-        return Sought::Ask(Turn::default());
+        return Sought::Ask(TierTurn::default());
     };
     let name = name(question);
     let began = Instant::now();
@@ -161,28 +161,28 @@ pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> Sough
     let mut known = None;
     loop {
         match tier.look(&name, known, began.elapsed()).await {
-            Looked::Found(page) => {
+            TierLookup::Found(page) => {
                 let mark = page.mark;
                 // The fence is asked first: a lease rests on purges that were carried out before.
                 if !shared.fence.holds(shared.clock.now()) {
-                    return Sought::Ask(Turn::default());
+                    return Sought::Ask(TierTurn::default());
                 }
                 if let Some(stored) = adopt(shared, question, &name, page) {
                     return Sought::Found(keep::insert_here(shared, question, stored));
                 }
                 if known == Some(mark) || Instant::now() >= until {
                     // It would be shown once more, or replaced, for ever.
-                    return Sought::Ask(Turn::default());
+                    return Sought::Ask(TierTurn::default());
                 }
                 known = Some(mark);
             }
-            Looked::Turn(held) => return Sought::Ask(Turn { held: Some(held), answered: Cell::new(false) }),
-            Looked::Wait(changed) => {
+            TierLookup::Turn(held) => return Sought::Ask(TierTurn { held: Some(held), answered: Cell::new(false) }),
+            TierLookup::Wait(changed) => {
                 if timeout_at(until, changed).await.is_err() || Instant::now() >= until || !shared.fence.holds(shared.clock.now()) {
-                    return Sought::Ask(Turn::default());
+                    return Sought::Ask(TierTurn::default());
                 }
             }
-            Looked::Away => return Sought::Ask(Turn::default()),
+            TierLookup::Away => return Sought::Ask(TierTurn::default()),
         }
     }
 }
@@ -242,7 +242,7 @@ fn name(question: &Question) -> Vec<u8> {
 
 /// Makes a stored response of a page, if it answers the question: it is the page of this name, fits the fields of the request, is fresh, and was not
 /// purged.
-fn adopt(shared: &Shared, question: &Question, name: &[u8], page: Page) -> Option<Stored> {
+fn adopt(shared: &Shared, question: &Question, name: &[u8], page: TierPage) -> Option<Stored> {
     let now = shared.clock.now();
     let TierPageRead { record, tags, age, body } = decode(name, page.page)?;
     let record = record.aged(now, age + page.rested);
@@ -258,7 +258,7 @@ fn adopt(shared: &Shared, question: &Question, name: &[u8], page: Page) -> Optio
 struct TierPageRead {
     record: Record,
     tags: Box<[Box<str>]>,
-    /// How long before the page was written it had arrived.
+    /// The time between its arrival and its writing.
     age: Duration,
     body: Bytes,
 }

@@ -18,8 +18,8 @@ use http_body_util::BodyExt as _;
 use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use parking_lot::Mutex;
 use pipeline::{
-    Acknowledgement, Clock, Collapse, Down, FetchTurn, Https, Later, Looked, Machines, Parts, Pipeline, Refill, ResponseFields, Router,
-    Shared, Site, TIER_HEAD_MAX, Tier, TierPage,
+    Acknowledgement, Clock, Collapse, Down, FetchTurn, Https, Later, Machines, Parts, Pipeline, Refill, ResponseFields, Router, Shared,
+    Site, TIER_HEAD_MAX, Tier, TierLookup, TierPage,
 };
 use policy::{
     Kind, Policy, Settings,
@@ -113,22 +113,25 @@ impl Tier for Door {
         TIER_HEAD_MAX + (1 << 20)
     }
 
-    fn look(&self, name: &[u8], known: Option<u128>, _: Duration) -> Later<Looked> {
+    fn look(&self, name: &[u8], known: Option<u128>, _: Duration) -> Later<TierLookup> {
         let mut common = self.common.lock();
         common.looks += 1;
         let looked = match common.pages.get(name).filter(|(mark, _)| Some(*mark) != known) {
-            Some((mark, page)) => {
-                Looked::Found(TierPage { page: page.clone(), since: self.since.load(Relaxed), rested: *self.rested.lock(), mark: *mark })
-            }
+            Some((mark, page)) => TierLookup::Found(TierPage {
+                page: page.clone(),
+                since: self.since.load(Relaxed),
+                rested: *self.rested.lock(),
+                mark: *mark,
+            }),
             None if common.locks.contains_key(name) => {
                 let changed = Arc::clone(&common.changed);
                 let mut changed = Box::pin(changed.notified_owned());
                 changed.as_mut().enable();
-                Looked::Wait(changed)
+                TierLookup::Wait(changed)
             }
             None => {
                 common.locks.insert(name.to_vec(), self.machine);
-                Looked::Turn(Box::new(Lock { common: Arc::clone(&self.common), machine: self.machine, name: name.to_vec() }))
+                TierLookup::Turn(Box::new(Lock { common: Arc::clone(&self.common), machine: self.machine, name: name.to_vec() }))
             }
         };
         Box::pin(std::future::ready(looked))
@@ -165,7 +168,7 @@ struct Machine {
     rested: Arc<Mutex<Duration>>,
 }
 
-/// What a client sees.
+/// A response as a client sees it.
 struct Seen {
     status: u16,
     fields: HeaderMap,

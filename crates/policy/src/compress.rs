@@ -4,7 +4,7 @@
 //! a form) beside what somebody else chose (a search term), and then the length of the compressed page gives the secret away, letter by
 //! letter (BREACH). So what passes is coded without asking only where nobody is known: see [`Passed`].
 
-/// Which responses that are not shared are compressed.
+/// The responses that are compressed although they are not shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Passed {
     /// Compress if the request carries no cookie and no credentials, or if the content is of a kind that is never personal: styles,
@@ -29,7 +29,7 @@ pub struct Compress {
     pub min_size: u64,
     /// The paths that are not compressed; a `*` at the end stands for anything.
     pub exclude: Vec<String>,
-    /// Which responses that are not shared are compressed.
+    /// The responses that are compressed although they are not shared.
     pub passed: Passed,
     /// Whether a page is the dictionary of its next version (RFC 9842).
     pub dictionaries: bool,

@@ -35,7 +35,7 @@ pub struct KeepFacts<'a> {
     pub authority: &'a str,
     /// The path and query that the origin was asked for.
     pub target: &'a str,
-    /// What the request carries that may be somebody's.
+    /// The cookies and credentials of the request that may be somebody's.
     pub carries: Carries,
     /// The directives of the request.
     pub request: &'a RequestDirectives,
@@ -83,8 +83,8 @@ pub enum NotKept {
     Status,
     /// The source forbids it in this field, which was written for another cache.
     Said(&'static str),
-    /// The response may be a member's, and this says that it is not the same for all members of the tier, or that the kind of the site knows no tiers.
-    Member(&'static str),
+    /// The response may be a member's, and is not known to be the same for all members of the tier.
+    Member(MemberReason),
 }
 
 impl NotKept {
@@ -98,7 +98,8 @@ impl NotKept {
             Self::RedirectLoop => "redirect-loop",
             Self::JustPurged => "just-purged",
             Self::Status => "status",
-            Self::Member(why) | Self::Said(why) => why,
+            Self::Said(field) => field,
+            Self::Member(reason) => reason.name(),
         }
     }
 
@@ -129,83 +130,135 @@ impl NotKept {
     }
 }
 
+/// The reason why a response that may be a member's of a Ghost is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberReason {
+    /// It was made for the members of a tier, and the kind of the site knows no tiers.
+    Tier,
+    /// The request has a cookie of a Ghost, and the kind of the site knows no tiers.
+    Cookie,
+    /// Its status is not 200.
+    Status,
+    /// It was made for another tier than the one that the cookies prove.
+    AnotherTier,
+    /// It is not public.
+    NotPublic,
+    /// It has a content coding, so what names a member in it cannot be looked for.
+    Coded,
+    /// It varies on who asks.
+    Vary,
+    /// Some of its fields are for one client alone.
+    Fields,
+    /// Two members of the tier got different pages a moment ago, or the page names its reader.
+    Personal,
+}
+
+impl MemberReason {
+    /// Returns the name of the rule for `Cache-Status` details and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tier => "member-tier",
+            Self::Cookie => "member-cookie",
+            Self::Status => "tier-status",
+            Self::AnotherTier => "tier-differs",
+            Self::NotPublic => "tier-not-public",
+            Self::Coded => "tier-coded",
+            Self::Vary => "tier-vary",
+            Self::Fields => "tier-fields",
+            Self::Personal => "tier-personal",
+        }
+    }
+}
+
+/// The terms of a site's hold, beside its length.
+#[derive(Debug, Clone, Copy)]
+struct HoldTerms {
+    /// Whether the answer is to somebody: that is never held.
+    is_personal: bool,
+    /// The longest hold.
+    max: Option<Duration>,
+}
+
 impl Policy {
     /// Decides whether a response may be kept, and on which terms.
     ///
     /// # Errors
     /// The rule that forbids it.
-    pub fn keep(&self, seen: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
+    pub fn keep(&self, facts: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
         // A Ghost calls a member's page public, and means the members of one tier. It may be behind any site: before it was recognised, too.
         if !self.is_impersonal() {
-            if has_any(seen.headers, &[MEMBER_CACHE_TIER]) {
-                return Err(NotKept::Member("member-tier"));
+            if has_any(facts.headers, &[MEMBER_CACHE_TIER]) {
+                return Err(NotKept::Member(MemberReason::Tier));
             }
-            if seen.carries.ghost_cookie {
-                return Err(NotKept::Member("member-cookie"));
+            if facts.carries.ghost_cookie {
+                return Err(NotKept::Member(MemberReason::Cookie));
             }
         }
-        self.keep_whatever_tier(seen)
+        self.keep_whatever_tier(facts)
     }
 
     /// Decides as [`keep`](Self::keep) does about an answer of which it is known for which members it is.
-    pub(crate) fn keep_whatever_tier(&self, seen: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
-        let (path, query) = seen.target.split_once('?').map_or((seen.target, None), |(path, query)| (path, Some(query)));
+    pub(crate) fn keep_whatever_tier(&self, facts: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
+        let (path, query) = facts.target.split_once('?').map_or((facts.target, None), |(path, query)| (path, Some(query)));
         let keeps = &self.rules_for(path).keeps;
         // A part, or a confirmation, is about the page that is there: it is not a page of another status.
-        let is_page = !matches!(seen.status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
-        if is_page && keeps.statuses.is_some_and(|statuses| !statuses.contains(&seen.status.as_u16())) {
+        let is_page = !matches!(facts.status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
+        if is_page && keeps.statuses.is_some_and(|statuses| !statuses.contains(&facts.status.as_u16())) {
             return Err(NotKept::Status);
         }
         // What is known to be the same for everybody who is nobody in particular, whatever the source calls it.
-        let held_anyway = keeps.held_anyway.iter().find(|(status, _)| *status == seen.status.as_u16()).map(|(_, hold)| *hold);
-        let held_anyway = held_anyway.filter(|_| !seen.carries.is_personal() && *seen.method == Method::GET);
-        let said = self.directives(seen.headers, seen.response_time)?;
+        let held_anyway = keeps.held_anyway.iter().find(|(status, _)| *status == facts.status.as_u16()).map(|(_, hold)| *hold);
+        let held_anyway = held_anyway.filter(|_| !facts.carries.is_personal() && *facts.method == Method::GET);
+        let said = self.directives(facts.headers, facts.response_time)?;
         // What forbids it to caches alone was said with them in mind.
         let held_anyway = held_anyway.filter(|_| !(said.targeted && (said.no_store || said.private.is_present())));
         let directives = if held_anyway.is_some() { ResponseDirectives::default() } else { said };
-        let omitted = omitted(seen.headers, &directives);
+        let omitted = omitted(facts.headers, &directives);
         let briefly = keeps.briefly.iter().find(|(names, _)| has_parameter(query, names)).map(|(_, most)| *most);
         let hold_max = [keeps.hold_max, briefly].into_iter().flatten().min();
         // An origin that says `private="set-cookie"` has said itself that the rest is for all.
-        let cookie_stays = has_any(seen.headers, &[header::SET_COOKIE]) && !omitted.contains(&header::SET_COOKIE);
+        let cookie_stays = has_any(facts.headers, &[header::SET_COOKIE]) && !omitted.contains(&header::SET_COOKIE);
         if cookie_stays && !self.settings().store_set_cookie {
             // Where the settings take its cookies off, it is something else that keeps it out.
-            let another = self.reduced(seen).and_then(|headers| self.keep(&KeepFacts { headers: &headers, ..*seen }).err());
+            let another = self.reduced(facts).and_then(|headers| self.keep(&KeepFacts { headers: &headers, ..*facts }).err());
             return Err(another.unwrap_or(NotKept::SetCookie));
         }
-        if self.redirects_to_itself(seen) {
+        if self.redirects_to_itself(facts) {
             return Err(NotKept::RedirectLoop);
         }
         let freshness = || match held_anyway {
-            Some(hold) => self.held(seen, hold),
-            None => self.freshness(seen, &directives, hold_max, briefly),
+            Some(hold) => self.held(facts, hold),
+            None => self.freshness(facts, &directives, hold_max, briefly),
         };
-        let storable = storable(seen.method, seen.request, seen.carries.authorization, seen.status, seen.headers, &directives, freshness);
+        let storable =
+            storable(facts.method, facts.request, facts.carries.authorization, facts.status, facts.headers, &directives, freshness);
         let freshness = storable.map_err(|why| {
             // Without the cookie the site's hold would have kept it.
+            let without_cookie = HoldTerms { is_personal: false, max: hold_max };
             let is_held_for_others =
-                why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, (false, hold_max)).is_some();
+                why == NotStorable::Unfresh && facts.carries.cookie && self.hold(facts, &directives, without_cookie).is_some();
             if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
         })?;
         // A lifetime of nothing is no word that an answer is for all: it would come out again when the origin is down.
         let by_origin = freshness.source == LifetimeSource::Explicit && freshness.lifetime > freshness.initial_age;
-        if seen.carries.cookie && !by_origin {
+        if facts.carries.cookie && !by_origin {
             return Err(NotKept::Cookie);
         }
         // RFC 9213 lets a field for caches overrule this one. But a server that writes such a field into everything does not know of the
         // reader whose cookie the page was made for; the page's own maker does.
-        if seen.carries.is_personal() && directives.targeted {
-            let own = ResponseDirectives::of(seen.headers);
+        if facts.carries.is_personal() && directives.targeted {
+            let own = ResponseDirectives::of(facts.headers);
             if own.no_store || own.private.is_present() {
-                return Err(if seen.carries.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
+                return Err(if facts.carries.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
             }
         }
         // A folder or a blog has just said what it has.
-        if seen.status == StatusCode::NOT_FOUND && seen.just_purged && !self.is_impersonal() {
+        if facts.status == StatusCode::NOT_FOUND && facts.just_purged && !self.is_impersonal() {
             return Err(NotKept::JustPurged);
         }
-        let mut tags = tags(seen.authority, seen.headers);
-        if let Some(tag) = self.signal_tag(seen.target.split('?').next().unwrap_or_default()) {
+        let mut tags = tags(facts.authority, facts.headers);
+        if let Some(tag) = self.signal_tag(facts.target.split('?').next().unwrap_or_default()) {
             tags.push(tag);
         }
         let shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();
@@ -223,23 +276,23 @@ impl Policy {
     ///
     /// `None`: it is somebody's for another reason, or nobody's anyhow, and stays as it is.
     #[must_use]
-    pub fn without_dropped_cookies(&self, seen: &KeepFacts<'_>) -> Option<HeaderMap> {
-        let headers = self.reduced(seen)?;
+    pub fn without_dropped_cookies(&self, facts: &KeepFacts<'_>) -> Option<HeaderMap> {
+        let headers = self.reduced(facts)?;
         // An answer to HEAD says what the answer to GET would be.
-        let would_be_kept = self.keep(&KeepFacts { method: &Method::GET, headers: &headers, ..*seen }).is_ok();
+        let would_be_kept = self.keep(&KeepFacts { method: &Method::GET, headers: &headers, ..*facts }).is_ok();
         would_be_kept.then_some(headers)
     }
 
     /// Returns the fields of an answer without its cookies, if the settings take all of them off.
-    fn reduced(&self, seen: &KeepFacts<'_>) -> Option<HeaderMap> {
-        if self.settings().drop_set_cookies.is_empty() || !seen.headers.contains_key(header::SET_COOKIE) {
+    fn reduced(&self, facts: &KeepFacts<'_>) -> Option<HeaderMap> {
+        if self.settings().drop_set_cookies.is_empty() || !facts.headers.contains_key(header::SET_COOKIE) {
             return None;
         }
-        let is_read = *seen.method == Method::GET || *seen.method == Method::HEAD;
-        if !is_read || seen.carries.is_personal() || self.refused_cookie(seen.headers).is_some() {
+        let is_read = *facts.method == Method::GET || *facts.method == Method::HEAD;
+        if !is_read || facts.carries.is_personal() || self.refused_cookie(facts.headers).is_some() {
             return None;
         }
-        let mut headers = seen.headers.clone();
+        let mut headers = facts.headers.clone();
         headers.remove(header::SET_COOKIE);
         if is_said_by_session(&headers) {
             for name in &SAID_BY_SESSION {
@@ -306,12 +359,12 @@ impl Policy {
 
     /// Returns the lifetime of an answer that is held for so long whatever the source says. It is refreshed behind its readers for as long
     /// again, but for a "not found": what is published there must be seen.
-    fn held(&self, seen: &KeepFacts<'_>, hold: Duration) -> Freshness {
+    fn held(&self, facts: &KeepFacts<'_>, hold: Duration) -> Freshness {
         let hold = self.settings().hold.map_or(hold, |most| hold.min(most));
         let freshness =
-            Freshness::of(seen.status, &HeaderMap::new(), &ResponseDirectives::default(), seen.request_time, seen.response_time);
+            Freshness::of(facts.status, &HeaderMap::new(), &ResponseDirectives::default(), facts.request_time, facts.response_time);
         Freshness {
-            stale_while_revalidate: if seen.status == StatusCode::NOT_FOUND { Duration::ZERO } else { hold },
+            stale_while_revalidate: if facts.status == StatusCode::NOT_FOUND { Duration::ZERO } else { hold },
             stale_if_error: self.settings().stale_if_error,
             ..freshness.with_hold(hold)
         }
@@ -321,15 +374,15 @@ impl Policy {
     /// none to caches. `briefly` is the longest lifetime of all.
     fn freshness(
         &self,
-        seen: &KeepFacts<'_>,
+        facts: &KeepFacts<'_>,
         directives: &ResponseDirectives,
         hold_max: Option<Duration>,
         briefly: Option<Duration>,
     ) -> Freshness {
-        let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
+        let mut freshness = Freshness::of(facts.status, facts.headers, directives, facts.request_time, facts.response_time);
         let is_for_silence = self.preset.responses.hold_is_for_silence;
         let is_given = is_for_silence && directives.targeted && freshness.source == LifetimeSource::Explicit;
-        if let Some(hold) = self.hold(seen, directives, (seen.carries.is_personal(), hold_max)) {
+        if let Some(hold) = self.hold(facts, directives, HoldTerms { is_personal: facts.carries.is_personal(), max: hold_max }) {
             let is_guess = is_for_silence && freshness.source == LifetimeSource::Heuristic;
             if is_guess || !is_given && freshness.lifetime.saturating_sub(freshness.initial_age) < hold {
                 freshness = freshness.with_hold(hold);
@@ -338,7 +391,7 @@ impl Policy {
         if let Some(briefly) = briefly {
             freshness.lifetime = freshness.lifetime.min(freshness.initial_age + briefly);
         }
-        if matches!(seen.status, StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT) {
+        if matches!(facts.status, StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT) {
             freshness.lifetime = freshness.lifetime.min(REDIRECT_HOLD_MAX);
         }
         // What is to be looked at again soon (a file that may have changed) is not shown for long after that.
@@ -357,17 +410,12 @@ impl Policy {
 
     /// Returns how long the site wants to keep such an answer beyond the origin's word. It never does so against `no-cache`, nor for an answer
     /// to somebody: a hold is our promise, not the origin's.
-    fn hold(
-        &self,
-        seen: &KeepFacts<'_>,
-        directives: &ResponseDirectives,
-        (is_personal, hold_max): (bool, Option<Duration>),
-    ) -> Option<Duration> {
-        let hold = self.settings().hold.map(|hold| hold_max.map_or(hold, |most| hold.min(most)))?;
-        if directives.no_cache.is_present() || is_personal {
+    fn hold(&self, facts: &KeepFacts<'_>, directives: &ResponseDirectives, terms: HoldTerms) -> Option<Duration> {
+        let hold = self.settings().hold.map(|hold| terms.max.map_or(hold, |most| hold.min(most)))?;
+        if directives.no_cache.is_present() || terms.is_personal {
             return None;
         }
-        match seen.status.as_u16() {
+        match facts.status.as_u16() {
             200 | 203 | 301 | 308 | 410 => Some(hold),
             404 => Some(self.preset.not_found_hold_max.map_or(hold, |max| hold.min(max))),
             _ => None,
@@ -377,17 +425,17 @@ impl Policy {
     /// Returns whether the response sends its client back to the key under which it would be stored. What counts is what the reference means, and
     /// not how it is written: whoever follows it asks for that in the form in which the key has it. The scheme does not count
     /// ([`resolve`]): where it does, as on the way from http to https, a redirect that is not stored costs a request, one that goes round costs the page.
-    fn redirects_to_itself(&self, seen: &KeepFacts<'_>) -> bool {
-        if !seen.status.is_redirection() || seen.status == StatusCode::NOT_MODIFIED {
+    fn redirects_to_itself(&self, facts: &KeepFacts<'_>) -> bool {
+        if !facts.status.is_redirection() || facts.status == StatusCode::NOT_MODIFIED {
             return false;
         }
         let Some(reference) =
-            seen.headers.get(header::LOCATION).and_then(|location| resolve(seen.authority, seen.target, location.as_bytes()))
+            facts.headers.get(header::LOCATION).and_then(|location| resolve(facts.authority, facts.target, location.as_bytes()))
         else {
             return false;
         };
         let (path, query) = reference.split_once('?').map_or((&*reference, None), |(path, query)| (path, Some(query)));
-        self.forwarded_target(path, query).is_some_and(|target| target == seen.target)
+        self.forwarded_target(path, query).is_some_and(|target| target == facts.target)
     }
 }
 
@@ -512,11 +560,11 @@ mod tests {
         let fields: &[_] = &[("cache-control", "public, max-age=600"), ("x-member-cache-tier", "6a5e8f1d2b3c4d5e6f708192")];
         for kind in [Kind::Generic, Kind::Php, Kind::Ghost] {
             let settings = || Settings::preset(kind);
-            assert_eq!(case(200, fields).keep(settings()).err(), Some(NotKept::Member("member-tier")), "{kind:?}");
+            assert_eq!(case(200, fields).keep(settings()).err(), Some(NotKept::Member(MemberReason::Tier)), "{kind:?}");
             for status in [200, 304] {
                 let answer = Case { carries: GHOST_COOKIE, ..case(status, &[("cache-control", "public, max-age=600")]) };
                 let why = answer.keep(settings()).expect_err("not kept");
-                assert_eq!(why, NotKept::Member("member-cookie"), "{kind:?}");
+                assert_eq!(why, NotKept::Member(MemberReason::Cookie), "{kind:?}");
                 assert!(why.is_about_this_request() && !why.is_about_the_page(), "others may be kept");
             }
         }

@@ -48,13 +48,13 @@ pub struct Key<'a> {
     pub target: &'a str,
     /// The tier of the members who are answered from what is stored under the key. `None`: it is for those who are not members.
     pub tier: Option<&'a str>,
-    /// What a trusted proxy said in the fields that the settings name, line by line.
+    /// The lines that a trusted proxy sent in the fields that the settings name.
     pub trusted_fields: Vec<(HeaderName, &'a [u8])>,
-    /// What is stored under the key.
+    /// The kind of content that is stored under the key.
     pub holds: Holds,
 }
 
-/// What is stored under a key.
+/// The kind of content that is stored under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// Whole representations.
@@ -100,7 +100,7 @@ impl<'a> Key<'a> {
 
     /// Writes the key behind what `out` has already.
     pub fn write(&self, out: &mut Vec<u8>) {
-        write_page(out, (self.site, self.scheme, self.class), self.host, self.path());
+        write_page(out, self.site, self.scheme, self.class, self.host, self.path());
         if let Some(query) = self.query() {
             write_query(out, query);
         }
@@ -141,7 +141,7 @@ fn trusted_field(line: &[u8]) -> Option<(HeaderName, &[u8])> {
 }
 
 /// Writes a key up to its path. The host has its one spelling and the path its normal form.
-pub(crate) fn write_page(key: &mut Vec<u8>, (site, scheme, class): (u16, Scheme, AcceptClass), host: &str, path: &str) {
+pub(crate) fn write_page(key: &mut Vec<u8>, site: u16, scheme: Scheme, class: AcceptClass, host: &str, path: &str) {
     debug_assert_eq!(canonical_authority(scheme, host), host, "the host has its one spelling");
     let [high, low] = site.to_be_bytes();
     // No host is longer: see `semantics::target::valid_authority`.

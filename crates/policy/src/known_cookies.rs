@@ -9,7 +9,7 @@ pub struct KnownCookie {
     pub name: &'static str,
     /// The software that it is known for, by its name.
     pub software: &'static str,
-    /// Who sets it, in words.
+    /// The software that sets it, in words.
     pub whose: &'static str,
     /// Whether a page that sets it is for its visitor alone by what it is for. Otherwise its plugin may give it to everybody for no good reason.
     pub is_somebodys: bool,

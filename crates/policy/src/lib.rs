@@ -33,7 +33,7 @@ pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, Compress, Passed};
 pub use cookies::CookieFilter;
 pub use forward::settle_forms_for_scripts;
 pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, Hint, hints, link_field};
-pub use keep::{KeepFacts, KeepTerms, NotKept};
+pub use keep::{KeepFacts, KeepTerms, MemberReason, NotKept};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use known_cookies::{KnownCookie, known_cookie};
 pub use login::{Login, PasswordIn, PasswordVerdict, WrongIf};

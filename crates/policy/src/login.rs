@@ -1,4 +1,4 @@
-//! The doors of a kind: the requests with which somebody may guess a password, and the answers by which one tells that it was wrong.
+//! The logins of a kind: the requests with which somebody may guess a password, and the answers by which one tells that it was wrong.
 //!
 //! How often somebody may be wrong, and what happens then, is the pipeline's.
 
@@ -11,12 +11,12 @@ use crate::{
     preset::Paths,
 };
 
-/// A door: requests that carry a password of whoever sends them.
+/// A login: requests that carry a password of whoever sends them.
 #[derive(Debug, Clone, Copy)]
 pub struct Login {
-    /// The paths of the door.
+    /// The paths of the login.
     pub paths: Paths,
-    /// Where such a request has the password.
+    /// The place where such a request has the password.
     pub password: PasswordIn,
     /// The answers to a wrong one.
     pub wrong: WrongIf,
@@ -24,7 +24,7 @@ pub struct Login {
     pub envelope: Option<&'static str>,
 }
 
-/// Where a request has a password.
+/// The place where a request has a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasswordIn {
     /// In the form that is its content: it is a POST, and small.
@@ -37,7 +37,7 @@ pub enum PasswordIn {
     Authorization,
 }
 
-/// What tells that a password was wrong. A server error never does.
+/// The sign that a password was wrong. A server error never is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrongIf {
     /// The answer sets no cookie whose name begins with one of these.
@@ -48,7 +48,7 @@ pub enum WrongIf {
     Fault(u16),
 }
 
-/// What an answer says of the password.
+/// The word of an answer on the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasswordVerdict {
     /// It was not wrong.
@@ -62,7 +62,7 @@ pub enum PasswordVerdict {
 }
 
 impl Policy {
-    /// Returns the door that a request knocks at. A path that cannot be understood is not a door: the request is refused.
+    /// Returns the login that a request is. `None`: it is none, or its path cannot be understood, and the request is refused.
     #[must_use]
     pub fn login(&self, method: &Method, path: &str, fields: &HeaderMap) -> Option<&'static Login> {
         let logins = self.preset.logins;
@@ -82,7 +82,7 @@ impl Policy {
 
 impl Login {
     /// Returns whether a request with this content has no password for certain: a call of XML-RPC whose only method takes none. Text that XML might
-    /// read in another way is not a certainty.
+    /// read in another way does not count.
     #[must_use]
     pub fn has_no_password(&self, content: &[u8]) -> bool {
         let PasswordIn::Rpc(methods) = self.password else { return false };
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::{Kind, Settings};
 
-    fn door(kind: Kind, base: &str, method: &Method, path: &str, authorization: bool) -> Option<PasswordIn> {
+    fn login(kind: Kind, base: &str, method: &Method, path: &str, authorization: bool) -> Option<PasswordIn> {
         let policy = Policy::new(Settings { base_path: base.to_owned(), ..Settings::preset(kind) });
         let mut fields = HeaderMap::new();
         if authorization {
@@ -157,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_door_is_one() {
-        let wordpress = |path| door(Kind::WordPress, "", &Method::POST, path, false);
+    fn every_spelling_of_a_login_is_one() {
+        let wordpress = |path| login(Kind::WordPress, "", &Method::POST, path, false);
         for path in [
             "/wp-login.php",
             "//wp-login.php",
@@ -176,10 +176,10 @@ mod tests {
         for path in ["/", "/wp-comments-post.php", "/wp-login.php.bak", "/my-wp-login.phpx"] {
             assert_eq!(wordpress(path), None, "{path}");
         }
-        assert_eq!(door(Kind::WordPress, "", &Method::GET, "/wp-login.php", false), None);
-        assert_eq!(door(Kind::WordPress, "/blog", &Method::GET, "/blog/wp-json/wp/v2/posts", true), Some(PasswordIn::Authorization));
-        assert_eq!(door(Kind::Ghost, "/blog", &Method::POST, "/blog/ghost/api/admin/session/", false), Some(PasswordIn::Content));
-        assert_eq!(door(Kind::Generic, "", &Method::POST, "/wp-login.php", true), None);
+        assert_eq!(login(Kind::WordPress, "", &Method::GET, "/wp-login.php", false), None);
+        assert_eq!(login(Kind::WordPress, "/blog", &Method::GET, "/blog/wp-json/wp/v2/posts", true), Some(PasswordIn::Authorization));
+        assert_eq!(login(Kind::Ghost, "/blog", &Method::POST, "/blog/ghost/api/admin/session/", false), Some(PasswordIn::Content));
+        assert_eq!(login(Kind::Generic, "", &Method::POST, "/wp-login.php", true), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use semantics::{
 };
 
 use crate::{
-    Carries, KeepFacts, KeepTerms, NotKept, PassRule, Policy, Settings, Verdict,
+    Carries, KeepFacts, KeepTerms, MemberReason, NotKept, PassRule, Policy, Settings, Verdict,
     key::{is_tier, write_tier},
     trace::{Silent, Trace},
 };
@@ -60,7 +60,7 @@ pub struct Member {
     tier: Box<str>,
     session: Box<[u8]>,
     cookies: HeaderValue,
-    /// What names a person in the cookies, in lower case. `None`: there is too much of it.
+    /// The marks in the cookies that name a person, in lower case. `None`: there is too much of it.
     marks: Option<Box<[Box<[u8]>]>>,
 }
 
@@ -117,7 +117,8 @@ impl Policy {
     pub fn verdict_with_member(
         &self,
         site: u16,
-        (head, headers): (&RequestHead<'_>, &HeaderMap),
+        head: &RequestHead<'_>,
+        headers: &HeaderMap,
         key: &mut Vec<u8>,
         now: impl FnOnce() -> Timestamp,
         trace: &mut impl Trace,
@@ -217,29 +218,29 @@ impl Policy {
     ///
     /// # Errors
     /// The rule that forbids it.
-    pub fn keep_for_tier(&self, member: &Member, seen: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
-        if seen.headers.contains_key(header::SET_COOKIE) {
+    pub fn keep_for_tier(&self, member: &Member, facts: &KeepFacts<'_>) -> Result<KeepTerms, NotKept> {
+        if facts.headers.contains_key(header::SET_COOKIE) {
             return Err(NotKept::SetCookie);
         }
-        let own = ResponseDirectives::of(seen.headers);
+        let own = ResponseDirectives::of(facts.headers);
         let is_public = own.public && !own.no_store && !own.private.is_present() && !own.no_cache.is_present();
         for (is_so, why) in [
-            (seen.status == StatusCode::OK, "tier-status"),
+            (facts.status == StatusCode::OK, MemberReason::Status),
             // A member with two subscriptions has no tier; for one with a gift, cookie and response name different ones.
-            (member.is_of_tier(seen.headers), "tier-differs"),
-            (is_public, "tier-not-public"),
+            (member.is_of_tier(facts.headers), MemberReason::AnotherTier),
+            (is_public, MemberReason::NotPublic),
             // Marks could not be looked for.
-            (!seen.headers.contains_key(header::CONTENT_ENCODING), "tier-coded"),
-            (!varies_on_person(seen.headers), "tier-vary"),
+            (!facts.headers.contains_key(header::CONTENT_ENCODING), MemberReason::Coded),
+            (!varies_on_person(facts.headers), MemberReason::Vary),
         ] {
             if !is_so {
                 return Err(NotKept::Member(why));
             }
         }
-        let mut kept = self.keep_whatever_tier(seen)?;
+        let mut kept = self.keep_whatever_tier(facts)?;
         // Nobody refreshes it behind a member.
         kept.freshness.stale_while_revalidate = Duration::ZERO;
-        if kept.omitted.is_empty() { Ok(kept) } else { Err(NotKept::Member("tier-fields")) }
+        if kept.omitted.is_empty() { Ok(kept) } else { Err(NotKept::Member(MemberReason::Fields)) }
     }
 }
 
@@ -406,7 +407,7 @@ mod tests {
         let fields = RequestFields::from_map(&map);
         let head = RequestHead { method, scheme: Scheme::Https, authority: "blog.example", path, query, fields: &fields };
         let (mut key, mut steps) = (Vec::new(), Steps::default());
-        let (verdict, member) = policy.verdict_with_member(1, (&head, &map), &mut key, || now, &mut steps);
+        let (verdict, member) = policy.verdict_with_member(1, &head, &map, &mut key, || now, &mut steps);
         let told = steps.0.into_iter().filter(|step| step.rule == RULE).map(|step| step.detail).collect();
         (verdict, member, key, told)
     }
@@ -572,7 +573,7 @@ mod tests {
             for (name, value) in fields {
                 headers.append(*name, HeaderValue::from_static(value));
             }
-            let seen = KeepFacts {
+            let facts = KeepFacts {
                 method: &Method::GET,
                 authority: "blog.example",
                 target: "/post/",
@@ -584,7 +585,7 @@ mod tests {
                 response_time: NOW,
                 just_purged: false,
             };
-            policy.keep_for_tier(&member(), &seen).map(|_| ()).map_err(NotKept::name)
+            policy.keep_for_tier(&member(), &facts).map(|_| ()).map_err(NotKept::name)
         };
         assert_eq!(keep(200, &good), Ok(()));
         let with = |field| [&good[..], &[field]].concat();

@@ -129,7 +129,7 @@ impl Policy {
     pub(crate) fn passes(&self, rules: &Rules, head: &RequestHead<'_>, trace: &mut impl Trace) -> Option<PassRule> {
         let Passes { parameters, fields, cookies } = &rules.passes;
         let by_parameter = parameters.iter().find(|rule| has_parameter(head.query, &rule.of));
-        if trace.decides("passing parameters", by_parameter.is_some(), || seen(by_parameter)) {
+        if trace.decides("passing parameters", by_parameter.is_some(), || name_or_none(by_parameter)) {
             return by_parameter.map(|rule| PassRule::Parameter(rule.name));
         }
         let has_field = |name: &str| {
@@ -138,7 +138,7 @@ impl Policy {
             has
         };
         let by_field = fields.iter().find(|rule| rule.of.whole.iter().any(|name| has_field(name)));
-        if trace.decides("passing fields", by_field.is_some(), || seen(by_field)) {
+        if trace.decides("passing fields", by_field.is_some(), || name_or_none(by_field)) {
             return by_field.map(|rule| PassRule::Field(rule.name));
         }
         let by_cookie = self.passing_cookie(cookies, head);
@@ -189,7 +189,8 @@ pub(crate) fn has_parameter(query: Option<&str>, names: &Names) -> bool {
     query.into_iter().flat_map(|query| query.split('&')).any(|pair| names.have(&parameter_name(pair)) || names.have(&php_name(pair)))
 }
 
-fn seen(rule: Option<&Rule>) -> String {
+/// Returns the name of a rule for a trace, or `none`.
+fn name_or_none(rule: Option<&Rule>) -> String {
     rule.map_or("none", |rule| rule.name).to_owned()
 }
 

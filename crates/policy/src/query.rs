@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{names::Pattern, preset::Parameters};
 
-/// What the settings of a site say of the parameters that its pages depend on, beside what its kind says.
+/// The settings of a site for the query parameters that its pages depend on, beside those of its kind.
 #[derive(Debug, Clone)]
 pub struct QueryFilter {
     ignored: Vec<Pattern>,

@@ -94,7 +94,7 @@ impl Policy {
         }
         let class = self.class(head.fields);
         trace.notes("accept", || class.name().to_owned());
-        key::write_page(key, (site, head.scheme, class), head.authority, &path);
+        key::write_page(key, site, head.scheme, class, head.authority, &path);
         trace.notes("query", || self.query.describe(&rules.parameters, head.query));
         if let Some(query) = head.query.and_then(|query| self.query.clean(&rules.parameters, query)) {
             key::write_query(key, &query);

@@ -14,9 +14,9 @@ use semantics::{
 
 const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
 
-/// What Ghost says of everything in `/members/api/`.
+/// The word of Ghost on everything in `/members/api/`.
 const PRIVATE: &str = "no-cache, private, no-store, must-revalidate, max-stale=0, post-check=0, pre-check=0";
-/// What Ghost says of a page that does not exist.
+/// The word of Ghost on a page that does not exist.
 const NO_CACHE: &str = "no-cache, max-age=0, no-store, must-revalidate, max-stale=0, post-check=0, pre-check=0";
 
 fn fields(fields: &[(&'static str, &str)]) -> HeaderMap {

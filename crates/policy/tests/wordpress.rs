@@ -14,11 +14,11 @@ use semantics::{
 
 const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
 
-/// What WordPress says of what is somebody's, of a "not found" and of a post with a password (`wp_get_nocache_headers`).
+/// The word of WordPress on what is somebody's, of a "not found" and of a post with a password (`wp_get_nocache_headers`).
 const NOBODY_ELSES: &[(&str, &str)] =
     &[("cache-control", "no-cache, must-revalidate, max-age=0, no-store, private"), ("expires", "Wed, 11 Jan 1984 05:00:00 GMT")];
 
-/// What PHP says when a script begins a session.
+/// The fields that PHP sends when a script begins a session.
 const SESSION: &[(&str, &str)] = &[
     ("cache-control", "no-store, no-cache, must-revalidate"),
     ("expires", "Thu, 19 Nov 1981 08:52:00 GMT"),

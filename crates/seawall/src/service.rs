@@ -31,11 +31,11 @@ pub(crate) struct SiteService {
     pipeline: Rc<Pipeline>,
     log: RefCell<Option<AccessLog>>,
     insight: Arc<Insight>,
-    /// Which plain hits more is told of than that they were.
+    /// The choice of the plain hits of which more is told than that they were.
     sampler: Sampler,
     /// `Alt-Svc`, which every response over https carries and which is never stored: as a line, and as a value.
     alt_svc: RefCell<Option<(Vec<u8>, HeaderValue)>>,
-    /// What makes spans of requests, if they are traced.
+    /// The recorder that makes spans of requests, if they are traced.
     recorder: RefCell<Option<Recorder>>,
     /// The note of the last request whose client has left before there was an answer, and when the request began.
     left: Cell<Option<(Instant, Note)>>,
@@ -188,7 +188,7 @@ impl Drop for Leaving<'_> {
 
 fn hit(hit: pipeline::Hit) -> HitOf<SiteService> {
     let again = if hit.rests_on_incidentals { Again::SameHead } else { Again::SameEssentials };
-    edge::Hit { status: hit.status.as_u16(), body: hit.content, note: hit.note, known: hit.known.map(again) }
+    edge::Hit { status: hit.status.as_u16(), body: hit.content, note: hit.note, known: hit.facts.map(again) }
 }
 
 fn ip(peer: Peer) -> Option<IpAddr> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pipeline::{FetchTurn, Later, Looked, TIER_HEAD_MAX, Tier, TierPage};
+use pipeline::{FetchTurn, Later, TIER_HEAD_MAX, Tier, TierLookup, TierPage};
 
 const _: () = assert!(TIER_HEAD_MAX == cluster::tier::HEAD_BYTES_MAX, "the two rooms mean the same by a page");
 
@@ -16,17 +16,17 @@ impl Tier for SharedTier {
         self.0.page_bytes_max()
     }
 
-    fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> Later<Looked> {
+    fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> Later<TierLookup> {
         let looked = self.0.look(name, known, waited);
         Box::pin(async move {
             match looked.await {
                 cluster::tier::Looked::Found(page) => {
                     let cluster::tier::Page { page, since, rested, mark } = page;
-                    Looked::Found(TierPage { page, since, rested, mark })
+                    TierLookup::Found(TierPage { page, since, rested, mark })
                 }
-                cluster::tier::Looked::Turn(turn) => Looked::Turn(Box::new(Turn(turn))),
-                cluster::tier::Looked::Wait(interval) => Looked::Wait(Box::pin(tokio::time::sleep(interval))),
-                cluster::tier::Looked::Away => Looked::Away,
+                cluster::tier::Looked::Turn(turn) => TierLookup::Turn(Box::new(Turn(turn))),
+                cluster::tier::Looked::Wait(interval) => TierLookup::Wait(Box::pin(tokio::time::sleep(interval))),
+                cluster::tier::Looked::Away => TierLookup::Away,
             }
         })
     }

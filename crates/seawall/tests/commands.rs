@@ -64,7 +64,7 @@ fn bench_says_what_is_wrong_before_it_begins() {
     assert_eq!(fs::read(folder.path().join("a-file")).expect("there"), b"", "nor is anything changed");
 }
 
-/// What a command said.
+/// Holds what a command said.
 struct Said {
     code: Option<i32>,
     out: String,
@@ -136,7 +136,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
-/// A folder of files with its configuration.
+/// Returns a folder of files with its configuration.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("public")).expect("a folder");

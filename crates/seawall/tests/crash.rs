@@ -120,7 +120,7 @@ impl Site {
         site
     }
 
-    /// One request a connection.
+    /// Serves connections with one request each.
     fn serve(&self, mut stream: TcpStream) {
         let Some((method, page)) = read_head(&mut stream) else { return };
         if !self.has_pages.load(SeqCst) {
@@ -134,7 +134,7 @@ impl Site {
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&content));
     }
 
-    /// A page is whole, and no older than its last acknowledged edit.
+    /// Checks that a page is whole, and no older than its last acknowledged edit.
     fn judge(&self, page: usize, answer: &Answer, when: &str) {
         let version = self.version(page, answer);
         let least = self.acknowledged[page].load(SeqCst);
@@ -149,7 +149,7 @@ impl Site {
     }
 }
 
-/// Of a length that differs from page to page.
+/// Returns the content of a page, whose length differs from page to page.
 fn content(page: usize, version: u32) -> Vec<u8> {
     let line = format!("page{page} {version} ");
     line.bytes().cycle().take(100 + page * 700).collect()
@@ -208,7 +208,7 @@ struct Answer {
     content: Vec<u8>,
 }
 
-/// `None` if the connection broke off.
+/// Asks for a page. Returns `None` if the connection broke off.
 fn ask(address: SocketAddr, method: &str, page: usize) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
     let request = format!("{method} /p/{page} HTTP/1.1\r\nhost: site.example\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
@@ -224,7 +224,8 @@ fn ask(address: SocketAddr, method: &str, page: usize) -> Option<Answer> {
     (length.is_none_or(|length| length == content.len())).then_some(Answer { status, content })
 }
 
-/// The pages that had been written to their end: they carry their own address. One that was being written in a pack has a label and no footer.
+/// Returns the pages that had been written to their end: they carry their own address. One that was being written in a pack has a label and
+/// no footer.
 fn pages_on_disk(folder: &Path) -> BTreeSet<usize> {
     let mut pages = BTreeSet::new();
     let mut folders = vec![folder.join("objects")];

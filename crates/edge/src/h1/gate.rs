@@ -30,7 +30,7 @@ use crate::{
     worker::Terms,
 };
 
-/// How many bytes one read through the gate takes at most.
+/// The most bytes that one read through the gate takes.
 const READ: usize = 16 * 1024;
 
 /// The signals that the gate and the request's handler give each other.
@@ -111,7 +111,7 @@ pub(super) struct Gate {
     limits: HeadLimits,
     allowances: Allowances,
     writing: bool,
-    /// How many bytes came after our direction had ended, if it has.
+    /// The number of bytes that came after our direction had ended, if it has.
     unread: Option<usize>,
 }
 

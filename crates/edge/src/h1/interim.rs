@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use super::respond::{write_fields, write_status_line};
 use crate::{request::interim::INTERIMS_MAX, service::Interim};
 
-/// How many bytes of interim responses may wait for their client's socket. What is beyond is left out: they are hints.
+/// The bytes of interim responses that may wait for their client's socket. What is beyond is left out: they are hints.
 const BYTES_MAX: usize = 16 * 1024;
 
 /// A connection's interim responses.

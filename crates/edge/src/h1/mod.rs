@@ -18,17 +18,17 @@ use std::{
 };
 
 use http::Version;
-use semantics::{RequestFields, Scheme};
-use wire::head::{Head, Parsed, Reject, field_table, parse};
+use semantics::Scheme;
+use wire::head::{Parsed, Reject, field_table, parse};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
     request::{
         content::RequestBody,
-        head::{http1_version, may_be_hit, own},
+        head::{ParsedHead, http1_version, may_be_hit, own},
         log_line::{KeptLogLine, LogLine},
-        recall::Unrecognised,
+        recall::{HeadText, Unrecognised},
     },
     service::{HitOf, Peer, Service},
     stream::Stream,
@@ -153,7 +153,7 @@ pub(crate) async fn serve<S: Service>(
 }
 
 impl<S: Service> Connection<S> {
-    /// Returns whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was made to be no HTTP/1.
+    /// Returns whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was chosen to be invalid in HTTP/1.
     fn begins_http2(&self) -> bool {
         self.terms.h2c && !self.used && self.peer.scheme == Scheme::Http && self.pending.starts_with(b"PRI * HTTP/2.0\r\n")
     }
@@ -245,7 +245,8 @@ impl<S: Service> Connection<S> {
             if !may_be_hit(head, fields) {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(worker, &terms, (&bytes[at..at + head.len], unrecognised), (head, fields), keep_alive, started) {
+            let text = HeadText { bytes: &bytes[at..at + head.len], unrecognised };
+            match self.answer(worker, &terms, text, ParsedHead { head, fields }, keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
@@ -260,14 +261,14 @@ impl<S: Service> Connection<S> {
         &mut self,
         worker: &Worker<S>,
         terms: &Rc<Terms>,
-        text: (&[u8], Unrecognised),
-        (head, fields): (&Head<'_>, &RequestFields<'_>),
+        text: HeadText<'_>,
+        parsed: ParsedHead<'_>,
         keep_alive: bool,
         started: Instant,
     ) -> Answered<S> {
         let answered =
-            worker.hit(terms, self.peer, text, (head, fields), started, |out, hit, line| self.send(out, hit, &line, keep_alive, started));
-        answered.unwrap_or_else(|| self.must_call(head, fields, keep_alive, started))
+            worker.hit(terms, self.peer, text, parsed, started, |out, hit, line| self.send(out, hit, &line, keep_alive, started));
+        answered.unwrap_or_else(|| self.must_call(parsed, keep_alive, started))
     }
 
     /// Answers a head like one that was a hit before, without reading it. Returns its length too, and whether the connection goes on.
@@ -309,7 +310,8 @@ impl<S: Service> Connection<S> {
     }
 
     /// Takes the request off the wire for the service to answer in its own time.
-    fn must_call(&self, head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
+    fn must_call(&self, parsed: ParsedHead<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
+        let ParsedHead { head, fields } = parsed;
         let request = http::Request::new(RequestBody::empty());
         let line = LogLine::of(head, fields).keep();
         // The request is made in the box: it need not be moved there.
@@ -411,7 +413,7 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// How many bytes a client may still send when its connection is closed.
+/// The bytes that a client may still send when its connection is closed.
 const LINGER_BYTES: usize = 256 * 1024;
 
 enum Answered<S: Service> {

@@ -17,7 +17,7 @@ use super::{Call, Connection, connection_fields, interim::Interims};
 use crate::send_file::{STEP_BYTES, copied, fetch, is_at_hand, poll_send, read_at_hand, try_write_before_more};
 use crate::{connection::Phase, request::log_line::KeptLogLine, send_file::FileRegion, service::Service};
 
-/// How the end of a response is told (RFC 9112 §6.3).
+/// The way in which the end of a response is told (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     /// Nothing follows the head.
@@ -52,7 +52,7 @@ impl<S: Service> Connection<S> {
         self.interims = interims;
         let status = response.status().as_u16();
         let mut body_bytes = 0;
-        let result = self.respond(response, &call.line, keep_alive, (unwritten, &mut body_bytes)).await;
+        let result = self.respond(response, &call.line, keep_alive, unwritten, &mut body_bytes).await;
         self.worker.service.done(&call.line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
         self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
@@ -83,10 +83,11 @@ impl<S: Service> Connection<S> {
         response: &mut http::Response<S::Body>,
         line: &KeptLogLine,
         keep_alive: bool,
-        (mut head, body_bytes): (Vec<u8>, &mut u64),
+        mut head: Vec<u8>,
+        body_bytes: &mut u64,
     ) -> io::Result<bool> {
         let length = response.headers().get(header::CONTENT_LENGTH);
-        let framing = framing(&line.method, (response.status(), length.is_some()), response.body(), line.minor_version);
+        let framing = framing(&line.method, response.status(), length.is_some(), response.body(), line.minor_version);
         let mut left = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let keep_alive = keep_alive && framing != Framing::Close && !self.seat.is_draining();
         head.reserve(512);
@@ -261,7 +262,7 @@ fn poll_piece<S: Service>(body: &mut S::Body, sends_files: bool, cx: &mut Contex
 }
 
 /// Returns how the end of a response is told that has this status, and perhaps says its length itself.
-fn framing(method: &Method, (status, says_length): (StatusCode, bool), body: &impl Body, minor_version: u8) -> Framing {
+fn framing(method: &Method, status: StatusCode, says_length: bool, body: &impl Body, minor_version: u8) -> Framing {
     if *method == Method::HEAD || status.is_informational() || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
         Framing::None
     } else if says_length || body.size_hint().exact().is_some() {

@@ -19,20 +19,19 @@ use std::{
 
 use futures_util::{Stream as _, stream::FuturesUnordered};
 use http::{Method, Version, header};
-use semantics::RequestFields;
 use tokio::time::Sleep;
 use wire::{
     h2::{self, Core, Event, Fault, OUTPUT_MAX, Piece, SLICES},
-    head::{Head, Parsed, Reject, field_table, parse},
+    head::{Parsed, Reject, field_table, parse},
 };
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
     request::{
-        head::{HALF_A_HEAD, announced_length, may_be_hit, owned_request},
+        head::{HALF_A_HEAD, ParsedHead, announced_length, may_be_hit, owned_request},
         log_line::LogLine,
-        recall::{Recognised, Unrecognised},
+        recall::{HeadText, Recognised, Unrecognised},
         refusal::Refusal,
     },
     service::{HitOf, Peer, Service},
@@ -49,10 +48,10 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 /// The most tunnels of one connection: each holds a connection to the origin.
 const TUNNELS_MAX: usize = 16;
 
-/// How many bytes a client may still send after our last word.
+/// The bytes that a client may still send after our last word.
 const UNREAD_MAX: usize = 256 * 1024;
 
-/// How many reads one turn has: then it is the other connections' turn.
+/// The number of reads that one turn has: then it is the other connections' turn.
 const READS_MAX: usize = 2;
 
 /// One connection: what all its streams share.
@@ -155,12 +154,12 @@ struct Driver<S: Service> {
     requests: u64,
     seen: (u64, u64),
     ticked: Instant,
-    /// When streams that wait for their client are looked at.
+    /// The time when streams that wait for their client are looked at.
     look: Option<Pin<Box<Sleep>>>,
     fault: Option<Fault>,
     /// Whether our last word is on its way.
     ends: bool,
-    /// How many bytes came after it.
+    /// The number of bytes that came after it.
     unread: usize,
 }
 
@@ -376,7 +375,7 @@ impl<S: Service> Driver<S> {
         shared.worker.remember_host_of(head, &known_host);
         if is_plain
             && may_be_hit(head, fields)
-            && let Some(rest) = shared.hit(id, (text, unrecognised), (head, fields), started)
+            && let Some(rest) = shared.hit(id, HeadText { bytes: text, unrecognised }, ParsedHead { head, fields }, started)
         {
             self.answers.extend(rest);
             return Ok(());
@@ -413,7 +412,7 @@ impl<S: Service> Driver<S> {
         shared.core.borrow_mut().receive(id, feed, expected);
         let may_be_empty = expected.map_or(matches!(head.method, Method::GET | Method::HEAD), |expected| expected == 0);
         if may_be_empty {
-            self.answers.push(Box::pin(respond::answer_when_begun(handle, request, (content, expected), started, expects)));
+            self.answers.push(Box::pin(respond::answer_when_begun(handle, request, content, expected, started, expects)));
         } else {
             *request.body_mut() = handle.limited(content, expected);
             self.answers.push(Box::pin(respond::answer(handle, request, started, expects)));
@@ -502,15 +501,9 @@ impl<S: Service> Connection<S> {
     }
 
     /// Answers from the store, if that can be done at once.
-    fn hit(
-        self: &Rc<Self>,
-        id: u32,
-        text: (&[u8], Unrecognised),
-        head: (&Head<'_>, &RequestFields<'_>),
-        started: Instant,
-    ) -> Option<Option<Answer>> {
+    fn hit(self: &Rc<Self>, id: u32, text: HeadText<'_>, parsed: ParsedHead<'_>, started: Instant) -> Option<Option<Answer>> {
         let send = |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(id, out, hit, &line.over(Version::HTTP_2), started);
-        self.worker.hit(&self.terms, self.peer, text, head, started, send)
+        self.worker.hit(&self.terms, self.peer, text, parsed, started, send)
     }
 
     /// Sends a hit. Returns what is left to do where the client's window is too small for all of it.

@@ -176,7 +176,8 @@ pub(super) async fn answer<S: Service>(handle: Handle<S>, request: Request<Reque
 pub(super) async fn answer_when_begun<S: Service>(
     handle: Handle<S>,
     mut request: Request<RequestBody>,
-    (content, expected): (Content, Option<u64>),
+    content: Content,
+    expected: Option<u64>,
     started: Instant,
     expects: bool,
 ) {

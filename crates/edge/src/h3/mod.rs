@@ -49,16 +49,16 @@ const STREAMS_MAX: u32 = 128;
 /// The most streams in one direction: three that HTTP/3 needs, and some that nobody knows.
 const UNIDIRECTIONAL_MAX: u32 = 8;
 
-/// How many bytes of a stream's content a client may send before they are read.
+/// The bytes of a stream's content that a client may send before they are read.
 const STREAM_WINDOW: u32 = 64 * 1024;
-/// How many bytes of all streams' contents together a client may send before they are read.
+/// The bytes of all streams' contents together that a client may send before they are read.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// How many bytes may be on their way to a client, or lost, and are kept until they have come: a stored page is shared, not copied. With 100 ms
+/// The bytes that may be on their way to a client, or lost, and are kept until they have come: a stored page is shared, not copied. With 100 ms
 /// there and back, this is 80 Mbit/s.
 const SEND_WINDOW: u64 = 1 << 20;
 
-/// How many round trips a goodbye is given, within the two bounds below: the client has to hear it, and we what it sent before it did.
+/// The round trips that a goodbye is given, within the two bounds below: the client has to hear it, and we what it sent before it did.
 const GOODBYE_ROUND_TRIPS: u32 = 3;
 const GOODBYE_MIN: Duration = Duration::from_millis(20);
 const GOODBYE_MAX: Duration = Duration::from_secs(2);

@@ -27,10 +27,10 @@ use super::{
 use crate::{
     request::{
         content::{Incoming, RequestBody},
-        head::{HALF_A_HEAD, announced_length, may_be_hit, owned_request},
+        head::{HALF_A_HEAD, ParsedHead, announced_length, may_be_hit, owned_request},
         interim::counted,
         log_line::{KeptLogLine, LogLine},
-        recall::{Recognised, Unrecognised},
+        recall::{HeadText, Recognised, Unrecognised},
         refusal::Refusal,
         response::{Follows, complete_head},
     },
@@ -184,7 +184,8 @@ impl<S: Service> Connection<S> {
         if ends && may_be_hit(head, fields) {
             let send =
                 |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(cx, sending, out, hit, &line.over(Version::HTTP_3), started);
-            if let Some(begun) = worker.hit(&self.terms, self.peer, (text, unrecognised), (head, fields), started, send) {
+            let text = HeadText { bytes: text, unrecognised };
+            if let Some(begun) = worker.hit(&self.terms, self.peer, text, ParsedHead { head, fields }, started, send) {
                 return Ok(begun);
             }
         }

@@ -25,8 +25,9 @@ pub(super) struct Sending {
     stream: quinn::SendStream,
     /// The bytes that the transport has not taken yet: at most a head and a piece of content.
     queue: [Bytes; 2],
-    /// How many bytes it has taken, and how many of those that were put here are no content.
+    /// The number of bytes that it has taken.
     taken: u64,
+    /// The number of bytes that were put here and are no content.
     framing: u64,
     is_over: bool,
 }

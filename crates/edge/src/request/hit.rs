@@ -2,12 +2,12 @@
 
 use std::{rc::Rc, time::Instant};
 
-use semantics::{RequestFields, RequestHead};
-use wire::head::Head;
+use semantics::RequestHead;
 
 use super::{
+    head::ParsedHead,
     log_line::LogLine,
-    recall::{Recognised, Unrecognised},
+    recall::{HeadText, Recognised, Unrecognised},
 };
 use crate::{
     service::{HitOf, Peer, Service},
@@ -47,11 +47,12 @@ impl<S: Service> Worker<S> {
         &self,
         terms: &Rc<Terms>,
         peer: Peer,
-        text: (&[u8], Unrecognised),
-        (head, fields): (&Head<'_>, &RequestFields<'_>),
+        text: HeadText<'_>,
+        parsed: ParsedHead<'_>,
         started: Instant,
         send: impl FnOnce(&mut Vec<u8>, HitOf<S>, LogLine<'_>) -> T,
     ) -> Option<T> {
+        let ParsedHead { head, fields } = parsed;
         let request = RequestHead {
             method: &head.method,
             scheme: peer.scheme,

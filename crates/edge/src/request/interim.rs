@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::service::Interim;
 
-/// How many interim responses a client gets for one request. Those beyond are left out.
+/// The most interim responses that a client gets for one request. Those beyond are left out.
 pub(crate) const INTERIMS_MAX: usize = 16;
 
 /// Makes what the service tells its interim responses to: `tell` is called for the first [`INTERIMS_MAX`], and returns whether it took one.

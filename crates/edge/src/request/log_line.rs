@@ -12,7 +12,7 @@ use wire::head::Head;
 use super::head::http1_version;
 use crate::service::{Exchange, Peer};
 
-/// What the log wants to know about a request, where it lies in the head.
+/// The facts about a request that the log wants, where they lie in the head.
 #[derive(Debug)]
 pub(crate) struct LogLine<'a> {
     pub(crate) method: &'a Method,
@@ -70,7 +70,7 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// What the log wants to know about a request, in one allocation of its own.
+/// The facts about a request that the log wants, in one allocation of their own.
 #[derive(Debug)]
 pub(crate) struct KeptLogLine {
     pub(crate) method: Method,
@@ -79,7 +79,7 @@ pub(crate) struct KeptLogLine {
     pub(crate) minor_version: u8,
     /// Target, host, referer and user agent, one after the other.
     text: Vec<u8>,
-    /// Where each but the last ends.
+    /// The end of each but the last.
     ends: [usize; 3],
 }
 

@@ -28,11 +28,11 @@ use crate::{service::Again, worker::Terms};
 
 /// The number of sets. A head belongs to one.
 const SETS: usize = 1024;
-/// How many heads a set can remember.
+/// The number of heads that a set can remember.
 const WAYS: usize = 4;
-/// How many heads a set has seen lately and does not remember.
+/// The number of heads that a set has seen lately and does not remember.
 const SEEN: usize = 2 * WAYS;
-/// How much coming again once is worth against newcomers, each of whom halves what is there.
+/// The worth of coming again once against newcomers, each of whom halves what is there.
 const WARMTH: u8 = 4;
 /// The length of the longest head that is first looked for as a whole: a monitor's, or a load generator's.
 const SHORT: usize = 256;
@@ -40,9 +40,9 @@ const SHORT: usize = 256;
 const HEAD_MAX: usize = 1024;
 /// The most bytes of all remembered heads. With the places (72 KiB) and the service's part, this is one worker's worst case.
 const BYTES_MAX: usize = 1 << 20;
-/// How many bytes a remembered head costs beside its own.
+/// The bytes that a remembered head costs beside its own.
 const PLACE: usize = size_of::<Repeated<[usize; 5]>>() + 3 * 8;
-/// How many sets are looked at for something to forget, for the sake of one head that is to be remembered.
+/// The number of sets that are looked at for something to forget, for the sake of one head that is to be remembered.
 const ROOM_SETS: usize = 8;
 
 /// The heads that one worker remembers.
@@ -51,7 +51,7 @@ pub(crate) struct Recall<K> {
     terms: Rc<Terms>,
     sets: Box<[Set<K>]>,
     bytes: usize,
-    /// Where something to forget is looked for next.
+    /// The set in which something to forget is looked for next.
     hand: usize,
     /// The essentials of the head that was looked for last.
     essentials: RefCell<Vec<u8>>,
@@ -103,13 +103,29 @@ pub(crate) struct Unrecognised {
     has_essentials: bool,
 }
 
-/// What a remembered head is compared with. Essentials are never taken for a head, however much a half head looks like them.
+/// The text of a head that was not recognised.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeadText<'a> {
+    /// All bytes of the head, with the empty line.
+    pub(crate) bytes: &'a [u8],
+    /// The result of [`Recall::recognise`] for it.
+    pub(crate) unrecognised: Unrecognised,
+}
+
+/// The part of a head by which it is compared. Essentials are never taken for a head, however much a half head looks like them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compared {
     /// All bytes of a head, with the empty line.
     Head,
     /// Its [essential lines](wire::head::essentials).
     Essentials,
+}
+
+/// The bytes by which a head is compared with those that are remembered.
+#[derive(Debug, Clone, Copy)]
+struct ComparedBytes<'a> {
+    compared: Compared,
+    bytes: &'a [u8],
 }
 
 struct Set<K> {
@@ -153,8 +169,8 @@ impl<K> Repeated<K> {
         }
     }
 
-    fn is(&self, hash: u64, scheme: Scheme, (compared, bytes): (Compared, &[u8])) -> bool {
-        self.hash == hash && self.scheme == scheme && self.compared == compared && *self.bytes == *bytes
+    fn is(&self, hash: u64, scheme: Scheme, text: ComparedBytes<'_>) -> bool {
+        self.hash == hash && self.scheme == scheme && self.compared == text.compared && *self.bytes == *text.bytes
     }
 
     fn cost(&self) -> usize {
@@ -189,8 +205,13 @@ impl<K> Recall<K> {
         if !Rc::ptr_eq(terms, &self.terms) {
             return Err(Unrecognised::default());
         }
-        let whole =
-            || self.find(scheme, Compared::Head, bytes).map(|repeated| Recognised { repeated, incidentals: None, head_len: bytes.len() });
+        let whole = || {
+            self.find(scheme, ComparedBytes { compared: Compared::Head, bytes }).map(|repeated| Recognised {
+                repeated,
+                incidentals: None,
+                head_len: bytes.len(),
+            })
+        };
         // A long head is a browser's, and most of those are known by their essentials.
         let is_short = bytes.len() <= SHORT;
         if is_short && let Some(recognised) = whole() {
@@ -200,19 +221,19 @@ impl<K> Recall<K> {
         let incidentals = essentials(bytes, &terms.head_limits, &mut lines);
         let unrecognised = Unrecognised { has_essentials: incidentals.is_some() };
         if let Some(incidentals) = incidentals
-            && let Some(repeated) = self.find(scheme, Compared::Essentials, &lines)
+            && let Some(repeated) = self.find(scheme, ComparedBytes { compared: Compared::Essentials, bytes: &lines })
         {
             return Ok(Recognised { repeated, incidentals: Some(incidentals), head_len: incidentals.head_len });
         }
         if is_short { Err(unrecognised) } else { whole().ok_or(unrecognised) }
     }
 
-    fn find(&self, scheme: Scheme, compared: Compared, bytes: &[u8]) -> Option<&Repeated<K>> {
-        if bytes.len() > HEAD_MAX {
+    fn find(&self, scheme: Scheme, text: ComparedBytes<'_>) -> Option<&Repeated<K>> {
+        if text.bytes.len() > HEAD_MAX {
             return None;
         }
-        let hash = hash(compared, bytes);
-        let repeated = self.sets[set_of(hash)].places.iter().flatten().find(|repeated| repeated.is(hash, scheme, (compared, bytes)))?;
+        let hash = hash(text);
+        let repeated = self.sets[set_of(hash)].places.iter().flatten().find(|repeated| repeated.is(hash, scheme, text))?;
         repeated.warmth.set(repeated.warmth.get().saturating_add(WARMTH));
         Some(repeated)
     }
@@ -220,12 +241,12 @@ impl<K> Recall<K> {
     /// Notes that a head was a hit. It is remembered from the second time on, and what is remembered about it already is replaced: by its
     /// essentials, if it has any and the answer rests on them alone, else by its bytes.
     ///
-    /// `unrecognised` is what the last [`recognise`](Self::recognise) said of this very head.
+    /// `text` has what the last [`recognise`](Self::recognise) said of this very head.
     pub(crate) fn remember(
         &mut self,
         terms: &Rc<Terms>,
         scheme: Scheme,
-        (bytes, unrecognised): (&[u8], Unrecognised),
+        text: HeadText<'_>,
         line: &LogLine<'_>,
         keep_alive: bool,
         known: Again<K>,
@@ -235,29 +256,30 @@ impl<K> Recall<K> {
         }
         let (known, by_essentials) = match known {
             Again::SameHead(known) => (known, false),
-            Again::SameEssentials(known) => (known, unrecognised.has_essentials),
+            Again::SameEssentials(known) => (known, text.unrecognised.has_essentials),
         };
         if by_essentials {
             let lines = self.essentials.take();
             debug_assert!({
                 let mut again = Vec::new();
-                essentials(bytes, &terms.head_limits, &mut again).is_some() && again == lines
+                essentials(text.bytes, &terms.head_limits, &mut again).is_some() && again == lines
             });
-            self.keep(scheme, (Compared::Essentials, &lines), line, keep_alive, known);
+            self.keep(scheme, ComparedBytes { compared: Compared::Essentials, bytes: &lines }, line, keep_alive, known);
             self.essentials = RefCell::new(lines);
         } else {
-            self.keep(scheme, (Compared::Head, bytes), line, keep_alive, known);
+            self.keep(scheme, ComparedBytes { compared: Compared::Head, bytes: text.bytes }, line, keep_alive, known);
         }
     }
 
-    fn keep(&mut self, scheme: Scheme, (compared, bytes): (Compared, &[u8]), line: &LogLine<'_>, keep_alive: bool, known: K) {
+    fn keep(&mut self, scheme: Scheme, text: ComparedBytes<'_>, line: &LogLine<'_>, keep_alive: bool, known: K) {
         let (Ok(target_len), Ok(host)) = (u16::try_from(line.target.len()), std::str::from_utf8(line.host)) else { return };
+        let ComparedBytes { compared, bytes } = text;
         if bytes.len() > HEAD_MAX {
             return;
         }
-        let hash = hash(compared, bytes);
+        let hash = hash(text);
         let set = &mut self.sets[set_of(hash)];
-        if let Some(repeated) = set.places.iter_mut().flatten().find(|repeated| repeated.is(hash, scheme, (compared, bytes))) {
+        if let Some(repeated) = set.places.iter_mut().flatten().find(|repeated| repeated.is(hash, scheme, text)) {
             repeated.known = known;
             return;
         }
@@ -353,10 +375,11 @@ fn set_of(hash: u64) -> usize {
 
 /// Returns a hash of the length, the beginning and the end: request line, host, and what differs between browsers. It only finds the set:
 /// heads that somebody makes to meet there push each other out, and are read as always.
-fn hash(compared: Compared, bytes: &[u8]) -> u64 {
+fn hash(text: ComparedBytes<'_>) -> u64 {
     const BEGIN: usize = 96;
     const END: usize = 64;
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let ComparedBytes { compared, bytes } = text;
     let mix = |hash: u64, word: &[u8; 8]| (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
     let begin = bytes.get(..BEGIN).unwrap_or(bytes);
     let (words, _) = begin.as_chunks::<8>();

@@ -28,7 +28,7 @@ use super::{
 /// encrypted name) is under 4 KiB. With the default of `[limits] connections`, 320 MiB at worst, if 79 addresses or more have nothing else in mind.
 const HELLO_MAX: usize = 16 * 1024;
 
-/// How long a client waits for a certificate that is being ordered. The deadline of its handshake may be sooner.
+/// The time for which a client waits for a certificate that is being ordered. The deadline of its handshake may be sooner.
 const AWAITED_MAX: Duration = Duration::from_secs(9);
 
 /// The reason why there is no session.
@@ -69,16 +69,16 @@ impl Turnstile {
     }
 }
 
-/// Waits for a turn. It ends when all connections that had something to do have had theirs, see [`Turn::end`].
-async fn turn(queue: &Semaphore) -> Turn<'_> {
-    Turn(queue.acquire().await.expect("nobody closes it"))
+/// Waits for a turn. It ends when all connections that had something to do have had theirs, see [`HandshakeTurn::end`].
+async fn turn(queue: &Semaphore) -> HandshakeTurn<'_> {
+    HandshakeTurn(queue.acquire().await.expect("nobody closes it"))
 }
 
 /// A client's turn.
 #[derive(Debug)]
-struct Turn<'a>(SemaphorePermit<'a>);
+struct HandshakeTurn<'a>(SemaphorePermit<'a>);
 
-impl Turn<'_> {
+impl HandshakeTurn<'_> {
     /// Ends the turn when the event loop has been round once.
     async fn end(self) {
         tokio::task::yield_now().await;

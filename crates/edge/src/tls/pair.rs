@@ -34,7 +34,7 @@ pub enum CertificateError {
     Content {
         /// The path of the file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The problem with the file.
         problem: &'static str,
     },
     /// The certificate and the key are both valid, but do not belong together.

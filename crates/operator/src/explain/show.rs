@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use admin_api::explanation::{Explanation, NotKept, Rule, Variant};
+use admin_api::explanation::{ExplainedVerdict, Explanation, FreshnessSource, NotKept, PurgedHow, Rule, Variant};
 
 use crate::{
     foreign::visible_answer,
@@ -16,6 +16,8 @@ const LABEL: usize = 13;
 const INNER: usize = 19;
 /// The most tags of a response that are named: a list of a WordPress has dozens.
 const TAGS_SHOWN: usize = 10;
+/// What stands for a word that this command does not know.
+const UNKNOWN_WORD: &str = "unknown: the server is newer than this command";
 
 /// Writes an explanation for a person.
 #[must_use]
@@ -141,12 +143,7 @@ impl Page {
             let field = |(name, value): &(String, Option<String>)| format!("{name}: {}", value.as_deref().unwrap_or("(absent)"));
             self.inner("vary", &variant.vary.iter().map(field).collect::<Vec<_>>().join("; "));
         }
-        let purges = variant.purges.iter().map(|purge| format!("{} ({})", purge.target, purge.hardness)).collect::<Vec<_>>();
-        match variant.purged.as_str() {
-            "no" => self.inner("purged", "no"),
-            "in doubt" => self.inner("purged", "in doubt: another machine may have purged it"),
-            hardness => self.inner("purged", &format!("{hardness}, by {}", purges.join(", "))),
-        }
+        self.inner("purged", &purged(variant));
         if !variant.tags.is_empty() {
             self.inner("tags", &tags(&variant.tags));
         }
@@ -199,20 +196,32 @@ fn remedy(cookie: &str) -> String {
 }
 
 fn verdict(explanation: &Explanation) -> &'static str {
-    match explanation.verdict.as_str() {
-        "lookup" => "the cache is asked",
-        "pass" => "it passes: the cache is not asked",
-        "purge" => "it is a purge request",
-        "webhook" => "it is a webhook of the site's origin",
-        "redirect" => "it is redirected: the cache is not asked",
-        "answered" => "Seawall answers it before the cache is asked",
-        _ => "it is malformed",
+    match explanation.verdict {
+        ExplainedVerdict::Lookup => "the cache is asked",
+        ExplainedVerdict::Pass => "it passes: the cache is not asked",
+        ExplainedVerdict::Purge => "it is a purge request",
+        ExplainedVerdict::Webhook => "it is a webhook of the site's origin",
+        ExplainedVerdict::Redirect => "it is redirected: the cache is not asked",
+        ExplainedVerdict::Answered => "Seawall answers it before the cache is asked",
+        ExplainedVerdict::Malformed => "it is malformed",
+        ExplainedVerdict::Unknown => UNKNOWN_WORD,
+    }
+}
+
+fn purged(variant: &Variant) -> String {
+    let purges = variant.purges.iter().map(|purge| format!("{} ({})", purge.target.name(), purge.hardness.name())).collect::<Vec<_>>();
+    match variant.purged {
+        PurgedHow::No => "no".to_owned(),
+        PurgedHow::InDoubt => "in doubt: another machine may have purged it".to_owned(),
+        PurgedHow::Soft => format!("soft, by {}", purges.join(", ")),
+        PurgedHow::Hard => format!("hard, by {}", purges.join(", ")),
+        PurgedHow::Unknown => UNKNOWN_WORD.to_owned(),
     }
 }
 
 fn freshness(variant: &Variant, kind: &str) -> String {
     let is_blog = kind == "blog";
-    let is_held = variant.freshness_source == "hold" && variant.fresh && !variant.validate_always;
+    let is_held = variant.freshness_source == FreshnessSource::Hold && variant.fresh && !variant.validate_always;
     if is_blog && is_held && variant.lifetime_seconds == HOLD_SECONDS_MAX {
         return "kept until the blog changes".to_owned();
     }
@@ -221,11 +230,12 @@ fn freshness(variant: &Variant, kind: &str) -> String {
         "ghost" if is_held => ", unless Ghost says before that something has changed",
         _ => "",
     };
-    let said = match variant.freshness_source.as_str() {
-        "explicit" => "the origin said so",
-        "heuristic" => "a tenth of the time since Last-Modified",
-        "hold" => "the site's hold",
-        _ => "nobody said how long",
+    let said = match variant.freshness_source {
+        FreshnessSource::Explicit => "the origin said so",
+        FreshnessSource::Heuristic => "a tenth of the time since Last-Modified",
+        FreshnessSource::Hold => "the site's hold",
+        FreshnessSource::None => "nobody said how long",
+        FreshnessSource::Unknown => UNKNOWN_WORD,
     };
     let lifetime = span(variant.lifetime_seconds);
     if variant.validate_always {
@@ -274,7 +284,7 @@ fn in_words(reason: &str) -> Option<&'static str> {
         "authorization" => "The request carried Authorization, and nothing in the answer permits sharing.",
         "vary-star" => "Its Vary names what no other request can match.",
         "unfresh" => "It is neither fresh nor could it be validated: it could never be used again.",
-        "status" | "not-understood" | "must-understand" => "Its status may not be stored.",
+        "status" | "must-understand" => "Its status may not be stored.",
         "partial" => "It is a part of another response.",
         _ => return None,
     })
@@ -294,22 +304,42 @@ mod tests {
 
     /// The line about freshness, of a page that is stored for a site of this kind.
     fn shown(kind: &str, source: &str, lifetime_seconds: u64) -> String {
+        line(&explained(kind, "lookup", source, "no", lifetime_seconds), "freshness")
+    }
+
+    /// Returns what follows the label in the only line that has it.
+    fn line(explanation: &Explanation, label: &str) -> String {
+        let page = text(explanation, false);
+        let line = page.lines().find_map(|line| line.trim().strip_prefix(label));
+        line.expect("a line with this label").trim().to_owned()
+    }
+
+    /// Returns the explanation of a page that is stored for a site of this kind, with these words.
+    fn explained(kind: &str, verdict: &str, source: &str, purged: &str, lifetime_seconds: u64) -> Explanation {
         let explanation = json!({
             "method": "GET", "url": "http://blog.example/", "site": {"name": "blog", "kind": kind, "hosts": []}, "rules": [],
-            "verdict": "lookup", "key": null, "lookup": [],
+            "verdict": verdict, "key": null, "lookup": [],
             "stored": [{
                 "selected": true, "status": 200, "vary": [], "age_seconds": 10, "lifetime_seconds": lifetime_seconds, "fresh": true,
                 "fresh_seconds": lifetime_seconds - 10, "freshness_source": source, "validate_always": false,
-                "stale_while_revalidate_seconds": 0, "stale_if_error_seconds": 0, "purged": "no", "purges": [], "tags": [],
+                "stale_while_revalidate_seconds": 0, "stale_if_error_seconds": 0, "purged": purged, "purges": [], "tags": [],
                 "head_bytes": 1, "body_bytes": 2, "weight_bytes": 3, "content_type": "text/html", "content_coding": null, "forms": null,
                 "etag": null, "for_cookies": true, "for_authorization": true, "tiers": ["memory"],
             }],
             "stored_under_other_scheme": false, "uncacheable_seconds": null, "not_kept": null, "flight": null,
             "origin_down_seconds": null, "now": {"cache_status": "", "x_cache": "", "words": []},
         });
-        let page = text(&serde_json::from_value(explanation).expect("an explanation"), false);
-        let line = page.lines().find_map(|line| line.trim().strip_prefix("freshness"));
-        line.expect("a line about freshness").trim().to_owned()
+        serde_json::from_value(explanation).expect("an explanation")
+    }
+
+    /// A newer server may say what this command does not know: the rest is still shown, and nothing is claimed that was not said.
+    #[test]
+    fn a_word_of_a_newer_server_is_shown_as_unknown() {
+        let explanation = explained("generic", "questioned", "guessed", "gently", 60);
+        assert_eq!(line(&explanation, "verdict"), UNKNOWN_WORD);
+        assert_eq!(line(&explanation, "purged"), UNKNOWN_WORD);
+        assert_eq!(line(&explanation, "freshness"), format!("fresh for another 50 s of 1 min ({UNKNOWN_WORD})"));
+        assert_eq!(line(&explained("generic", "malformed", "none", "in doubt", 60), "verdict"), "it is malformed");
     }
 
     /// A year is not an answer to "when do my readers see what I wrote?": a change of the blog purges what it touches.

@@ -23,7 +23,7 @@ use crate::{
 /// be switched off again.
 const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 
-/// Whether visitors who came over plain http are sent to https.
+/// The choice whether visitors who came over plain http are sent to https.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Redirect {
     /// They are served as they came.
@@ -39,7 +39,7 @@ pub enum Redirect {
 /// A site's rules for requests that came over plain http.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Https {
-    /// Whether they are sent to https.
+    /// The choice whether they are sent to https.
     pub redirect: Redirect,
     /// The port on which this server itself speaks TLS. `None`: only a proxy in front may, and only what it says counts.
     pub own_port: Option<u16>,
@@ -110,7 +110,7 @@ pub(crate) fn redirect(shared: &Shared, site: &Rc<Site>, incoming: &IncomingRequ
     redirect
 }
 
-/// The status of a permanent redirect. A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
+/// Returns the status of a permanent redirect. A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
 pub(crate) fn redirect_status(method: &Method) -> StatusCode {
     let is_read = method == Method::GET || method == Method::HEAD;
     if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT }

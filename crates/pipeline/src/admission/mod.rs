@@ -62,7 +62,7 @@ pub(crate) enum FirstStep {
 }
 
 impl FirstStep {
-    /// The step's name, as explanations show it.
+    /// Returns the step's name, as explanations show it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Challenge => "challenge",

@@ -72,7 +72,7 @@ fn family(name: &str) -> String {
     family
 }
 
-/// How often a cookie kept something from the cache.
+/// The number of times that a cookie kept something from the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CookieCount {
     /// Answers that were not stored, as they set it.

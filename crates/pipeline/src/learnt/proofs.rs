@@ -31,7 +31,7 @@ struct Differing {
     difference: Arc<Difference>,
 }
 
-/// What two-visitor proofs have shown.
+/// The results of two-visitor proofs.
 #[derive(Debug)]
 pub(crate) struct Proofs {
     /// The proven pages, each with the number of times that it was stored since.

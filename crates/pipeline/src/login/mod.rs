@@ -32,8 +32,8 @@ use semantics::Timestamp;
 
 use self::places::{LoginPermit, NoPlace, Places};
 use crate::{
-    Body, Note, Pipeline, Shared,
-    answer::Answer,
+    Body, Pipeline, Shared,
+    answer::{self, Answer, OwnAnswer},
     failure::{self, ErrorReason},
     question::Question,
     rate::LimitSharing,
@@ -64,7 +64,7 @@ const TOLD_EVERY: Duration = Duration::from_mins(1);
 /// The time after which it is worth trying again where there was no place.
 const RETRY_BUSY: Duration = Duration::from_secs(4);
 
-/// Why a request with a password was refused, as metrics name it.
+/// The reasons why a request with a password is refused, as metrics name them.
 pub const LOGIN_REFUSALS: [&str; 2] = ["address", "busy"];
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ pub(crate) enum LoginRefusal {
 /// A site's limits for requests with passwords.
 #[derive(Debug, Clone)]
 pub struct LoginLimits {
-    /// How many wrong passwords one address may send before it has to wait.
+    /// The number of wrong passwords that one address may send before it has to wait.
     attempts: u32,
     /// The places at the origin.
     places: Arc<Places>,
@@ -223,17 +223,18 @@ impl Pipeline {
     /// Passes a request on that may carry a password, as [`pass`](Self::pass) does, within the limits for passwords.
     pub(crate) async fn pass_or_guess(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: PassRule) -> Answer {
         let site = Rc::clone(&question.site);
-        let door = site.policy.login(&question.method, question.uri.path(), &question.headers);
-        match door.zip(site.logins.as_ref()) {
+        let login = site.policy.login(&question.method, question.uri.path(), &question.headers);
+        match login.zip(site.logins.as_ref()) {
             None => self.pass(question, body, rule).await,
-            Some((login, limits)) => Box::pin(self.try_password(Rc::unwrap_or_clone(question), (login, limits), body, rule)).await,
+            Some((login, limits)) => Box::pin(self.try_password(Rc::unwrap_or_clone(question), login, limits, body, rule)).await,
         }
     }
 
     async fn try_password(
         self: &Rc<Self>,
         mut question: Question,
-        (login, limits): (&Login, &LoginLimits),
+        login: &Login,
+        limits: &LoginLimits,
         body: origins::Body,
         rule: PassRule,
     ) -> Answer {
@@ -287,7 +288,7 @@ impl Pipeline {
                 }
                 Err(NoPlace) => return refused(LoginRefusal::Busy, RETRY_BUSY),
             },
-            Some(rest) => origins::Body::stream(TakingPlace::new((at_hand, rest), (places, who), Arc::clone(&slot))),
+            Some(rest) => origins::Body::stream(TakingPlace::new(at_hand, rest, places, who, Arc::clone(&slot))),
         };
         // Meanwhile others may have been wrong at the same address.
         if let Err(wait) = attempt.may_try() {
@@ -335,12 +336,16 @@ impl Pipeline {
         let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
         fields.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         site.fields.apply(StatusCode::TOO_MANY_REQUESTS, fields, question.client.scheme);
-        Box::new((response, Note { site: Some(site.id), ..Note::ruled(reason.name()) }))
+        let mut answer = answer::without_cache(response, OwnAnswer::Error(reason));
+        answer.1.site = Some(site.id);
+        answer
     }
 
     fn failed_password(&self, question: &Question, error: &OriginError) -> Answer {
         let failure = crate::Failure::from(error);
-        Box::new((failure.page(), Note { site: Some(question.site.id), ..Note::ruled(failure.name()) }))
+        let mut answer = answer::without_cache(failure.page(), OwnAnswer::Error(failure.reason()));
+        answer.1.site = Some(question.site.id);
+        answer
     }
 }
 
@@ -385,11 +390,7 @@ struct TakingPlace {
 }
 
 impl TakingPlace {
-    fn new(
-        (first, rest): (Bytes, origins::Body),
-        (places, who): (Arc<Places>, Option<IpAddr>),
-        slot: Arc<Mutex<Option<LoginPermit>>>,
-    ) -> Self {
+    fn new(first: Bytes, rest: origins::Body, places: Arc<Places>, who: Option<IpAddr>, slot: Arc<Mutex<Option<LoginPermit>>>) -> Self {
         Self { rest, places, who, slot, waiting: None, last: Some(Frame::data(first)), is_over: false }
     }
 }
@@ -447,7 +448,7 @@ impl HttpBody for TakingPlace {
 struct InContent {
     body: origins::Body,
     text: String,
-    /// How much of the text was seen last. White space does not count.
+    /// The amount of the text that was seen last. White space does not count.
     seen: usize,
     left: u32,
     shared: Arc<Shared>,

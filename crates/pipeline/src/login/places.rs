@@ -18,7 +18,7 @@ const FREE: usize = 2;
 pub(super) struct Places {
     state: Mutex<State>,
     concurrency: usize,
-    /// What bounds the requests at the origin. Its cap may change.
+    /// The bound on the requests at the origin. Its cap may change.
     budget: Option<Arc<Budget>>,
     waiting_max: usize,
     wait_max: Duration,
@@ -29,7 +29,7 @@ struct State {
     concurrency: usize,
     /// The addresses that hold the places that are taken. `None`: many people are behind that address.
     taken: Vec<Option<IpAddr>>,
-    /// Who waits, the longest first.
+    /// Those who wait, the longest first.
     queue: VecDeque<LoginWaiter>,
     next: u64,
     /// The addresses that were served, the latest last.

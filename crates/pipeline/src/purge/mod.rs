@@ -1,11 +1,11 @@
-//! Purges: every one is an order, and comes through here.
+//! Purges: every one is an order, and is carried out here.
 //!
 //! 1. Somebody makes an [`Order`], which names sites by name and hosts as people write them: the operator through the admin API, a plugin
 //!    by a request on the site's own address ([`request`]; [`permission`] says who may), the answer to an unsafe method ([`invalidation`]),
 //!    a write that a WordPress accepted ([`writes`]), an origin that says what has changed ([`signal`], [`webhook`]), a folder that changed, a
 //!    new configuration.
 //! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
-//! 3. The store purges. That is counted and logged with who ordered it.
+//! 3. The store purges. That is counted and logged with who ordered it, and whoever [watches](Purging::watch) is told.
 //! 4. The other machines of a cluster are told, unless they see the reason themselves; what they tell is [applied](Shared::apply).
 //! 5. Whoever made the order gets a [`Receipt`], and later word of [how far it went](crate::Elsewhere).
 
@@ -50,20 +50,20 @@ pub use webhook::WebhookSecret;
 /// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
 const COUNTED_MAX: usize = 200_000;
 
-/// What all workers share of purging: which sites there are, who may send purge requests, and how many purges there were.
+/// The part of purging that all workers share: the sites, those who may send purge requests, and the numbers of purges.
 #[derive(Debug, Default)]
 pub struct Purging {
     directory: ArcSwap<Directory>,
     permission: Permission,
     by_maker: [AtomicU64; Maker::NAMES.len()],
     by_dialect: [AtomicU64; Dialect::ALL.len()],
-    /// When the last purge was that announces pages, in milliseconds; 0: never.
+    /// The time of the last purge that announces pages, in milliseconds; 0: never.
     last: AtomicU64,
     announced: Mutex<Announced>,
     watcher: OnceLock<Watcher>,
 }
 
-/// A function that is told of every purge.
+/// A function that is told of purges: see [`Purging::watch`].
 struct Watcher(Box<dyn Fn(&Purge<'_>) + Send + Sync>);
 
 impl fmt::Debug for Watcher {
@@ -75,11 +75,11 @@ impl fmt::Debug for Watcher {
 /// A purge that was carried out, for whoever watches.
 #[derive(Debug, Clone, Copy)]
 pub struct Purge<'a> {
-    /// When it was carried out.
+    /// The time at which it was carried out.
     pub at: Timestamp,
     /// The order.
     pub order: &'a Order,
-    /// What came of it.
+    /// The receipt for it.
     pub receipt: &'a Receipt,
 }
 
@@ -90,7 +90,7 @@ enum Where {
     Elsewhere,
 }
 
-/// How often somebody has said that a whole site changed.
+/// The number of times that somebody has said that a whole site changed.
 #[derive(Debug, Default)]
 struct Announced {
     everywhere: u64,
@@ -122,7 +122,8 @@ impl Purging {
         self.permission.accept_token(is_token);
     }
 
-    /// Tells `watcher` of every purge, on the thread that carries it out. Only the first call counts.
+    /// Tells `watcher` of every purge but those that answers to unsafe methods cause (strangers would fill its list), on the thread that carries it out.
+    /// Only the first call counts.
     pub fn watch(&self, watcher: impl Fn(&Purge<'_>) + Send + Sync + 'static) {
         let _ = self.watcher.set(Watcher(Box::new(watcher)));
     }
@@ -222,11 +223,10 @@ impl Shared {
     /// When the order cannot be understood: then nothing is purged.
     pub fn purge_telling(&self, order: &Order) -> Result<(Receipt, Elsewhere), Unresolved> {
         let resolved = self.purging.resolve(order)?;
-        let _untold = self.fence.begin();
-        let receipts = self.carry_out(order, &resolved);
+        let (receipts, elsewhere) = self.obey(order, &resolved);
         let receipt = self.receipt(receipts, resolved);
         self.show(order, &receipt);
-        Ok((receipt, self.fence.purged(order)))
+        Ok((receipt, elsewhere))
     }
 
     fn receipt(&self, receipts: Vec<PurgeReceipt>, resolved: Resolved) -> Receipt {
@@ -250,7 +250,7 @@ impl Shared {
     pub fn apply(&self, order: &Order) -> Result<(), Unresolved> {
         let (resolved, missing) = self.purging.resolve_elsewheres(order);
         if !resolved.targets.is_empty() {
-            let receipts = self.carry_out_for(order, &resolved, Where::Elsewhere);
+            let receipts = self.carry_out(order, &resolved, Where::Elsewhere);
             let receipt = self.receipt(receipts, resolved);
             self.remember_publication(order, &receipt);
             self.show(order, &receipt);
@@ -286,8 +286,7 @@ impl Shared {
         let resolved = self.purging.resolve(order)?;
         // Before it: afterwards all of it is purged.
         let counted = self.covered(&resolved.targets, COUNTED_MAX);
-        let _untold = self.fence.begin();
-        let receipts = self.carry_out(order, &resolved);
+        let (receipts, elsewhere) = self.obey(order, &resolved);
         let receipt = Receipt {
             generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
             variants: counted.map(|counted| counted.responses),
@@ -295,16 +294,19 @@ impl Shared {
             covered: resolved.covered,
         };
         self.show(order, &receipt);
-        Ok((receipt, self.fence.purged(order)))
+        Ok((receipt, elsewhere))
+    }
+
+    /// Carries out an order that was given to this machine, and tells the other machines.
+    fn obey(&self, order: &Order, resolved: &Resolved) -> (Vec<PurgeReceipt>, Elsewhere) {
+        let _untold = self.fence.begin();
+        let receipts = self.carry_out(order, resolved, Where::Here);
+        (receipts, self.fence.purged(order))
     }
 
     /// Purges the targets of a resolved order. What the answer to an unsafe method invalidates is noted in a table of its own, always hard, and
     /// does not announce new pages.
-    fn carry_out(&self, order: &Order, resolved: &Resolved) -> Vec<PurgeReceipt> {
-        self.carry_out_for(order, resolved, Where::Here)
-    }
-
-    fn carry_out_for(&self, order: &Order, resolved: &Resolved, at: Where) -> Vec<PurgeReceipt> {
+    fn carry_out(&self, order: &Order, resolved: &Resolved, at: Where) -> Vec<PurgeReceipt> {
         let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
         let by_writer = order.by == Maker::UnsafeMethod;
         if !by_writer {

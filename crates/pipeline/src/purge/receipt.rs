@@ -17,7 +17,7 @@ pub struct Receipt {
     pub variants: Option<usize>,
     /// Whether that is all it covered. There may be more of which only addresses are known, because it is on the disk.
     pub complete: bool,
-    /// What it covered, with hosts and paths as they stand in keys.
+    /// The things that it covered, with hosts and paths as they stand in keys.
     pub covered: Vec<Covered>,
 }
 

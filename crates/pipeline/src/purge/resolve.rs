@@ -41,13 +41,13 @@ struct KnownSites {
 /// An order, as the store understands it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Resolved {
-    /// What is to be purged; at least one thing.
+    /// The things that are to be purged: at least one.
     pub(super) targets: Vec<PurgeTarget>,
     /// The descriptions of these targets for people, with hosts and paths as they stand in keys.
     pub(super) covered: Vec<Covered>,
 }
 
-/// Why an order is not carried out, in words for whoever gave it.
+/// The reason why an order is not carried out, in words for whoever gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unresolved {
     /// It names nothing.

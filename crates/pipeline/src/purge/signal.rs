@@ -50,7 +50,7 @@ const UNANSWERED_EVERY: Duration = Duration::from_secs(10);
 /// The time between two such purges for those who were not seen to be editors: every user of the site, or everybody, can send such writes.
 const UNANSWERED_BY_OTHERS_EVERY: Duration = Duration::from_secs(60);
 
-/// How often a purge that is put off looks whether the server stops.
+/// The interval at which a purge that is put off looks whether the server stops.
 const LOOKS_WHILE_PUT_OFF: Duration = Duration::from_millis(200);
 
 /// The cookie of an editor's session.
@@ -96,24 +96,24 @@ pub struct OfSite {
     pub in_path: Option<Publication>,
     /// The last purge by a webhook.
     pub webhook: Option<Publication>,
-    /// When a webhook came last, whatever it said.
+    /// The time of the last webhook, whatever it said.
     pub webhook_at: Option<Timestamp>,
     /// The number of pages that were fetched again since the last of these purges, before anybody asked for them.
     pub refilled: u64,
-    /// What the last page of the origin said of its plugin, such as `wordpress/1.0.0`. `None`: the plugin is not there, or nothing was seen.
+    /// The word of the last page of the origin on its plugin, such as `wordpress/1.0.0`. `None`: the plugin is not there, or nothing was seen.
     pub plugin: Option<String>,
     privacy: Privacy,
     unanswered: Unanswered,
 }
 
-/// When the last purge of a site was because nobody knows what came of a write. If that is in the future, it is on its way.
+/// The time of the last purge of a site whose reason was a write with an unknown outcome. If that is in the future, it is on its way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Unanswered {
     by_known: Option<Timestamp>,
     by_others: Option<Timestamp>,
 }
 
-/// Who sent a write of which nobody knows what came of it. Those who are not known cannot defer a purge for those who are.
+/// The sender of a write with an unknown outcome. Those who are not known cannot defer a purge for those who are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
     Known,
@@ -123,7 +123,7 @@ pub(super) enum Writer {
 /// A purge that a signal caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
-    /// When it was carried out.
+    /// The time at which it was carried out.
     pub at: Timestamp,
     /// A description of what it covered, in words.
     pub covered: String,
@@ -137,7 +137,7 @@ struct Privacy {
     is_private: bool,
     /// The generation at which that was seen: what was asked for before does not count.
     since: Option<Generation>,
-    /// When the front page was asked for because another page was behind the password.
+    /// The time when the front page was asked for because another page was behind the password.
     asked: Option<Timestamp>,
 }
 

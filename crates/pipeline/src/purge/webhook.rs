@@ -35,7 +35,7 @@ const PURGE_BYTES_MAX: usize = 64 << 10;
 /// The time by which the clock of a webhook's sender may differ from ours.
 const CLOCKS_DIFFER_MAX: Duration = Duration::from_mins(5);
 
-/// What tells the webhooks of one kind of source from those of another.
+/// The properties by which the webhooks of one kind of source differ from those of another.
 struct Dialect {
     /// The field with the signature: `sha256=HEX, t=TIME`.
     signature: &'static str,
@@ -238,7 +238,7 @@ impl Content<'_> {
     }
 }
 
-/// Why a webhook is not obeyed, in words for whoever set it up.
+/// The refusal of a webhook: a status, and the reason in words for whoever set it up.
 #[derive(Clone, Copy)]
 struct Refused(StatusCode, &'static str);
 
@@ -403,7 +403,7 @@ async fn read_into<'a>(mut content: Content<'a>, mut body: origins::Body, mut se
 /// The signature of a webhook.
 struct Signature {
     hmac: Vec<u8>,
-    /// When it was signed, as it was written.
+    /// The time at which it was signed, as it was written.
     at: String,
 }
 

@@ -52,9 +52,9 @@ const FORGOTTEN: u64 = 60_000;
 pub(super) struct Bucket {
     /// The number that stands for the address.
     pub(super) tag: u64,
-    /// When it was filled last, in milliseconds.
+    /// The time when it was filled last, in milliseconds.
     at: u64,
-    /// When it was first asked for after a long silence.
+    /// The time when it was first asked for after a long silence.
     since: u64,
     /// The requests that are left, of all machines. Below zero: so many were too much.
     left: f64,
@@ -62,21 +62,21 @@ pub(super) struct Bucket {
     own: f64,
     /// This machine's share.
     share: f32,
-    /// What this machine was asked for in the last exchanges, and what the others were.
+    /// The requests that this machine was asked for in the last exchanges, and those of the others.
     weights: [f32; 2],
-    /// What the others were asked for since the last [`settle`](Self::settle).
+    /// The requests that the others were asked for since the last [`settle`](Self::settle).
     others: f32,
-    /// When another machine was active last.
+    /// The time when another machine was active last.
     others_at: Option<u64>,
-    /// What this machine admitted and was asked for, and has not told the others.
+    /// The requests that this machine admitted and was asked for, and has not told the others.
     untold: UntoldCounts,
     /// Whether it stands among those that the others are to be told of.
     pub(super) is_listed: bool,
-    /// What it was asked for, as it has told the others since the last [`settle`](Self::settle).
+    /// The requests that it was asked for, as it has told the others since the last [`settle`](Self::settle).
     told: u32,
 }
 
-/// What a machine has admitted for an address, and what it was asked for.
+/// The numbers of requests that a machine has admitted for an address, and was asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct UntoldCounts {
     pub(super) admitted: u32,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{LimitSharing, Rates};
 use crate::Shared;
 
-/// What a machine tells the others.
+/// The report of a machine to the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RateReport {
     /// Requests.

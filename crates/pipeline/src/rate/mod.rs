@@ -38,7 +38,7 @@ const TOLD_EVERY: Duration = Duration::from_mins(1);
 /// The addresses that wait to be told to other machines. Those beyond that wait until there is room. 64 KiB.
 const LISTED_MAX: usize = 8_192;
 
-/// How many requests one address may send.
+/// The number of requests that one address may send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     /// The requests in a second, on average: more than 0.
@@ -125,7 +125,7 @@ pub struct Rates {
     /// The numbers that the other machines were told of, until it is known that they were told.
     settling: Mutex<Vec<u64>>,
     refused: AtomicU64,
-    /// When the log told of a refusal last, and how many were passed over in silence since.
+    /// The time when the log told of a refusal last, and the number that was passed over in silence since.
     last_line: Mutex<Option<(Timestamp, u64)>>,
 }
 

@@ -23,7 +23,7 @@ type Delay = fn(&mut fastrand::Rng) -> u64;
 struct World {
     rate: Rate,
     machines: Vec<Machine>,
-    /// What was told, and by whom.
+    /// The reports, and their machines.
     said: Vec<(usize, AddressRequests)>,
     /// The delays of an exchange, there and back together, in milliseconds.
     delay: Delay,

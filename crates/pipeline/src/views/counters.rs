@@ -23,7 +23,7 @@ use crate::{
     proof::{PROOF_RESULTS, ProofResult},
 };
 
-/// What the cache did for a request, as far as requests are counted apart by it.
+/// The outcome of a request in the cache, as far as requests are counted apart by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheOutcome {
     /// It answered with a fresh stored response.
@@ -141,11 +141,11 @@ pub struct Counters {
     sites: Box<[OnceLock<SiteTable>; HALF]>,
     /// Requests that belong to no site.
     siteless: SiteCounters,
-    /// What was refused before it was a request, by the hundreds of the status with which it was answered; index 0: without an answer.
+    /// The refusals of what was not a request yet, by the hundreds of the status with which it was answered; index 0: without an answer.
     refused: [AtomicU64; 6],
     /// Refusals are rare, and a reader comes once in a while: the lock is free.
     refusals: Mutex<BTreeMap<&'static str, u64>>,
-    /// What rules cost, by the site's number and the rule: at most [`RULES_MAX`] entries and one. Hits never come here.
+    /// The cost of rules, by the site's number and the rule: at most [`RULES_MAX`] entries and one. Hits never come here.
     rules: Mutex<BTreeMap<(u16, &'static str), RuleCount>>,
 }
 
@@ -190,7 +190,7 @@ const RULES_MAX: usize = 1_024;
 /// The name under which pairs beyond that bound are counted.
 const OTHER_RULE: &str = "other";
 
-/// What was counted of the requests that were not plain hits for the same reason.
+/// The counts of the requests that were not plain hits for the same reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RuleCount {
     /// Requests.
@@ -204,11 +204,11 @@ pub struct RuleCount {
 pub struct Snapshot {
     /// Responses by the hundreds of their status, those to what was refused included; index 0: not HTTP.
     pub responses: [u64; 6],
-    /// What was refused before it was a request, by the hundreds of the status with which it was answered; index 0: without an answer.
+    /// The refusals of what was not a request yet, by the hundreds of the status with which it was answered; index 0: without an answer.
     pub refused: [u64; 6],
     /// Responses of all sites and of none by outcome, in the order of [`OUTCOMES`].
     pub outcomes: [u64; OUTCOMES.len()],
-    /// How long responses took until they were sent or their client had left, by outcome, in the order of [`OUTCOMES`].
+    /// The times that responses took until they were sent or their client had left, by outcome, in the order of [`OUTCOMES`].
     pub durations: [Durations; OUTCOMES.len()],
     /// Content bytes sent.
     pub body_bytes: u64,
@@ -222,13 +222,13 @@ pub struct Snapshot {
     pub hinted: u64,
     /// Requests that went past the cache because the load tester had them signed.
     pub direct: u64,
-    /// What was counted for each site, by its number.
+    /// The counts of each site, by its number.
     pub sites: BTreeMap<u16, SiteSnapshot>,
-    /// What was counted for requests that belong to no site.
+    /// The counts of requests that belong to no site.
     pub siteless: SiteSnapshot,
     /// Messages and connections that were refused, by reason: as many entries as the program has reasons.
     pub refusals: BTreeMap<&'static str, u64>,
-    /// What was counted of the requests that were not plain hits, by the number of their site and the rule or failure that decided.
+    /// The counts of the requests that were not plain hits, by the number of their site and the rule or failure that decided.
     pub rules: BTreeMap<(u16, &'static str), RuleCount>,
 }
 
@@ -239,15 +239,15 @@ pub struct SiteSnapshot {
     pub responses: [u64; 6],
     /// Responses by outcome, in the order of [`OUTCOMES`].
     pub outcomes: [u64; OUTCOMES.len()],
-    /// What was counted of the responses that have an outcome and a class in common, by their places in [`OUTCOMES`] and [`CLASSES`].
+    /// The counts of the responses that have an outcome and a class in common, by their places in [`OUTCOMES`] and [`CLASSES`].
     pub tallies: BTreeMap<(usize, usize), Tally>,
     /// Requests to its origin that got no response.
     pub origin_failures: u64,
-    /// How long its origin took to the head of a response, for the requests that got one.
+    /// The times that its origin took to the head of a response, for the requests that got one.
     pub origin_durations: Durations,
     /// Requests to its origin that were given up, as their clients had left.
     pub origin_given_up: u64,
-    /// How long those had taken by then, in microseconds.
+    /// The time that those had taken by then, in microseconds.
     pub origin_given_up_micros: u64,
     /// Two-visitor proofs by their result, in the order of [`PROOF_RESULTS`].
     pub proofs: [u64; PROOF_RESULTS.len()],
@@ -255,10 +255,10 @@ pub struct SiteSnapshot {
     pub logins_refused: [u64; LOGIN_REFUSALS.len()],
 }
 
-/// What was counted of the responses of a site that have an outcome and a class in common.
+/// The counts of the responses of a site that have an outcome and a class in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How long they took until they were sent or their client had left. There are as many as responses.
+    /// The times that they took until they were sent or their client had left. There are as many as responses.
     pub durations: Durations,
     /// Content bytes sent.
     pub body_bytes: u64,
@@ -269,7 +269,7 @@ pub struct Tally {
 /// A histogram of durations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// How many durations fell into each bucket of [`BUCKET_MICROS`] and no earlier one; the last entry has no bound.
+    /// The number of durations that fell into each bucket of [`BUCKET_MICROS`] and no earlier one; the last entry has no bound.
     pub buckets: [u64; BUCKETS],
     /// The sum of all durations, in microseconds.
     pub micros: u64,

@@ -4,7 +4,10 @@
 
 use std::{rc::Rc, time::Duration};
 
-use admin_api::explanation::{Explanation, Flight, Key, NotKept, Now, Purge, Rule, SiteRules, Variant};
+use admin_api::explanation::{
+    ExplainedVerdict, Explanation, Flight, FreshnessSource, Key, NotKept, Now, Purge, PurgeHardness, PurgeTargetKind, PurgedHow, Rule,
+    SiteRules, Variant,
+};
 use http::{Method, Request, Response, header};
 use policy::{PassRule, Steps, known_cookie};
 use semantics::{
@@ -15,7 +18,7 @@ use semantics::{
     target::canonical_authority,
     vary::Vary,
 };
-use store::Hardness;
+use store::{Hardness, Purged};
 
 use crate::{
     Body, Client, Pipeline, Site, Stored,
@@ -24,9 +27,10 @@ use crate::{
     collapse::flight_of,
     deliver,
     failure::ONLY_IF_CACHED,
-    find::{found_in, purged_name},
+    find::found_in,
     identity::Identity,
     judge::{Judgement, judge},
+    keep::NotStored,
     learnt::{cookies, early_hints, not_kept::Reason, trouble::Trouble},
     next::{Next, next},
     pass::passed_because,
@@ -45,8 +49,8 @@ struct ExplanationDraft {
 }
 
 impl ExplanationDraft {
-    /// Ends the explanation of a request for which the cache is not asked. Without a site, the server answers for every host.
-    fn end(self, site: Option<&Site>, verdict: &str, now: Now) -> Explanation {
+    /// Ends the explanation of a request, without what only a lookup finds. Without a site, the server answers for every host.
+    fn end(self, site: Option<&Site>, verdict: ExplainedVerdict, now: Now) -> Explanation {
         let rules_of = |site: &Site| SiteRules {
             name: site.name.clone(),
             kind: site.policy.settings().kind.name().to_owned(),
@@ -62,7 +66,7 @@ impl ExplanationDraft {
             url: self.url,
             site: site.map_or_else(every_site, rules_of),
             rules: rules(self.steps),
-            verdict: verdict.to_owned(),
+            verdict,
             key: None,
             lookup: Vec::new(),
             stored: Vec::new(),
@@ -95,7 +99,7 @@ impl Pipeline {
             Admission::NoSite => return None,
             Admission::Answered { step, response, .. } => {
                 let site = config.router.site(config.router.moved_to(&host).unwrap_or(&host));
-                let verdict = if response.status().is_redirection() { "redirect" } else { "answered" };
+                let verdict = if response.status().is_redirection() { ExplainedVerdict::Redirect } else { ExplainedVerdict::Answered };
                 return Some(draft.end(site.map(|site| &**site), verdict, answered_by(step, &response)));
             }
         };
@@ -103,25 +107,23 @@ impl Pipeline {
             lock.presume_right(&mut incoming.parts.headers);
         }
         match judge(&self.shared, &config.trusted_proxies, &site, incoming, || now, &mut draft.steps) {
-            Judgement::Purge { site, .. } => Some(draft.end(Some(&site), "purge", purging())),
-            Judgement::Webhook { site, .. } => Some(draft.end(Some(&site), "webhook", webhook())),
-            Judgement::Malformed(site) => Some(draft.end(Some(&site), "malformed", malformed())),
-            Judgement::Pass(question, rule) => Some(draft.end(Some(&question.site), "pass", passed(rule))),
-            Judgement::Lookup(question) => {
-                let site = Rc::clone(&question.site);
-                Some(self.explain_lookup(question, draft.end(Some(&site), "lookup", malformed()), now))
-            }
+            Judgement::Purge { site, .. } => Some(draft.end(Some(&site), ExplainedVerdict::Purge, purging())),
+            Judgement::Webhook { site, .. } => Some(draft.end(Some(&site), ExplainedVerdict::Webhook, webhook())),
+            Judgement::Malformed(site) => Some(draft.end(Some(&site), ExplainedVerdict::Malformed, malformed())),
+            Judgement::Pass(question, rule) => Some(draft.end(Some(&question.site), ExplainedVerdict::Pass, passed(rule))),
+            Judgement::Lookup(question) => Some(self.explain_lookup(&question, draft)),
         }
     }
 
-    fn explain_lookup(&self, question: Rc<Question>, blank: Explanation, now: Timestamp) -> Explanation {
-        let store = &self.shared.store;
+    /// Ends the explanation of a request for which the cache is asked.
+    fn explain_lookup(&self, question: &Rc<Question>, draft: ExplanationDraft) -> Explanation {
+        let (store, now) = (&self.shared.store, draft.now);
         let key = policy::Key::read(&question.key);
         let resource = store.peek(question.hash, &question.key);
         let mut steps = Steps::default();
-        let found = found_in(&self.shared, resource.as_deref(), &question, now, &mut steps);
-        let next = next(&self.shared, &question, found, now);
-        let flight_key = flight_of(store, &question);
+        let found = found_in(&self.shared, resource.as_deref(), question, now, &mut steps);
+        let next = next(&self.shared, question, found, now);
+        let flight_key = flight_of(store, question);
         let flight = store.flight(store.hash(&flight_key), &flight_key, question.url(), self.shared.fence.moment(now));
         let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
         let fields = question.fields();
@@ -133,15 +135,16 @@ impl Pipeline {
         let tiers = store.tiers(question.hash, &question.key);
         let names = |held: bool, name: &str| held.then(|| name.to_owned());
         let in_tiers: Vec<_> = names(true, "memory").into_iter().chain(names(tiers.disk, "disk")).collect();
-        let mut outlook = self.outlook(&question, &next, flight.as_ref(), now);
+        let mut outlook = self.outlook(question, &next, flight.as_ref(), now);
         if resource.is_none() && tiers.disk_bytes > 0 {
             outlook.words.insert(0, "The disk has something under this key: that is read first, and may answer instead.".to_owned());
         }
+        let ended = draft.end(Some(&question.site), ExplainedVerdict::Lookup, outlook);
         Explanation {
-            url: key.as_ref().map_or(blank.url, policy::Key::url),
+            url: key.as_ref().map_or(ended.url, policy::Key::url),
             lookup: rules(steps),
-            stored: stored.map(|(at, stored)| self.variant(&question, stored, (fitting(at), in_tiers.clone()), now)).collect(),
-            stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(&question),
+            stored: stored.map(|(at, stored)| self.variant(question, stored, (fitting(at), in_tiers.clone()), now)).collect(),
+            stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(question),
             uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
             not_kept: self.shared.not_kept.get(question.hash).map(|Reason { rule: reason, status, at }| NotKept {
                 reason: cookies::named_in(reason).map_or(reason, |_| policy::NotKept::SetCookie.name()).to_owned(),
@@ -149,13 +152,12 @@ impl Pipeline {
                 cookie_of: cookies::named_in(reason).and_then(|cookie| Some(known_cookie(&cookie.to_string())?.whose.to_owned())),
                 status,
                 seconds_ago: now.since(at).as_secs(),
-                difference: if reason == proof::DIFFER {
+                difference: if reason == NotStored::Differs.name() {
                     self.shared.proofs.difference(question.hash).map(|it| it.to_string())
                 } else {
                     None
                 },
             }),
-            now: outlook,
             flight,
             key: key.map(|key| Key {
                 scheme: key.scheme.as_str().to_owned(),
@@ -163,7 +165,7 @@ impl Pipeline {
                 host: key.host.to_owned(),
                 target: key.target.to_owned(),
             }),
-            ..blank
+            ..ended
         }
     }
 
@@ -209,17 +211,16 @@ impl Pipeline {
             fresh: freshness.is_fresh(now),
             fresh_seconds: ttl(freshness, now),
             freshness_source: match freshness.source {
-                LifetimeSource::Explicit => "explicit",
-                LifetimeSource::Heuristic => "heuristic",
-                LifetimeSource::Hold => "hold",
-                LifetimeSource::None => "none",
-            }
-            .to_owned(),
+                LifetimeSource::Explicit => FreshnessSource::Explicit,
+                LifetimeSource::Heuristic => FreshnessSource::Heuristic,
+                LifetimeSource::Hold => FreshnessSource::Hold,
+                LifetimeSource::None => FreshnessSource::None,
+            },
             validate_always: freshness.validate_always,
             stale_while_revalidate_seconds: if freshness.stale_allowed { freshness.stale_while_revalidate.as_secs() } else { 0 },
             stale_if_error_seconds: on_error.as_secs(),
-            purged: purged_name(self.shared.store.verdict(stored)).to_owned(),
-            purges: purges.map(|(target, hardness)| Purge { target: target.to_owned(), hardness: hardness_name(hardness) }).collect(),
+            purged: purged_how(self.shared.store.verdict(stored)),
+            purges: purges.map(|(target, hardness)| Purge { target: target_kind(target), hardness: purge_hardness(hardness) }).collect(),
             tags: stored.scope().tags.iter().map(ToString::to_string).collect(),
             head_bytes: record.head().len() as u64,
             body_bytes: stored.body.len(),
@@ -245,7 +246,7 @@ impl Pipeline {
                     Some(why) => format!("This request does not refresh it in the background: {why}."),
                 };
                 let words = vec!["It is answered from the store, although stale.".to_owned(), refresh];
-                said(delivered(Outcome::Updating, stored, now), words)
+                now_in_words(delivered(Outcome::Updating, stored, now), words)
             }
             Next::Deliver(stored, outcome) => {
                 let word = match outcome {
@@ -255,14 +256,14 @@ impl Pipeline {
                     Outcome::Stale { .. } => "It is answered from the store, although stale: its last refresh failed.".to_owned(),
                     _ => "It is answered from the store.".to_owned(),
                 };
-                said(delivered(*outcome, stored, now), vec![word])
+                now_in_words(delivered(*outcome, stored, now), vec![word])
             }
             Next::OnlyIfCached => {
                 let status = CacheStatus {
                     detail: Some(ONLY_IF_CACHED),
                     ..CacheStatus::new(Outcome::Forwarded(semantics::cache_status::Forwarded::Miss))
                 };
-                said(
+                now_in_words(
                     status,
                     vec![
                         "It is answered with 504: the request accepts only a stored response, and there is none that it may have."
@@ -304,7 +305,7 @@ impl Pipeline {
                     let links = String::from_utf8_lossy(link.as_bytes());
                     words.push(format!("A browser that opens the page over HTTP/2 or 3 is told meanwhile what it will need: {links}."));
                 }
-                said(Ending::of(Outcome::Forwarded(*forwarded)).status, words)
+                now_in_words(Ending::of(Outcome::Forwarded(*forwarded)).status, words)
             }
         }
     }
@@ -324,7 +325,8 @@ fn ttl(freshness: &Freshness, now: Timestamp) -> i64 {
     freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed()
 }
 
-fn said(status: CacheStatus<'_>, words: Vec<String>) -> Now {
+/// Puts in words what would be done now.
+fn now_in_words(status: CacheStatus<'_>, words: Vec<String>) -> Now {
     let mut text = Vec::new();
     status.write(&mut text);
     Now { cache_status: String::from_utf8_lossy(&text).into_owned(), x_cache: status.x_cache().to_owned(), words }
@@ -369,7 +371,7 @@ fn passed(rule: PassRule) -> Now {
         let whose = known_cookie(&cookie).map(|known| format!(" ({})", known.whose)).unwrap_or_default();
         words.push(format!("The cookie is {cookie}{whose}."));
     }
-    said(ending.status, words)
+    now_in_words(ending.status, words)
 }
 
 fn rules(steps: Steps) -> Vec<Rule> {
@@ -381,12 +383,33 @@ fn left(until: Timestamp, now: Timestamp) -> Option<u64> {
     (until > now).then(|| (until.as_millis() - now.as_millis()).div_ceil(1000))
 }
 
-fn hardness_name(hardness: Hardness) -> String {
-    match hardness {
-        Hardness::Soft => "soft",
-        Hardness::Hard => "hard",
+const fn purged_how(purged: Purged) -> PurgedHow {
+    match purged {
+        Purged::No => PurgedHow::No,
+        Purged::Doubted => PurgedHow::InDoubt,
+        Purged::Soft => PurgedHow::Soft,
+        Purged::Hard => PurgedHow::Hard,
     }
-    .to_owned()
+}
+
+const fn purge_hardness(hardness: Hardness) -> PurgeHardness {
+    match hardness {
+        Hardness::Soft => PurgeHardness::Soft,
+        Hardness::Hard => PurgeHardness::Hard,
+    }
+}
+
+/// Returns the kind of target that the store calls so (`store::Store::purged_by`).
+fn target_kind(name: &str) -> PurgeTargetKind {
+    match name {
+        "url" => PurgeTargetKind::Url,
+        "prefix" => PurgeTargetKind::Prefix,
+        "tag" => PurgeTargetKind::Tag,
+        "site" => PurgeTargetKind::Site,
+        "all" => PurgeTargetKind::All,
+        "invalidation" => PurgeTargetKind::Invalidation,
+        _ => PurgeTargetKind::Unknown,
+    }
 }
 
 /// Returns the fields that a request must agree with, without anybody's secrets.

@@ -1,6 +1,6 @@
 //! The stored responses that are no longer fresh, as requests that would fetch it anew.
 
-use admin_api::{Inventory, StoredPage};
+use admin_api::{Inventory, StoredPage, StoredState};
 use http::header;
 use policy::{Holds, Key};
 use semantics::{Timestamp, vary::Vary};
@@ -33,7 +33,7 @@ impl Shared {
                 let Some(state) = self.state(stored, now) else { continue };
                 let Some(fields) = selecting(&key, &stored.record) else { continue };
                 if inventory.pages.len() < max {
-                    inventory.pages.push(StoredPage { url: key.url(), fields, state: state.to_owned() });
+                    inventory.pages.push(StoredPage { url: key.url(), fields, state });
                 } else {
                     inventory.left_off += 1;
                 }
@@ -62,11 +62,11 @@ impl Shared {
         Some(PurgeCoverage { responses: covered, complete: on_disk >= usage.disk_objects && !usage.disk_is_loading })
     }
 
-    fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<&'static str> {
+    fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<StoredState> {
         match self.store.verdict(stored) {
-            Purged::Soft | Purged::Hard => Some("purged"),
-            Purged::Doubted => Some("in doubt"),
-            Purged::No => (!stored.record.freshness.is_fresh(now)).then_some("stale"),
+            Purged::Soft | Purged::Hard => Some(StoredState::Purged),
+            Purged::Doubted => Some(StoredState::InDoubt),
+            Purged::No => (!stored.record.freshness.is_fresh(now)).then_some(StoredState::Stale),
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 /// Pages of the site: few, so that histories meet themselves.
 pub(crate) const PAGES: usize = 3;
 
-/// What the origin says about storing a page. Seconds.
+/// The word of the origin on storing a page, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Word {
     MaxAge(u64),
@@ -34,7 +34,7 @@ pub(crate) enum Word {
     Silence,
 }
 
-/// How a page is served.
+/// The rules by which a page is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rules {
     pub(crate) word: Word,
@@ -46,7 +46,7 @@ pub(crate) struct Rules {
     pub(crate) length: usize,
 }
 
-/// What a representation is; its entity tag spells it out, its content follows from it.
+/// A representation; its entity tag spells it out, its content follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Representation {
     pub(crate) page: usize,
@@ -73,15 +73,15 @@ impl Representation {
 pub(crate) struct Said {
     pub(crate) representation: Representation,
     pub(crate) rules: Rules,
-    /// When the answer came, in milliseconds.
+    /// The time when the answer came, in milliseconds.
     pub(crate) at: u64,
-    /// How many purges had been issued when the request for it came in.
+    /// The number of purges that had been issued when the request for it came in.
     pub(crate) order: u64,
     /// Whether the content broke off.
     pub(crate) broken: bool,
 }
 
-/// How the origin deals with a request that waits.
+/// The treatment of a request that waits at the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Treatment {
     Answer,

@@ -8,10 +8,10 @@ use http_body_util::BodyExt;
 use pipeline::Pipeline;
 use semantics::{RequestFields, RequestHead, Scheme};
 
-/// Where the tag is kept that a coded response came with.
+/// The field in which the tag is kept that a coded response came with.
 pub(crate) const TAG_AS_SENT: &str = "tag-as-sent";
 
-/// What a request says of what it wants from caches.
+/// The wish of a request to caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     None,
@@ -34,7 +34,7 @@ pub(crate) struct ReaderRequest {
     pub(crate) if_none_match: Option<String>,
 }
 
-/// What came of it.
+/// The answer that it got.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) asked: ReaderRequest,
@@ -80,7 +80,7 @@ pub(crate) async fn ask(pipeline: Rc<Pipeline>, asked: ReaderRequest, (at, order
     got.borrow_mut().push(Got { asked, at, order, status, headers, content, broken });
 }
 
-/// What the judge is shown: the representation itself, whatever form of it was sent. Of content that broke off, as much as came.
+/// Returns what the judge is shown: the representation itself, whatever form of it was sent. Of content that broke off, as much as came.
 fn decoded(headers: &mut HeaderMap, content: Bytes) -> Bytes {
     let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or_default().to_owned();
     let identity = ["-gzip\"", "-zstd\""].iter().find_map(|end| tag.strip_suffix(end)).map(|bare| format!("{bare}\""));

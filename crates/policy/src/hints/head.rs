@@ -20,7 +20,7 @@ const ATTRIBUTES_MAX: usize = 32;
 #[derive(Debug, Clone)]
 pub(super) struct Head<'a> {
     rest: &'a [u8],
-    /// How much more markup is read.
+    /// The amount of markup that is still read.
     left: usize,
 }
 

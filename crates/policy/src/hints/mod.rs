@@ -20,7 +20,7 @@ use semantics::{
 
 use head::{Head, Name, Tag};
 
-/// How many bytes of a page are searched for its head.
+/// The bytes of a page that are searched for its head.
 const HINTS_PAGE_BYTES_MAX: usize = 64 << 10;
 /// The most hints that are kept of one page; browsers have a limit, too.
 pub const HINTS_MAX: usize = 16;

@@ -22,7 +22,7 @@ pub(crate) use ghost::MEMBER_COOKIE;
 
 use crate::{AcceptClass, EarlyHints, login::Login, names::Names, purge::Signals};
 
-/// A preset of policy: what a site's software is known to do.
+/// Names a kind of site, which selects one table of rules. The form of its source, such as a server or a folder, is a [`SourceForm`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Any server. Its word is taken, and the RFCs fill in.
@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// What a source is, whichever software it runs.
+/// The form of a source, whichever software it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceForm {
     /// A program that makes its answers itself, and may make others for others.
@@ -386,7 +386,7 @@ pub struct Keeps {
 }
 
 impl Keeps {
-    /// What RFC 9111 allows.
+    /// Keeps what RFC 9111 allows.
     pub const AS_ALLOWED: Self = Self { statuses: None, hold_max: None, held_anyway: &[], briefly: &[], for_browsers: None };
 }
 

@@ -309,7 +309,7 @@ const AREAS: &[Area] = &[
     },
 ];
 
-/// The scripts answer wherever WordPress is, whatever follows their name, and for each site of a network.
+/// Returns the rule for scripts: they answer wherever WordPress is, whatever follows their name, and for each site of a network.
 const fn script(endings: &'static [&'static str], also: fn(&str) -> bool) -> Paths {
     Paths { endings, also: Some(also), ..Paths::NONE }
 }

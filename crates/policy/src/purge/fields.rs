@@ -31,7 +31,7 @@ const LITESPEED_PURGE: [HeaderName; 2] = [HeaderName::from_static("x-litespeed-p
 /// One purge that a field of an answer asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedPurge {
-    /// What is to be purged. There is at least one thing.
+    /// The things that are to be purged: at least one.
     pub what: Vec<What>,
     /// Whether that is never to be seen again.
     pub hard: bool,

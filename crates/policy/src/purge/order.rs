@@ -16,12 +16,12 @@ use super::{Address, Dialect, HostName};
 pub struct Order {
     /// The sites that it may touch.
     pub sites: Sites,
-    /// What it covers. There is always at least one thing.
+    /// The things that it covers: always at least one.
     pub what: Vec<What>,
     /// Whether what it covers is never served again. Otherwise that becomes stale: it may be served while it is refreshed, or if the origin
     /// is down.
     pub hard: bool,
-    /// Who ordered it.
+    /// The one who ordered it.
     pub by: Maker,
 }
 
@@ -99,7 +99,7 @@ impl What {
     }
 }
 
-/// Why a text names nothing that could be purged, in words for whoever wrote it.
+/// The reason why a text names nothing that could be purged, in words for whoever wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadWhat {
     /// It has no characters.
@@ -124,7 +124,7 @@ impl fmt::Display for BadWhat {
 
 impl std::error::Error for BadWhat {}
 
-/// Who ordered a purge.
+/// The maker of an order: the one who wants something purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maker {

@@ -50,7 +50,7 @@ const RELATED_MAX: usize = 32;
 pub struct Signal {
     /// Whether everything of the site may have changed.
     pub everything: bool,
-    /// What certainly has changed, and is never to be seen again.
+    /// The things that certainly have changed, and are never to be seen again.
     pub changed: Vec<What>,
 }
 

@@ -96,7 +96,7 @@ pub enum AnswerContent<'a> {
     Whole(&'a [u8]),
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteEffect {
     /// Readers see no change.

@@ -9,7 +9,7 @@ use super::{
     tool::{bare, bench, program},
 };
 
-/// What nginx calls what its cache did, and what the result calls it.
+/// Returns the result's word for nginx's word for what its cache did.
 fn outcome(said: &str) -> &'static str {
     match said {
         "HIT" => "hit",

@@ -13,7 +13,7 @@ fn compare(a: &Truth, b: &Truth) -> BenchResult {
     bench(&["--compare", "-c", "10", "-d", "30s", &a.url(), &b.url()])
 }
 
-/// Whether the interval of the ratio of rates leaves 1 out.
+/// Tells whether the interval of the ratio of rates leaves 1 out.
 fn claims(told: &BenchResult) -> bool {
     let (low, high) = (told.number("ratio.rate.low"), told.number("ratio.rate.high"));
     low > 1.0 || high < 1.0

@@ -18,7 +18,7 @@ fn server() -> Truth {
     Truth::start(Speaks::Http1, Delay::Fixed(Duration::from_millis(5)))
 }
 
-/// A file of a test, which is not there yet.
+/// Returns a file of a test, which is not there yet.
 fn fresh(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ends-{}-{name}", std::process::id()));
     let _ = fs::remove_file(&path);

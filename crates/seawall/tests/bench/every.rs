@@ -7,12 +7,13 @@ use super::{
     tool::bench,
 };
 
-/// What is known of a schedule's requests before it runs.
+/// Says what is known of a schedule's requests before it runs.
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    /// So many, exactly.
+    /// There are exactly so many.
     Exactly(u64),
-    /// What came of a time; requests that were under way at its end may be in the log and not in the result, at most so many.
+    /// There are as many as came in a time; requests that were under way at its end may be in the log and not in the result, at most so
+    /// many.
     UnderWay(u64),
 }
 

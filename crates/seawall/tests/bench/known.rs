@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long anything may take to start.
+/// The time that anything may take to start.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until something listens there.
@@ -25,7 +25,7 @@ pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// A certificate of 127.0.0.1 that nobody trusts, and its key, as files.
+/// Writes a certificate of 127.0.0.1 that nobody trusts, and its key, as files.
 pub(crate) fn write_pair(folder: &Path) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]).expect("a certificate can be made");
     std::fs::write(folder.join("cert.pem"), made.cert.pem()).expect("written");

@@ -25,7 +25,7 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether tests run that take minutes.
+/// Tells whether tests run that take minutes.
 fn long() -> bool {
     std::env::var_os("SEAWALL_BENCH_LONG").is_some()
 }

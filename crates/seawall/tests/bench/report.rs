@@ -15,7 +15,7 @@ use super::{
     tool::{bench, program},
 };
 
-/// Where `bring-up --browser` of the tests of Ghost puts the browser's driver.
+/// Returns where `bring-up --browser` of the tests of Ghost puts the browser's driver.
 fn driver() -> PathBuf {
     let home = PathBuf::from(std::env::var("HOME").unwrap_or_default());
     let caches = std::env::var("XDG_CACHE_HOME").map_or_else(|_| home.join(".cache"), PathBuf::from);
@@ -41,7 +41,7 @@ fn run_with_a_stall(folder: &Path) -> (PathBuf, PathBuf) {
     (html, svg)
 }
 
-/// What a report must not need: another file, a network, a script.
+/// A report must not need another file, a network or a script.
 #[test]
 fn a_report_is_one_small_file_that_asks_for_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -87,7 +87,7 @@ fn a_report_is_shown_with_scripts_on_and_off_and_is_accessible() {
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
 }
 
-/// axe-core, fetched once from npm.
+/// Returns the path of axe-core, fetched once from npm.
 fn axe(driver: &Path) -> PathBuf {
     let script = driver.join("axe/node_modules/axe-core/axe.min.js");
     if !script.exists() {

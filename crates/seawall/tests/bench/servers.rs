@@ -14,7 +14,7 @@ use super::{
     tool::{bare, program, seawall},
 };
 
-/// What a server can be asked over.
+/// Says over what a server can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
     Http1,
@@ -145,7 +145,7 @@ impl Server {
         Self::start("Seawall", ALL, folder, (plain, tls), &mut command)
     }
 
-    /// The address of the page, with a query that tells runs apart in the log.
+    /// Returns the address of the page, with a query that tells runs apart in the log.
     pub(crate) fn url(&self, over: Over, run: &str) -> String {
         let (scheme, port) = if over == Over::Http1 { ("http", self.plain) } else { ("https", self.tls) };
         format!("{scheme}://127.0.0.1:{port}/page?run={run}")
@@ -155,7 +155,7 @@ impl Server {
         self.folder.path()
     }
 
-    /// How often the log has this run, as soon as that is `least` times: servers write their logs behind their answers.
+    /// Returns how often the log has this run, as soon as that is `least` times: servers write their logs behind their answers.
     pub(crate) fn logged(&self, run: &str, least: u64) -> u64 {
         let mark = format!("?run={run}");
         let count = || {

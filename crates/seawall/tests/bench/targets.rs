@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use super::tool::{bare, program, seawall};
 
-/// The system calls of a run that could send something, as strace writes them; and what it said, and its code.
+/// Returns the system calls of a run that could send something, as strace writes them; and what it said, and its code.
 fn watched(arguments: &[&str]) -> (Vec<String>, String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("trace");

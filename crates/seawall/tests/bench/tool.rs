@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-/// `seawall`, with this home and nothing of whoever runs the tests.
+/// Returns `seawall`, with this home and nothing of whoever runs the tests.
 pub(crate) fn seawall() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
     bare(&mut command);
@@ -20,7 +20,7 @@ pub(crate) fn bare(command: &mut Command) -> &mut Command {
     command.env_clear().env("PATH", format!("{path}:/usr/sbin:/sbin")).env("HOME", "/nonexistent").stdin(Stdio::null())
 }
 
-/// What a run wrote, and how it ended.
+/// Holds what a run wrote, and how it ended.
 #[derive(Debug)]
 pub(crate) struct BenchResult {
     pub(crate) code: Option<i32>,
@@ -36,7 +36,7 @@ impl BenchResult {
         Self { code: output.status.code(), json, complaints }
     }
 
-    /// A number at this path, such as `latency.p99`.
+    /// Returns a number at this path, such as `latency.p99`.
     pub(crate) fn number(&self, path: &str) -> f64 {
         self.at(path).as_f64().unwrap_or_else(|| panic!("no number at {path}: {self:#?}"))
     }
@@ -53,7 +53,7 @@ impl BenchResult {
         path.split('.').fold(&self.json, |value, name| &value[name])
     }
 
-    /// The failures that occurred, by class.
+    /// Returns the failures that occurred, by class.
     pub(crate) fn errors(&self) -> Vec<(String, u64)> {
         let errors = self.at("errors").as_object().expect("errors by class");
         errors.iter().filter_map(|(class, count)| Some((class.clone(), count.as_u64().filter(|count| *count > 0)?))).collect()
@@ -78,7 +78,7 @@ pub(crate) fn said(arguments: &[&str]) -> Output {
     seawall().arg("bench").args(arguments).output().expect("the program can be run")
 }
 
-/// Where a program is.
+/// Returns where a program is.
 pub(crate) fn program(name: &str) -> String {
     // `make` exports the name also where nobody gave it: an empty one says nothing.
     let given = (name == "caddy").then(|| std::env::var("CADDY_BIN").ok()).flatten().filter(|path| !path.is_empty());

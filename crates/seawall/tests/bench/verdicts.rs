@@ -16,13 +16,14 @@ use super::{
 /// Rounds until a verdict must be right: a minute and more, in which another program should have left the machine alone once.
 const ROUNDS: usize = 24;
 
-/// How many wrong verdicts one that is right outweighs. A machine that does something else meanwhile changes latencies, and with them what they show.
+/// The number of wrong verdicts that one that is right outweighs. A machine that does something else meanwhile changes latencies, and with
+/// them what they show.
 const OUTWEIGHS: usize = 3;
 
 /// The idle part of the machine's time below which others use it up. A server on this machine is then slow because of them, whatever else is tried.
 const IDLE_MIN: f64 = 0.15;
 
-/// The time of all cores since the machine began, and the part of it in which they had nothing to do.
+/// Returns the time of all cores since the machine began, and the part of it in which they had nothing to do.
 fn cores() -> [f64; 2] {
     let stat = std::fs::read_to_string("/proc/stat").expect("the kernel's figures");
     let fields = stat.lines().next().expect("a line").split_whitespace().skip(1);
@@ -105,7 +106,7 @@ fn a_distance_is_the_limit() {
     });
 }
 
-/// In a network of its own, with 50 ports for clients; who made it is root there.
+/// The test runs in a network of its own, with 50 ports for clients; who made it is root there.
 #[test]
 fn ports_are_the_limit_where_there_are_few() {
     says("ports_or_descriptors", || {

@@ -11,12 +11,12 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-/// Whether tests run that need a browser.
+/// Tells whether tests run that need a browser.
 fn long() -> bool {
     std::env::var_os("SEAWALL_BLOG_LONG").is_some()
 }
 
-/// Where `bring-up --browser` of the tests of Ghost puts the browser's driver.
+/// Returns where `bring-up --browser` of the tests of Ghost puts the browser's driver.
 fn driver() -> PathBuf {
     let home = PathBuf::from(std::env::var("HOME").unwrap_or_default());
     let caches = std::env::var("XDG_CACHE_HOME").map_or_else(|_| home.join(".cache"), PathBuf::from);

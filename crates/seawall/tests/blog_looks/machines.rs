@@ -11,7 +11,7 @@ use crate::{
     server::Server,
 };
 
-/// A blog in `place`, served.
+/// Returns a blog in `place`, served.
 fn served(place: &Path) -> Server {
     let folder = place.join("blog");
     fs::create_dir(&folder).unwrap();

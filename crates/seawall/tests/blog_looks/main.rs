@@ -16,12 +16,12 @@ use serde_json::json;
 
 use crate::{browser::judged, demo::Demo, server::Server};
 
-/// Whether the tests run that need the tools.
+/// Tells whether the tests run that need the tools.
 fn long_tests_run() -> bool {
     env::var_os("SEAWALL_BLOG_LONG").is_some()
 }
 
-/// Every page of a blog, by its name for messages.
+/// Returns every page of a blog, by its name for messages.
 fn pages(name: &str, folder: &Path, server: &Server) -> Vec<serde_json::Value> {
     let now = semantics::Timestamp::from_secs(4_000_000_000);
     let site = blog::build(folder, &blog::BlogOptions::default(), now).expect("builds");

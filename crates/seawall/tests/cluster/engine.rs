@@ -21,7 +21,7 @@ pub(crate) const PORT: u16 = 6379;
 pub(crate) const SENTINEL_PORT: u16 = 26379;
 /// The password of every server.
 pub(crate) const PASSWORD: &str = "a-password-of-valkey";
-/// How long a server may take for an answer to the test itself.
+/// The time that a server may take for an answer to the test itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Finds the server program: that of `SEAWALL_CLUSTER_ENGINE`, or a Valkey, or else a Redis.

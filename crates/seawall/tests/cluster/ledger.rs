@@ -58,7 +58,7 @@ struct Answered {
     kind: &'static str,
 }
 
-/// What a reader expects who asks now.
+/// Says what a reader expects who asks now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected {
     page: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Expected {
     begun: Instant,
 }
 
-/// What readers and purgers have met.
+/// Counts what readers and purgers have met.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     /// The number of answers with a page.
@@ -91,7 +91,7 @@ pub(crate) struct Tally {
     pub(crate) writes: u64,
     /// The number of purges and writes without a good answer.
     pub(crate) refused: u64,
-    /// Why, by machine and kind.
+    /// The reasons, by machine and kind.
     pub(crate) refused_why: BTreeMap<(String, &'static str, String), u64>,
     /// The times that acknowledgements took, by kind.
     pub(crate) took: Vec<(&'static str, Duration)>,

@@ -29,7 +29,7 @@ const FOURTH: u8 = 14;
 const LIMIT: f64 = 100.0;
 /// The requests of all clients together, in a second.
 const ASKED: usize = 300;
-/// How long is counted.
+/// The time during which requests are counted.
 const COUNTED: Duration = Duration::from_secs(4);
 /// The times that are taken until one is found in which no machine was apart.
 const TRIES: usize = 6;

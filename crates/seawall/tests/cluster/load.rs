@@ -23,9 +23,9 @@ use crate::{
     random::Random,
 };
 
-/// How long a reader waits. A machine may be frozen for less than that, and then answers.
+/// The time that a reader waits. A machine may be frozen for less than that, and then answers.
 const READERS_PATIENCE: Duration = Duration::from_secs(40);
-/// How long a purger waits: a purge answers within its lease and 1.5 s.
+/// The time that a purger waits: a purge answers within its lease and 1.5 s.
 const PURGERS_PATIENCE: Duration = Duration::from_secs(40);
 /// The readers of a machine. Each has one connection.
 const READERS: usize = 2;
@@ -110,7 +110,7 @@ pub(crate) enum Belief {
     EveryAnswer,
 }
 
-/// What came of a purge.
+/// Says what came of a purge.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Whether it was said to hold everywhere; `None`: a write, of which nothing is said.

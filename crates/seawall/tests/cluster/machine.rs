@@ -25,10 +25,10 @@ pub(crate) const ORIGIN_PORT: u16 = 8000;
 pub(crate) const PORT: u16 = 80;
 /// The port of the admin API.
 pub(crate) const ADMIN_PORT: u16 = 9180;
-/// What all machines of a cluster know.
+/// The secret that all machines of a cluster know.
 pub(crate) const SECRET: &str = "what all machines of this cluster know and nobody else does";
 
-/// How a machine is set up.
+/// Says how a machine is set up.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     /// The lines of `[cluster]`, but for the machine's name; `None`: it stands alone.
@@ -42,14 +42,14 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A machine of a cluster with this lease and this hold in doubt.
+    /// Returns a machine of a cluster with this lease and this hold in doubt.
     pub(crate) fn joined(url: &str, lease: Duration, doubt_hold: Duration) -> Self {
         let (lease, hold) = (lease.as_millis(), doubt_hold.as_millis());
         let cluster = format!("url = \"{url}\"\nsecret = \"{SECRET}\"\nlease = \"{lease}ms\"\ndoubt_hold = \"{hold}ms\"\n");
         Self { cluster: Some(cluster), has_disk: false, own: String::new(), clock: None }
     }
 
-    /// A machine that stands alone.
+    /// Returns a machine that stands alone.
     pub(crate) const fn alone() -> Self {
         Self { cluster: None, has_disk: false, own: String::new(), clock: None }
     }
@@ -60,7 +60,7 @@ pub(crate) fn url_of(place: &NetworkHost) -> String {
     format!("redis://:{}@{}:{}", engine::PASSWORD, place.back(), engine::PORT)
 }
 
-/// How a machine is reached.
+/// Says how a machine is reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
     pub(crate) name: Arc<str>,

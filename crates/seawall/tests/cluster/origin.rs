@@ -25,7 +25,7 @@ use crate::{
 /// The longest time that a page is held back for a test.
 const HELD_AT_MOST: Duration = Duration::from_secs(60);
 
-/// How long it takes for a page below `/slow/`.
+/// The time that it takes for a page below `/slow/`.
 const SLOW: Duration = Duration::from_millis(200);
 
 /// An origin in the city of a network. When it is dropped, its port refuses.
@@ -214,7 +214,7 @@ impl State {
     }
 }
 
-/// The answer to a write, which names what it has changed.
+/// Returns the answer to a write, which names what it has changed.
 fn written(change: &Change, fields: &str) -> String {
     let changed: Vec<String> = change.iter().map(|(page, version)| format!("{page}={version}")).collect();
     let changed = changed.join(" ");

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long anything has to happen that is waited for, on a machine that does much else.
+/// The time that anything has to happen that is waited for, on a machine that does much else.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running program. It is killed when this is dropped.

@@ -23,7 +23,7 @@ use crate::{
 /// The lease and the hold in doubt that are the default.
 const LEASE: Duration = Duration::from_secs(2);
 const DOUBT_HOLD: Duration = Duration::from_secs(5);
-/// Those of a short test.
+/// The lease and the hold of a short test.
 const SHORT_LEASE: Duration = Duration::from_secs(1);
 const SHORT_DOUBT_HOLD: Duration = Duration::from_secs(2);
 
@@ -59,7 +59,7 @@ pub(crate) struct Scene {
     mended: Option<Instant>,
 }
 
-/// What a scene is to keep.
+/// Says what a scene is to keep.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Promise {
     /// The longest time after the answer to a purge, whatever that said, for which a reader may be shown what it covered.

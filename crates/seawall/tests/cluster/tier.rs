@@ -203,7 +203,7 @@ fn setup(engine: &Engine, endpoint: &str) -> Setup {
     setup
 }
 
-/// The tier in the server itself.
+/// Returns the tier in the server itself.
 fn in_the_server(engine: &Engine) -> Setup {
     let (lease, hold) = lease_and_hold();
     let mut setup = Setup::joined(&url_of(&engine.place), lease, hold);

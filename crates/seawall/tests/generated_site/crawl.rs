@@ -53,7 +53,7 @@ fn every_link_leads_to_the_bytes_in_the_folder() {
     }
 }
 
-/// The path of a file.
+/// Returns the path of a file.
 pub(crate) fn path_of(name: &str) -> String {
     let mut path = String::from("/");
     for byte in name.strip_suffix("index.html").unwrap_or(name).bytes() {
@@ -66,7 +66,7 @@ pub(crate) fn path_of(name: &str) -> String {
     path
 }
 
-/// The file that a path names.
+/// Returns the file that a path names.
 fn file_of(path: &str) -> String {
     let mut name = Vec::new();
     let mut bytes = path[1..].bytes();
@@ -82,7 +82,7 @@ fn file_of(path: &str) -> String {
     if name.is_empty() || name.ends_with('/') { name + "index.html" } else { name }
 }
 
-/// What a page or a feed leads to on its own site.
+/// Returns what a page or a feed leads to on its own site.
 fn links(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (before, after) in [("href=\"", "\""), ("href='", "'"), ("src=\"", "\""), ("<loc>", "<"), ("<link>", "<")] {

@@ -113,7 +113,7 @@ fn post(title: &str, text: &str, tags: &[&str]) -> String {
     format!("---\ntitle: \"{title}\"\ndate: 2026-01-10\ntags: {tags:?}\n---\n{text}\n")
 }
 
-/// Text that looks like some, and differs from number to number.
+/// Returns text that looks like some, and differs from number to number.
 fn words(number: u64) -> String {
     const WORDS: [&str; 16] = [
         "quiet", "garden", "morning", "*frost*", "seed", "under", "glass", "window", "the", "a", "**slow**", "wet", "clay", "and", "turns",

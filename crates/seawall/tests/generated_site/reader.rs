@@ -8,7 +8,7 @@ use std::{
 
 use flate2::read::GzDecoder;
 
-/// How long a reader waits for the next byte before it calls that a failure.
+/// The time that a reader waits for the next byte before it calls that a failure.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Reader {
@@ -23,12 +23,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The value of a field, by its name in lower case.
+    /// Returns the value of a field, by its name in lower case.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// With its content as it was before it was coded, if it was: with gzip, or this panics.
+    /// Returns the answer with its content as it was before it was coded, if it was: with gzip, or this panics.
     pub(crate) fn decoded(mut self) -> Self {
         if let Some(coding) = self.value("content-encoding") {
             assert_eq!(coding, "gzip");
@@ -48,7 +48,7 @@ impl Reader {
         Self { stream: BufReader::with_capacity(64 << 10, stream) }
     }
 
-    /// A GET of a path, with further field lines that each end with CRLF.
+    /// Sends a GET of a path, with further field lines that each end with CRLF.
     ///
     /// # Panics
     /// If no whole answer comes.
@@ -84,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// How long the content is, of what is not coded on its way.
+    /// Returns how long the content is, of what is not coded on its way.
     pub(crate) fn length(&self, answer: &Answer, path: &str) -> usize {
         if answer.status == 304 {
             return 0;

@@ -26,7 +26,7 @@ use crate::{
 };
 
 const READERS: usize = 4;
-/// How often the site is swapped, back and forth.
+/// The number of times that the site is swapped, back and forth.
 const SWAPS: usize = 6;
 /// Answers of the new build that every reader gets before the next swap.
 const ENOUGH: usize = 60;
@@ -61,15 +61,15 @@ fn a_folder_renamed_to_the_place_of_another() {
     });
 }
 
-/// What everybody knows of the builds that have been published so far: number 0 is there at the start, even numbers are the first build and
-/// odd ones the second.
+/// Holds what everybody knows of the builds that have been published so far: number 0 is there at the start, even numbers are the first
+/// build and odd ones the second.
 struct State {
     /// The number whose publication has begun.
     begun: AtomicUsize,
     /// The greatest that a reader has seen.
     seen: AtomicUsize,
     stop: AtomicBool,
-    /// How many answers of build `seen` each reader has got.
+    /// The number of answers of build `seen` that each reader has got.
     counts: Mutex<[usize; READERS]>,
     changed: Condvar,
 }
@@ -125,7 +125,7 @@ impl Pages {
         }
     }
 
-    /// Whether `build` answers a request for `path` so.
+    /// Tells whether `build` answers a request for `path` so.
     fn is_of(&self, build: usize, path: &str, status: u16, content: &[u8]) -> bool {
         match &self.contents[path][build] {
             Some(file) => status == 200 && content == file,
@@ -278,14 +278,14 @@ impl Browser {
         Self { takes, random: Random::new(number as u64 + 1), address, reader: Reader::connect(address), kept: HashMap::new() }
     }
 
-    /// A few pages are asked for again and again, as on any site.
+    /// Chooses a page. A few pages are chosen again and again, as on any site.
     fn choose<'p>(&mut self, pages: &'p Pages) -> &'p str {
         let favourite = self.random.below(3) > 0;
         let number = if favourite { self.random.below(8) * 7 } else { self.random.below(pages.paths.len() as u64) };
         &pages.paths[usize::try_from(number).unwrap()]
     }
 
-    /// The build that answers for `path`; `None` if both do alike.
+    /// Reads a page, and returns the build that answers for `path`; `None` if both do alike.
     fn read(&mut self, pages: &Pages, path: &str) -> Option<usize> {
         if self.random.below(10) == 0 {
             self.reader = Reader::connect(self.address);

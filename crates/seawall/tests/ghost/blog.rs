@@ -22,7 +22,7 @@ use super::{
     tap::Tap,
 };
 
-/// Where `make ghost` put the Ghost and the blog.
+/// Returns where `make ghost` put the Ghost and the blog.
 fn installed() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let cache = || variable("XDG_CACHE_HOME").unwrap_or_else(|| variable("HOME").expect("a home").join(".cache"));
@@ -33,14 +33,14 @@ fn installed() -> PathBuf {
 
 pub(crate) static INSTALLED: LazyLock<PathBuf> = LazyLock::new(installed);
 
-/// What the seeder says about the blog: identities, keys, addresses.
+/// The facts that the seeder gives about the blog: identities, keys, addresses.
 pub(crate) static FACTS: LazyLock<Value> = LazyLock::new(|| read_json(&INSTALLED.join("blog/blog.json")));
 
 /// Whether the tests judge themselves: readers ask the Ghost without Seawall. What is said about pages must hold then, too; what is said about
 /// the cache cannot.
 pub(crate) static WITHOUT_SEAWALL: LazyLock<bool> = LazyLock::new(|| std::env::var_os("SEAWALL_GHOST_WITHOUT_SEAWALL").is_some());
 
-/// Whether the long tests run: `make spec-ghost`.
+/// Tells whether the long tests run: `make spec-ghost`.
 pub(crate) fn long_tests_run() -> bool {
     std::env::var_os("SEAWALL_GHOST_LONG").is_some()
 }
@@ -75,7 +75,7 @@ impl Drop for Seawall {
     }
 }
 
-/// How a blog differs from one that is set up as the manual says.
+/// Says how a blog differs from one that is set up as the manual says.
 #[derive(Default)]
 pub(crate) struct Setup {
     ghost: Option<Value>,
@@ -145,7 +145,7 @@ pub(crate) struct Blog {
 }
 
 impl Blog {
-    /// A blog as the manual sets it up.
+    /// Makes a blog as the manual sets it up.
     pub(crate) fn new() -> Self {
         Setup::default().start()
     }
@@ -291,13 +291,13 @@ impl Blog {
         self.seawall = None;
     }
 
-    /// What Seawall has said on its standard error.
+    /// Returns what Seawall has said on its standard error.
     pub(crate) fn told(&self) -> String {
         let Some(seawall) = &self.seawall else { return String::new() };
         seawall.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A command of Seawall's for this blog, such as `status`: what it prints.
+    /// Runs a command of Seawall's for this blog, such as `status`, and returns what it prints.
     pub(crate) fn command(&self, arguments: &[&str]) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_seawall"))
             .args(arguments)
@@ -313,40 +313,40 @@ impl Blog {
         self.folder.path()
     }
 
-    /// The path of a page of the blog, wherever the blog is.
+    /// Returns the path of a page of the blog, wherever the blog is.
     pub(crate) fn path(&self, rest: &str) -> String {
         format!("{}{rest}", self.path)
     }
 
-    /// A reader without cookies, with a browser that asks for pages.
+    /// Returns a reader without cookies, with a browser that asks for pages.
     pub(crate) fn reader(&self) -> Client {
         self.anybody()
             .with("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
             .with("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)")
     }
 
-    /// A client that sends nothing of its own.
+    /// Returns a client that sends nothing of its own.
     pub(crate) fn anybody(&self) -> Client {
         Client::new(self.site, &self.site.to_string())
     }
 
-    /// Somebody who asks Ghost without Seawall.
+    /// Returns somebody who asks Ghost without Seawall.
     pub(crate) fn ghost(&self) -> Client {
         let client = Client::new(self.ghost_address, &self.site.to_string());
         if self.url.starts_with("https:") { client.with("X-Forwarded-Proto", "https") } else { client }
     }
 
-    /// The owner, at `/ghost/` of the blog's address.
+    /// Returns the owner, at `/ghost/` of the blog's address.
     pub(crate) fn editor(&self) -> Editor {
         Editor::new(self.signed_in(self.anybody()), self.path)
     }
 
-    /// The owner, on the port of Ghost: past Seawall.
+    /// Returns the owner, on the port of Ghost: past Seawall.
     pub(crate) fn editor_past_seawall(&self) -> Editor {
         Editor::new(self.signed_in(self.ghost()), self.path)
     }
 
-    /// The client as the owner, who signs in once: Ghost takes a tenth of a second for that.
+    /// Returns the client as the owner, who signs in once: Ghost takes a tenth of a second for that.
     fn signed_in(&self, client: Client) -> Client {
         let origin = self.url.strip_suffix(self.path).unwrap_or(&self.url);
         let owner = self.owner.get_or_init(|| {
@@ -358,7 +358,7 @@ impl Blog {
         client.with("Origin", origin).with_cookie(&owner.0, &owner.1)
     }
 
-    /// A member who has just signed in with a link, as out of a mail.
+    /// Returns a member who has just signed in with a link, as out of a mail.
     pub(crate) fn member(&self, name: &str) -> Client {
         let id = FACTS["members"][name]["id"].as_str().expect("a member");
         let link =

@@ -15,7 +15,7 @@ use super::{
     editor::Editor,
 };
 
-/// A blog whose pages load the scripts for members, comments and search from itself, as the CDN is on another machine.
+/// Returns a blog whose pages load the scripts for members, comments and search from itself, as the CDN is on another machine.
 fn with_scripts() -> Blog {
     let browser = INSTALLED.join("browser");
     assert!(browser.join(".complete").exists(), "there is no browser for journeys: run `make spec-ghost`, which installs one");
@@ -54,7 +54,7 @@ fn journey(blog: &Blog, name: &str, mut facts: Value) {
     assert!(output.status.success(), "{name}: {}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
 }
 
-/// The link that signs a member in.
+/// Returns the link that signs a member in.
 fn link(blog: &Blog, name: &str) -> String {
     let id = FACTS["members"][name]["id"].as_str().expect("a member");
     blog.editor().get(&format!("members/{id}/signin_urls/"))["member_signin_urls"][0]["url"].as_str().expect("a link").to_owned()

@@ -225,7 +225,7 @@ fn a_scheduled_post_is_on_the_front_page_and_in_the_feed_when_its_time_has_come(
     assert!(call.is_some(), "Ghost publishes by a request to the blog's address");
 }
 
-/// A time that is so many seconds after a `Date`, as Ghost wants it.
+/// Returns a time that is so many seconds after a `Date`, as Ghost wants it.
 fn seconds_after(date: &str, seconds: u64) -> String {
     let date =
         std::process::Command::new("date").args(["-u", "-d", &format!("{date} + {seconds} seconds"), "+%Y-%m-%dT%H:%M:%S.000Z"]).output();

@@ -9,7 +9,7 @@ use std::{
 
 use super::blog::WITHOUT_SEAWALL;
 
-/// How long a client waits for the next byte before it calls that a failure.
+/// The time that a client waits for the next byte before it calls that a failure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Somebody who sends the same fields and cookies with each request.
@@ -26,20 +26,20 @@ impl Client {
         Self { address, host: host.to_owned(), fields: Vec::new(), cookies: Vec::new() }
     }
 
-    /// The same client with one more field in each request.
+    /// Returns the same client with one more field in each request.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same client with one more cookie in each request.
+    /// Returns the same client with one more cookie in each request.
     pub(crate) fn with_cookie(mut self, name: &str, value: &str) -> Self {
         self.cookies.retain(|(known, _)| known != name);
         self.cookies.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same client after it took the cookies of an answer, as a browser does: an empty or expired one is deleted.
+    /// Returns the same client after it took the cookies of an answer, as a browser does: an empty or expired one is deleted.
     pub(crate) fn after(mut self, answer: &Answer) -> Self {
         for line in answer.values("set-cookie") {
             let (pair, attributes) = line.split_once(';').unwrap_or((line, ""));
@@ -187,7 +187,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The value of a field, by its name in lower case.
+    /// Returns the value of a field, by its name in lower case.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -208,7 +208,7 @@ impl Answer {
         self.text().contains(part)
     }
 
-    /// Whether Seawall says that it had this stored and asked nobody.
+    /// Tells whether Seawall says that it had this stored and asked nobody.
     pub(crate) fn is_hit(&self) -> bool {
         self.value("cache-status").is_some_and(|value| value.contains("hit"))
     }

@@ -8,7 +8,7 @@ use std::{
 
 use super::client::{Answer, Client, PATIENCE};
 
-/// A moment in which a process may do something.
+/// Waits for a moment, in which a process may do something.
 #[expect(clippy::disallowed_methods, reason = "waits for another process, which tells nobody")]
 pub(crate) fn pause() {
     thread::sleep(Duration::from_millis(20));

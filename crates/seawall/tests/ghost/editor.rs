@@ -14,12 +14,13 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// `client` is signed in, and says that it is at the blog's own address: Ghost takes a session from nowhere else.
+    /// Makes the editor of a client that is signed in, and says that it is at the blog's own address: Ghost takes a session from nowhere
+    /// else.
     pub(crate) fn new(client: Client, path: &'static str) -> Self {
         Self { client: client.with("Accept-Version", "v6.0"), path }
     }
 
-    /// The client with the owner's session.
+    /// Returns the client with the owner's session.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
@@ -79,7 +80,7 @@ impl Editor {
         answer
     }
 
-    /// The identity of a post that the seeder wrote.
+    /// Returns the identity of a post that the seeder wrote.
     pub(crate) fn post(slug: &str) -> &'static str {
         FACTS["posts"][slug]["id"].as_str().expect("a post")
     }

@@ -8,7 +8,7 @@ use testkit::{Origin, get as request, ok, post};
 
 use super::blog::{Blog, FACTS, Setup, until};
 
-/// Something that compresses badly and differs everywhere.
+/// Returns something that compresses badly and differs everywhere.
 fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut noise = Vec::with_capacity(bytes + 8);

@@ -10,7 +10,7 @@ use super::{
     client::{Answer, Connection},
 };
 
-/// One visit, as a browser makes it: the page, its files, who am I, the comments and their count, the index of the search.
+/// Makes one visit, as a browser makes it: the page, its files, who am I, the comments and their count, the index of the search.
 fn visit(blog: &Blog, number: usize, files: &[String]) -> usize {
     let slug = format!("post-{:02}", [1, 2, 3, 7, 8, 9, 10, 11][number % 8]);
     let id = super::editor::Editor::post(&slug);
@@ -32,7 +32,7 @@ fn visit(blog: &Blog, number: usize, files: &[String]) -> usize {
     targets.len()
 }
 
-/// So many visits by so many readers at once; asserts that of their requests at most one in a hundred reaches Ghost.
+/// Makes so many visits by so many readers at once, and asserts that of their requests at most one in a hundred reaches Ghost.
 fn visits(visits: usize, readers: usize) {
     let blog = Blog::new();
     let front = blog.reader().get("/").text();

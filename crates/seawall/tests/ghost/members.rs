@@ -7,7 +7,7 @@ use super::{
     client::{Answer, Client},
 };
 
-/// What is in nobody's answer but a member's own.
+/// The texts that are in nobody's answer but a member's own.
 const MARKERS: [&str; 9] = [
     "Freda",
     "Sylvia",

@@ -19,7 +19,7 @@ use super::{
 };
 
 pub(crate) struct Moved {
-    /// What became of every item, as `--report` writes it.
+    /// The report on what became of every item, as `--report` writes it.
     pub(crate) report: Value,
     site: SocketAddr,
     server: Child,

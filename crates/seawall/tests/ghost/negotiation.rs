@@ -7,7 +7,7 @@ use super::{
     client::{Answer, Client},
 };
 
-/// What browsers, readers of feeds, the social web, crawlers and scripts send.
+/// The `Accept` values that browsers, readers of feeds, the social web, crawlers and scripts send.
 const KINDS: [Option<&str>; 10] = [
     Some("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
     Some("application/activity+json"),
@@ -24,7 +24,8 @@ const KINDS: [Option<&str>; 10] = [
 /// Pages, and what is negotiable or looks so: for each, Ghost itself says what is right.
 const PATHS: [&str; 7] = ["/post-03/", "/post-03.md", "/", "/rss/", "/post-3", "/no-such-page/", "/tag/tides/"];
 
-/// What a client sees of an answer. A render holds a moment and an address of the picture that may differ, so its kind and title must do.
+/// Returns what a client sees of an answer. A render holds a moment and an address of the picture that may differ, so its kind and title
+/// must do.
 fn seen(answer: &Answer) -> (u16, Option<String>, Option<String>, bool) {
     let kind = answer.value("content-type").map(str::to_owned);
     (answer.status, kind, answer.value("location").map(str::to_owned), answer.contains("<!DOCTYPE html>"))

@@ -7,7 +7,7 @@ use super::{
     client::Connection,
 };
 
-/// The pages of a blog, and its files: each is the same for all.
+/// Returns the pages of a blog, and its files: each is the same for all.
 fn pages_and_files(blog: &Blog) -> Vec<String> {
     let front = blog.reader().get("/").status(200).text();
     let stylesheet = front.split(['"', '\'']).find(|part| part.contains("/assets/built/screen.css?v=")).expect("a stylesheet");

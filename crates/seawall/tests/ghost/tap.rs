@@ -17,7 +17,7 @@ use super::client::PATIENCE;
 /// A head longer than this is a fault of the test.
 const HEAD_BYTES_MAX: usize = 256 << 10;
 
-/// How much of a request's content is kept for tests to look at.
+/// The number of bytes of a request's content that are kept for tests to look at.
 const KEPT_CONTENT_BYTES_MAX: usize = 1 << 20;
 
 pub(crate) struct Tap {
@@ -42,7 +42,7 @@ struct State {
     most_at_once: usize,
 }
 
-/// What happens to the next request.
+/// Says what happens to the next request.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Way {
     #[default]
@@ -118,17 +118,17 @@ impl Tap {
         }
     }
 
-    /// How many requests for exactly this target have reached Ghost.
+    /// Returns how many requests for exactly this target have reached Ghost.
     pub(crate) fn count(&self, target: &str) -> usize {
         self.shared.state().seen.iter().filter(|seen| seen.target == target).count()
     }
 
-    /// How many requests for this path, with whatever query, have reached Ghost.
+    /// Returns how many requests for this path, with whatever query, have reached Ghost.
     pub(crate) fn count_of_path(&self, path: &str) -> usize {
         self.shared.state().seen.iter().filter(|seen| seen.target.split('?').next() == Some(path)).count()
     }
 
-    /// How many requests Ghost had at the same time at most, since this was asked last.
+    /// Returns how many requests Ghost had at the same time at most, since this was asked last.
     pub(crate) fn most_at_once(&self) -> usize {
         let mut state = self.shared.state();
         state.is_counting_at_once = true;
@@ -141,7 +141,7 @@ impl Tap {
         self.shared.state().seen.len()
     }
 
-    /// The last request for this target.
+    /// Returns the last request for this target.
     pub(crate) fn last(&self, target: &str) -> Seen {
         self.shared
             .state()
@@ -317,7 +317,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The same head with `Connection: close`.
+/// Returns the same head with `Connection: close`.
 fn closing(head: &str) -> String {
     let mut lines = head.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("connection:"));
     let first = lines.next().unwrap_or_default();

@@ -9,7 +9,7 @@ use super::{
 
 const SECRET: &str = "a-secret-for-webhooks";
 
-/// Ghost's own webhook, with a secret or without, to the blog's address.
+/// Sets up Ghost's own webhook, with a secret or without, to the blog's address.
 fn tell(blog: &Blog, event: &str, secret: Option<&str>) {
     let mut webhook = json!({
         "event": event, "name": event, "target_url": format!("{}/.seawall/ghost", blog.url), "integration_id": FACTS["integration"],

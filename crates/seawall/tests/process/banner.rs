@@ -10,7 +10,7 @@ use testkit::{Origin, get as request, head, ok, status};
 
 use super::running::{Running, TestFolder};
 
-/// What a server says until it serves.
+/// Returns what a server says until it serves.
 fn said(place: &TestFolder, arguments: &[&str], variables: &[(&str, &str)]) -> (Running, String) {
     let mut command = match variables.iter().any(|(name, _)| *name == "PORT") {
         true => place.seawall(&[&["serve"], arguments].concat()),
@@ -33,7 +33,7 @@ fn said(place: &TestFolder, arguments: &[&str], variables: &[(&str, &str)]) -> (
     (running, text)
 }
 
-/// The commands that it suggests.
+/// Returns the commands that it suggests.
 fn suggestions(text: &str) -> Vec<&str> {
     let (_, next) = text.split_once("Try next:\n").expect("suggestions");
     next.lines().filter_map(|line| line.strip_prefix("    ")).collect()
@@ -55,7 +55,7 @@ fn try_all(place: &TestFolder, text: &str, expected: &[&str]) {
 const SEE: &str = "cache-status:";
 const EXPLAIN: &str = "GET http";
 
-/// In front of a server, which has something stored to forget.
+/// What it suggests works in front of a server, which has something stored to forget.
 #[test]
 fn what_it_suggests_works_in_front_of_a_server() {
     let origin = Origin::start();
@@ -69,7 +69,7 @@ fn what_it_suggests_works_in_front_of_a_server() {
     try_all(&place, &text, &[SEE, EXPLAIN, "Purged"]);
 }
 
-/// In front of folders, however they are reached.
+/// What it suggests works in front of folders, however they are reached.
 #[test]
 fn what_it_suggests_works_wherever_it_listens() {
     let place = TestFolder::with_site();

@@ -84,7 +84,7 @@ fn a_change_is_told_with_what_it_concerned() {
     assert!(running.stop().success());
 }
 
-/// Without serving: every problem with its line; a warning alone is not a failure.
+/// Every problem is told with its line, without serving; a warning alone is not a failure.
 #[test]
 fn check_tells_all_problems_of_a_blog() {
     let place = TestFolder::with_blog();

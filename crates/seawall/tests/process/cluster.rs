@@ -107,7 +107,7 @@ impl Machine {
         assert!(status.success(), "{status}");
     }
 
-    /// What a command says, and what it ends with.
+    /// Returns what a command says, and what it ends with.
     fn command(&self, arguments: &[&str]) -> (String, Option<i32>) {
         let done = self.place.seawall(arguments).args(["--config", "seawall.toml"]).output().expect("it runs");
         let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);

@@ -13,7 +13,7 @@ use super::running::{Running, TestFolder, get};
 
 const SITE: &str = "/ghost/api/admin/site/";
 
-/// What Ghost 6.65 says of itself, as it says it.
+/// Returns what Ghost 6.65 says of itself, as it says it.
 fn ghost(version: &str, url: &str) -> Reply {
     ok(format!(
         r##"{{"site":{{"title":"The Slow Almanac","description":"Gardens, bread, bicycles and one small network.","logo":null,"icon":null,"cover_image":null,"accent_color":"#FF1A75","locale":"en","timezone":"Etc/UTC","url":"{url}","version":"{version}","allow_external_signup":true,"site_uuid":"91e42c58-6160-48c2-bcaa-45f4e116a00e"}}}}"##
@@ -25,7 +25,7 @@ fn ghost(version: &str, url: &str) -> Reply {
     .field("content-type", "application/json; charset=utf-8")
 }
 
-/// A page as Ghost sends it.
+/// Returns a page as Ghost sends it.
 fn page(text: &'static str) -> Reply {
     ok(text).field("cache-control", "public, max-age=0").field("content-type", "text/html; charset=utf-8").field("etag", "W/\"1\"")
 }
@@ -44,7 +44,7 @@ impl Talking {
         Self { running, lines }
     }
 
-    /// Everything up to a line with this text.
+    /// Reads everything up to a line with this text.
     pub(crate) fn says(&mut self, text: &str) -> String {
         let mut said = String::new();
         for line in self.lines.by_ref().map_while(Result::ok) {
@@ -56,7 +56,7 @@ impl Talking {
         panic!("it never says {text}: {said}");
     }
 
-    /// The banner.
+    /// Reads the banner.
     pub(crate) fn banner(&mut self) -> String {
         let said = self.says("Try next:");
         self.running.told("READY=1");
@@ -80,7 +80,7 @@ fn a_ghost_is_recognised_and_what_follows_is_said() {
     assert!(!banner.contains("past Seawall"), "who knows where that name leads: {banner}");
 }
 
-/// As its own command line sets it up. Without a word, each page would be a redirect to a name that nobody serves.
+/// Ghost is as its own command line sets it up. Without a word, each page would be a redirect to a name that nobody serves.
 #[test]
 fn a_ghost_that_sends_everybody_to_https_where_there_is_none_is_told() {
     let (origin, place) = (Origin::start(), TestFolder::new());

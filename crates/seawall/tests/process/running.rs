@@ -40,21 +40,21 @@ impl TestFolder {
         path
     }
 
-    /// A blog with one post, in `blog`.
+    /// Returns a blog with one post, in `blog`.
     pub(crate) fn with_blog() -> Self {
         let place = Self::new();
         place.write("blog/first.md", "# First\n\nversion one\n");
         place
     }
 
-    /// A folder with one page, in `site`.
+    /// Returns a folder with one page, in `site`.
     pub(crate) fn with_site() -> Self {
         let place = Self::new();
         place.write("site/index.html", "hello\n");
         place
     }
 
-    /// `seawall` with these arguments, and no variable that the test does not set.
+    /// Returns `seawall` with these arguments, and no variable that the test does not set.
     pub(crate) fn seawall(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
         self.dress(&mut command).args(arguments);
@@ -68,7 +68,7 @@ impl TestFolder {
         command.env_clear().env("PATH", path).env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null())
     }
 
-    /// `seawall serve` with a Unix socket to ask it through, unless the arguments say where to listen.
+    /// Returns `seawall serve` with a Unix socket to ask it through, unless the arguments say where to listen.
     pub(crate) fn serve(&self, arguments: &[&str]) -> Command {
         let mut command = self.seawall(&["serve"]);
         command.args(arguments).args(["--workers", "2"]);
@@ -117,7 +117,7 @@ impl Running {
         }
     }
 
-    /// The next message to the service manager.
+    /// Returns the next message to the service manager.
     pub(crate) fn next(&self) -> io::Result<String> {
         let mut buffer = [0; 4096];
         loop {
@@ -129,7 +129,7 @@ impl Running {
         }
     }
 
-    /// Whether there is no message that nobody has looked at.
+    /// Tells whether there is no message that nobody has looked at.
     pub(crate) fn has_told_nothing_more(&self) -> bool {
         self.manager.set_nonblocking(true).expect("set");
         self.manager.recv(&mut [0; 4096]).is_err()
@@ -165,12 +165,12 @@ impl Running {
         }
     }
 
-    /// Standard error, from where it stands, if the test may read it.
+    /// Takes standard error, from where it stands, if the test may read it.
     pub(crate) fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
 
-    /// Standard error, of a server whose standard error is piped.
+    /// Takes standard error, of a server whose standard error is piped.
     pub(crate) fn stderr(&mut self) -> ChildStderr {
         self.take_stderr().expect("piped")
     }
@@ -188,7 +188,7 @@ impl Running {
         }
     }
 
-    /// A moment in which a process may do something.
+    /// Waits for a moment, in which a process may do something.
     #[expect(clippy::disallowed_methods, reason = "waits for another process, which tells nobody")]
     fn pause(&self) {
         thread::sleep(Duration::from_millis(10));
@@ -202,14 +202,14 @@ impl Drop for Running {
     }
 }
 
-/// A GET over a connection of its own: the whole answer.
+/// Sends a GET over a connection of its own, and returns the whole answer.
 pub(crate) fn get(place: &TestFolder, path: &str) -> String {
     let stream = UnixStream::connect(place.socket()).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
     ask(stream, path)
 }
 
-/// A GET over a TCP connection of its own: the whole answer.
+/// Sends a GET over a TCP connection of its own, and returns the whole answer.
 pub(crate) fn get_from(address: SocketAddr, path: &str) -> String {
     let stream = TcpStream::connect(address).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a bound");

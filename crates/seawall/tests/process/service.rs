@@ -11,7 +11,8 @@ use std::{
 
 use super::running::{PATIENCE, Running, TestFolder, collect, get, get_from};
 
-/// A shell that becomes `seawall serve`, with its standard input as the one socket that the service manager passes (sd_listen_fds(3)).
+/// Returns a shell that becomes `seawall serve`, with its standard input as the one socket that the service manager passes
+/// (sd_listen_fds(3)).
 fn with_socket(place: &TestFolder, socket: impl Into<OwnedFd>, name: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     let script = "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=\"$0\" exec seawall serve \"$@\" --workers 2";
@@ -78,7 +79,7 @@ fn a_socket_that_is_passed_is_listened_on() {
     drop(keeper);
 }
 
-/// Its name says what it is for, where no address is configured.
+/// The name of a socket says what it is for, where no address is configured.
 #[test]
 fn a_socket_may_say_by_its_name_what_it_is_for() {
     let place = TestFolder::with_site();
@@ -128,7 +129,7 @@ fn a_socket_that_nobody_wants_ends_the_start() {
     }
 }
 
-/// The standard library's listeners on `[::]` take IPv4 too, as systemd's do by default.
+/// Returns a listener on `[::]` of the standard library, which takes IPv4 too, as systemd's do by default.
 fn socket2_of_both_families() -> Option<TcpListener> {
     TcpListener::bind("[::]:0").ok()
 }

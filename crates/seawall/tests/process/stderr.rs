@@ -109,7 +109,7 @@ fn a_command_that_has_done_its_work_has_not_failed() {
     assert_eq!(wrong.code(), Some(1), "a mistake is one, whether it is read or not");
 }
 
-/// Where the admin API is, as the server says it.
+/// Returns where the admin API is, as the server says it.
 pub(crate) fn admin_address(stderr: impl std::io::Read + Send + 'static) -> std::net::SocketAddr {
     use std::io::{BufRead, BufReader};
     let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);

@@ -28,7 +28,7 @@ use crate::running::{PATIENCE, Running, TestFolder, get};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// What would clear a screen, turn text around and end a line, as an address of a stranger.
+/// A text that would clear a screen, turn text around and end a line, as an address of a stranger.
 const HOSTILE: &str = "/\u{1b}[2J\u{9b}31m\u{202e}\r\n<b>";
 
 /// The admin API of a server that says what the test says.
@@ -68,7 +68,7 @@ impl Scripted {
         recent.1 = lost;
     }
 
-    /// `seawall`, with where this listens.
+    /// Returns `seawall`, with where this listens.
     fn command(&self, place: &TestFolder, arguments: &[&str]) -> Command {
         let file = place.write("token", TOKEN);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("set");
@@ -106,7 +106,7 @@ fn answer(target: &str, (recent, lost): &mut (Vec<Value>, u64)) -> (u16, String)
 
 /// A terminal, and who sits before it.
 struct Person {
-    /// Their side of it.
+    /// The person's side of it.
     keyboard: File,
     /// The program's side.
     terminal: File,
@@ -172,13 +172,13 @@ impl Person {
         until(|| shown().contains(expected).then_some(()), || format!("{expected:?} is never sent: {:?}", shown()));
     }
 
-    /// Whether lines are edited and shown by the terminal itself, as in a shell.
+    /// Tells whether lines are edited and shown by the terminal itself, as in a shell.
     fn is_as_a_shell_has_it(&self) -> bool {
         tcgetattr(self.terminal.as_fd()).expect("asked").local_modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 }
 
-/// What stands on a screen to which this was written (ECMA-48 §8.3.21, CUP, and §8.3.39, ED); other codes are about looks.
+/// Returns what stands on a screen to which this was written (ECMA-48 §8.3.21, CUP, and §8.3.39, ED); other codes are about looks.
 fn screen(written: &str) -> String {
     let (mut lines, mut row, mut column) = (vec![Vec::new(); 100], 0, 0);
     let mut letters = written.chars();

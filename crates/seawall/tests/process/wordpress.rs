@@ -12,7 +12,7 @@ use super::{
 /// The question for a WordPress, as its query.
 const ROOT: &str = "rest_route=/&_fields=name,url,home,namespaces&doing_wp_cron";
 
-/// What WordPress 6.8.7 says of itself, as it says it.
+/// Returns what WordPress 6.8.7 says of itself, as it says it.
 fn wordpress(home: &str, core: &str) -> Reply {
     let text = |url: &str| url.replace('/', "\\/");
     ok(format!(
@@ -25,7 +25,7 @@ fn wordpress(home: &str, core: &str) -> Reply {
     .field("content-type", "application/json; charset=UTF-8")
 }
 
-/// A page that is not there, as WordPress sends it.
+/// Returns a page that is not there, as WordPress sends it.
 fn not_found(home: &str) -> Reply {
     status(404).field("link", format!("<{home}/wp-json/>; rel=\"https://api.w.org/\"")).field("content-type", "text/html; charset=UTF-8")
 }
@@ -35,7 +35,7 @@ fn says_version(origin: &Origin, path: &str) {
     origin.on(request(path).query("doing_wp_cron")).reply(ok(opml).field("content-type", "text/xml; charset=UTF-8"));
 }
 
-/// What the schedule and the watch ask for.
+/// Scripts what the schedule and the watch ask for.
 fn runs(origin: &Origin, base: &str) {
     origin.on(request(&format!("{base}/wp-cron.php"))).reply(ok(""));
     origin.on(head(&format!("{base}/")).any_query()).reply(ok(""));
@@ -196,7 +196,7 @@ fn a_wordpress_that_comes_up_later_is_taken_over_and_remembered() {
     server.stop();
 }
 
-/// A folder with the files by which a WordPress is known.
+/// Makes a folder with the files by which a WordPress is known.
 fn folder(place: &TestFolder) {
     place.write("www/wp-includes/version.php", "<?php\n$wp_version = '6.8.7';\n");
     place.write("www/wp-load.php", "<?php");

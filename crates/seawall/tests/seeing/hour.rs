@@ -18,7 +18,7 @@ use crate::{
 /// The time that is scraped in all.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How long an alert may take: its own five minutes, the window of its rate, and two scrapes.
+/// The time that an alert may take: its own five minutes, the window of its rate, and two scrapes.
 const PATIENCE: Duration = Duration::from_secs(12 * 60);
 
 fn fires(prometheus: &Prometheus, alerts: &[&str]) {

@@ -11,7 +11,7 @@ mod place;
 mod programs;
 mod prometheus;
 
-/// Whether tests run that take minutes.
+/// Tells whether tests run that take minutes.
 fn long() -> bool {
     std::env::var_os("SEAWALL_SEEING_LONG").is_some()
 }

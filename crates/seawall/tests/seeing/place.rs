@@ -225,7 +225,7 @@ impl Drop for Readers {
     }
 }
 
-/// Nothing that a test starts reads from whoever started it.
+/// Cuts a command off from the standard streams of whoever started it.
 pub(crate) fn quiet(command: &mut std::process::Command) -> &mut std::process::Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a program has to do what it is waited for.
+/// The time that a program has to do what it is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Finds a program that `bring-up` installs.

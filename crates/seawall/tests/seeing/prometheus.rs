@@ -16,7 +16,7 @@ use crate::{
     programs::{Ended, bare, program, until, wait_for, within},
 };
 
-/// The folder that operators copy.
+/// Returns the folder that operators copy.
 pub(crate) fn monitoring() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/monitoring").canonicalize().expect("deploy/monitoring")
 }

@@ -11,7 +11,7 @@ use std::{
 
 use crate::scene::PATIENCE;
 
-/// What each machine answered to a path: status and content; `None` if there was no answer.
+/// The answer of each machine to a path: status and content; `None` if there was no answer.
 pub(crate) type Answers = Vec<Option<(u16, String)>>;
 
 /// A load balancer that asks every machine for each proof, and gives the authority the answer of the first one that has it.

@@ -17,7 +17,7 @@ use testkit::{Pebble, PebbleOptions, Software, Valkey, free_port};
 
 use crate::front::Front;
 
-/// How long anything may take. The lock of an orderer that was killed lasts for twenty seconds.
+/// The time that anything may take. The lock of an orderer that was killed lasts for twenty seconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Waits until something holds.

@@ -28,7 +28,7 @@ use crate::{
 
 const HOST: &str = "blog.example.org";
 
-/// A Pebble that looks for proof at these ports; the file with its own certificate is put into the folder.
+/// Returns a Pebble that looks for proof at these ports; the file with its own certificate is put into the folder.
 async fn authority(folder: &Path, http_port: u16, tls_port: u16) -> Pebble {
     let key = KeyPair::generate().expect("a key");
     let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).and_then(|params| params.self_signed(&key)).expect("made");
@@ -79,7 +79,7 @@ fn root(pem: &[u8]) -> RootCertStore {
     roots
 }
 
-/// The root of a Pebble is another one each time, and it tells it to those who ask.
+/// Asks a Pebble for its root, which is another one each time, and it tells it to those who ask.
 async fn root_of(pebble: &Pebble, folder: &Path) -> RootCertStore {
     let config = ClientConfig::builder().with_root_certificates(root(&std::fs::read(folder.join("authority.pem")).expect("there")));
     let connector = TlsConnector::from(Arc::new(config.with_no_client_auth()));
@@ -123,7 +123,7 @@ async fn a_name_gets_its_certificate_and_is_served_with_it() {
     when_certified(&server, HOST, roots).await;
 }
 
-/// A server for a name that asks an authority that is not there.
+/// Returns a server for a name that asks an authority that is not there.
 fn without_authority(folder: &Path, host: &str, origin: &Origin) -> Server {
     let toml = format!(
         "[tls]\nlisten = [\"127.0.0.1:0\"]\n[acme]\ndirectory = \"https://127.0.0.1:1/nobody\"\ndir = \"acme\"\n\
@@ -170,7 +170,7 @@ async fn localhost_gets_a_certificate_from_a_root_of_its_own() {
     assert!(answer.ends_with("v1"), "{answer}");
 }
 
-/// What `--domain` with this file and this source means.
+/// Returns what `--domain` with this file and this source means.
 fn with_domain(folder: &Path, toml: &str, source: &str) -> Settings {
     let file = folder.join("seawall.toml");
     std::fs::write(&file, format!("{toml}[log]\naccess = \"off\"\n")).expect("written");

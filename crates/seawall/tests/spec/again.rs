@@ -20,7 +20,7 @@ async fn hits(client: &mut Client, request: impl Fn() -> Req, code: u16, text: &
     }
 }
 
-/// A page that is hit again and again over one connection, and then differs at the origin.
+/// Returns a page that is hit again and again over one connection, and then differs at the origin.
 async fn well_known() -> (testkit::Origin, Site, Client) {
     let (origin, site) = site().await;
     origin.on(get("/post")).reply(page("v1"));

@@ -13,7 +13,7 @@ use crate::{
     site::{Site, site_with},
 };
 
-/// A server that tells `receiver` of alerts, in front of an origin with a page. It watches from the start on.
+/// Returns a server that tells `receiver` of alerts, in front of an origin with a page. It watches from the start on.
 fn watched(origin: &Origin, receiver: &Origin, keys: &str) -> Site {
     let webhook = format!("webhook = \"{}/hook\"\nserver = \"web1\"", receiver.url());
     let mut site = Site::start(&format!("source = \"{}\"\n[alerts]\n{webhook}\n{keys}", origin.url()));
@@ -21,7 +21,7 @@ fn watched(origin: &Origin, receiver: &Origin, keys: &str) -> Site {
     site
 }
 
-/// A page that is there, and a receiver that takes everything.
+/// Returns a page that is there, and a receiver that takes everything.
 fn origin_and_receiver() -> (Origin, Origin) {
     let (origin, receiver) = (Origin::start(), Origin::start());
     origin.on(get("/post").any_query()).reply(ok("text"));
@@ -47,13 +47,13 @@ async fn kill(origin: &Origin, site: &Site) {
     .await;
 }
 
-/// The JSON of the last message to the receiver, when so many have come.
+/// Returns the JSON of the last message to the receiver, when so many have come.
 async fn message(receiver: &Origin, number: usize) -> Value {
     receiver.until_count("/hook", number).await;
     serde_json::from_slice(&receiver.last("/hook").body).expect("JSON")
 }
 
-/// Everything that was said of alerts is said on this site.
+/// Returns the alerts of this site. All alerts of a test are about it.
 fn state(site: &Site) -> AlertsState {
     site.server.console().alerts()
 }
@@ -245,7 +245,7 @@ async fn a_program_is_told_the_same_on_its_standard_input() {
     assert_eq!((&told["name"], &told["state"]), (&json!("origin-down"), &json!("firing")), "{told}");
 }
 
-/// As a person does it, through the admin API: `seawall alerts`, `seawall alerts test`.
+/// A person looks at alerts through the admin API: `seawall alerts`, `seawall alerts test`.
 #[tokio::test]
 async fn a_person_sees_what_is_wrong_and_tries_whether_it_is_told() {
     let (origin, receiver) = origin_and_receiver();

@@ -14,7 +14,7 @@ pub(crate) const ADA: &str = "Basic YWRhOnNlY3JldA==";
 const BOB: &str = "Basic Ym9iOnNlY3JldA==";
 const WRONG: &str = "Basic YWRhOndyb25n";
 
-/// A site that asks for passwords, and its origin; ada's is "secret".
+/// Returns a site that asks for passwords, and its origin; ada's is "secret".
 pub(crate) async fn guarded(toml: &str) -> (testkit::Origin, Site) {
     let (origin, mut site) = site().await;
     fs::write(site.folder().join("users"), format!("ada:{BCRYPT}\n")).expect("written");
@@ -26,7 +26,8 @@ async fn with(site: &Site, target: &str, authorization: &str) -> Answer {
     site.request(Req::get(target).field("authorization", authorization)).await
 }
 
-/// Without a password nothing, with a wrong one nothing, with the right one the page; and the origin hears of the last one alone.
+/// Nobody gets the page without a password or with a wrong one, and everybody with the right one; and the origin hears of the last one
+/// alone.
 #[tokio::test]
 async fn a_page_is_for_those_who_have_a_password() {
     let (origin, site) = guarded("realm = \"The \\\"drafts\\\"\"").await;

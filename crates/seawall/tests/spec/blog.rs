@@ -22,7 +22,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     fs::write(file, text).expect("written");
 }
 
-/// A site whose source is the folder `blog` beside its settings, filled before the start.
+/// Returns a site whose source is the folder `blog` beside its settings, filled before the start.
 fn site_of(files: &[(&str, &str)], settings: &str) -> (tempfile::TempDir, Site) {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -32,7 +32,7 @@ fn site_of(files: &[(&str, &str)], settings: &str) -> (tempfile::TempDir, Site) 
     (folder, site)
 }
 
-/// The system tells of a change when it likes: asks until `seen`.
+/// Asks until `seen`, as the system tells of a change when it likes.
 async fn until(site: &Site, request: impl Fn() -> Req, seen: impl Fn(&Answer) -> bool) -> Answer {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
@@ -48,7 +48,7 @@ fn post(title: &str, text: &str) -> String {
     format!("---\ntitle: {title}\ndate: 2025-01-10\n---\n{text}\n")
 }
 
-/// The address of the style, which changes with its content.
+/// Returns the address of the style, which changes with its content.
 async fn style(site: &Site) -> String {
     let page = site.get("/").await.text();
     let from = page.find("/theme/").expect("a style");
@@ -234,7 +234,7 @@ async fn drafts_are_found_by_nobody() {
     assert!(secret.is_file(), "the secret of the links lies beside the token of the admin API");
 }
 
-/// With `drafts = true`, for a blog that only its author sees.
+/// A blog that only its author sees shows its drafts with `drafts = true`.
 #[tokio::test]
 async fn drafts_can_be_shown_with_the_others() {
     let draft = "---\ntitle: Secret plans\ndraft: true\n---\ntext\n";

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use admin::PurgeDone;
+use admin::{PurgeDone, explanation::PurgedHow};
 use parking_lot::Mutex;
 use pipeline::{Acknowledgement, Machines, Spread};
 use policy::purge::{Address, Dialect, Maker, Order, What};
@@ -131,7 +131,7 @@ fn url(path: &str) -> What {
     What::url(&format!("http://{HOST}{path}")).expect("an address")
 }
 
-/// A machine of a cluster, with a lease, that has stored `/post`. The origin can confirm it, and nothing else was said of it.
+/// Returns a machine of a cluster, with a lease, that has stored `/post`. The origin can confirm it, and nothing else was said of it.
 async fn stored() -> (Origin, Site, Others) {
     stored_with("", page("v1")).await
 }
@@ -611,7 +611,7 @@ async fn the_operator_is_told_why_a_page_is_validated() {
     site.lease();
     site.doubt();
     assert!(detail(&site).starts_with("it was stored before this machine had missed purges"), "{}", detail(&site));
-    assert_eq!(explained(&site).stored[0].purged, "in doubt");
+    assert_eq!(explained(&site).stored[0].purged, PurgedHow::InDoubt);
 }
 
 // How far a purge goes.

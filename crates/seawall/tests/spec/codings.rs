@@ -8,7 +8,7 @@ use crate::site::{Site, site, site_with};
 
 const BROWSER: &str = "gzip, deflate, br, zstd";
 
-/// A page that is worth coding: 4 KB of text.
+/// Returns a page that is worth coding: 4 KB of text.
 fn text(name: &str) -> String {
     (0..100).map(|n| format!("<p>{name}, paragraph {n}, some more words</p>\n")).collect()
 }
@@ -24,7 +24,7 @@ fn taking(codings: &str) -> Req {
     Req::get("/post").field("accept-encoding", codings)
 }
 
-/// What a client makes of an answer.
+/// Returns what a client makes of an answer.
 fn decoded(answer: &Answer) -> String {
     decoded_as(answer.value("content-encoding").as_deref(), &answer.content)
 }
@@ -42,7 +42,7 @@ fn decoded_as(coding: Option<&str>, content: &[u8]) -> String {
     text
 }
 
-/// The content, its coding, its length and its tag belong together.
+/// Checks that the content, its coding, its length and its tag belong together.
 #[track_caller]
 fn coded(answer: Answer, coding: &str, name: &str) -> Answer {
     let answer = answer.status(200).field("content-encoding", coding).field("etag", &format!("\"{name}-{coding}\""));
@@ -52,7 +52,7 @@ fn coded(answer: Answer, coding: &str, name: &str) -> Answer {
     answer
 }
 
-/// The page is stored, and all its forms have been asked for and made.
+/// Stores the page, and asks for all its forms until they are made.
 async fn with_all_forms(site: &Site) {
     for codings in ["gzip", "br", "zstd", "gzip"] {
         site.request(taking(codings)).await.status(200);

@@ -5,7 +5,7 @@ use testkit::{Client, Gate, Req, get, ok, secs, status};
 
 use crate::site::{Site, site, site_with};
 
-/// `n` connections, each of which has sent a GET for `target`.
+/// Returns `n` connections, each of which has sent a GET for `target`.
 async fn crowd(site: &Site, n: usize, target: &str) -> Vec<Client> {
     let mut crowd = Vec::with_capacity(n);
     for _ in 0..n {
@@ -40,7 +40,7 @@ async fn a_thousand_readers_of_a_cold_page_cost_one_request() {
     site.get("/post").await.body(&page).cache_status("hit");
 }
 
-/// The same over workers: the crowd is spread over threads, the fetch is not.
+/// Workers share one fetch: the crowd is spread over threads, the fetch is not.
 #[tokio::test]
 async fn workers_share_one_fetch() {
     let (origin, site) = site_with("[server]\nworkers = 2").await;
@@ -150,7 +150,7 @@ async fn a_server_error_is_shared() {
     assert_eq!(origin.count("/post"), 1);
 }
 
-/// So is a connection that ends without an answer.
+/// A failure is shared, and so is a connection that ends without an answer.
 #[tokio::test]
 async fn a_failure_is_shared() {
     let (origin, site) = site().await;

@@ -3,6 +3,7 @@
 use std::fs;
 
 use ::operator::{AdminClient, AdminError, explain};
+use admin::explanation::ExplainedVerdict;
 use serde_json::{Value, json};
 use testkit::{Gate, Req, get, head, ok, post, secs};
 
@@ -227,14 +228,14 @@ async fn signed_requests_are_explained_and_counted() {
         explain::run(&operator.client(), &command).expect("an explanation")
     };
     let past = explained(&direct.value);
-    assert_eq!((past.verdict.as_str(), past.now.x_cache.as_str()), ("pass", "BYPASS"));
+    assert_eq!((past.verdict, past.now.x_cache.as_str()), (ExplainedVerdict::Pass, "BYPASS"));
     assert!(past.now.cache_status.contains("detail=direct"), "{past:?}");
     let rule = past.rules.last().expect("a rule");
     assert_eq!((rule.rule.as_str(), rule.decided), ("direct", true));
     assert!(!serde_json::to_string(&past).expect("JSON").contains("sha256"), "the signature is not shown");
 
     let as_usual = explained("until=1, sha256=00");
-    assert_eq!((as_usual.verdict.as_str(), as_usual.now.x_cache.as_str()), ("lookup", "HIT"));
+    assert_eq!((as_usual.verdict, as_usual.now.x_cache.as_str()), (ExplainedVerdict::Lookup, "HIT"));
     let rule = as_usual.rules.iter().find(|rule| rule.rule == "direct").expect("the rule was tried");
     assert!(!rule.decided && rule.detail.contains("not signed by this Seawall"), "{rule:?}");
 

@@ -20,7 +20,7 @@ fn start(origin: &Origin, place: &TempDir) -> Site {
     start_with(origin, place, "")
 }
 
-/// A server in front of the origin, with its stored responses in `place`.
+/// Returns a server in front of the origin, with its stored responses in `place`.
 fn start_with(origin: &Origin, place: &TempDir, keys: &str) -> Site {
     let dir = place.path().join("cache");
     Site::start(&format!("source = \"{}\"\n[cache]\ndir = \"{}\"\ndisk = \"64MiB\"\n{keys}", origin.url(), dir.display()))

@@ -17,12 +17,12 @@ const HTTP1: &str = "[cache]\nearly_hints_http1 = true";
 
 const NAVIGATION: [(&str, &str); 2] = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
 
-/// What a browser asks when somebody follows a link.
+/// Returns what a browser asks when somebody follows a link.
 fn open(target: &str) -> Req {
     NAVIGATION.into_iter().fold(Req::get(target), |request, (name, value)| request.field(name, value))
 }
 
-/// A page with these style sheets.
+/// Returns a page with these style sheets.
 fn page(sheets: &[&str]) -> testkit::Reply {
     let links: String = sheets.iter().map(|sheet| format!("<link rel=stylesheet href={sheet}>")).collect();
     html(format!("<!doctype html><title>A page</title>{links}<body>"))
@@ -32,7 +32,7 @@ fn html(text: impl Into<String>) -> testkit::Reply {
     ok(text.into()).field("content-type", "text/html; charset=utf-8").field("cache-control", "max-age=60")
 }
 
-/// The `Link` fields of the hints before an answer.
+/// Returns the `Link` fields of the hints before an answer.
 fn hinted(answer: &Answer) -> Vec<String> {
     assert!(answer.interim.iter().all(|interim| interim.code == 103), "{:?}", answer.interim);
     answer.interim.iter().filter_map(|interim| interim.fields.combined("link")).collect()
@@ -201,7 +201,7 @@ async fn a_purge_takes_hints_with_it() {
     }
 }
 
-/// The same for what is passed: somebody who is logged in gets the hints of the page that all others get.
+/// Hints are sent for what is passed, too: somebody who is logged in gets the hints of the page that all others get.
 #[tokio::test]
 async fn a_page_that_is_passed_needs_what_the_stored_one_needs() {
     let (origin, site) = site_with(HTTP1).await;

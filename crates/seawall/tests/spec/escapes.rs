@@ -10,17 +10,17 @@ use testkit::Client;
 
 use crate::site::{HOST, Site};
 
-/// What every file holds that must not come out. Its length betrays it to a HEAD, so no public file is as long.
+/// The text that is in every file that must not come out. Its length betrays it to a HEAD, so no public file is as long.
 const SECRET: &str = "top-secret-5d1f8a: nobody may read this";
-/// What every file begins with that may.
+/// The beginning of every file that may come out.
 const PUBLIC: &str = "public ";
 
-/// A site in `DIR/site`, with secrets beside it.
+/// Returns a site in `DIR/site`, with secrets beside it.
 fn site() -> (tempfile::TempDir, Site) {
     site_with("", "")
 }
 
-/// The same with `_redirects` and settings.
+/// Returns a site in `DIR/site` with `_redirects` and settings, and secrets beside it.
 fn site_with(redirects: &str, settings: &str) -> (tempfile::TempDir, Site) {
     let place = tempfile::tempdir().expect("a folder");
     let root = place.path().join("site");
@@ -407,7 +407,7 @@ const RAW: &[&[u8]] = &[
     b"/\xe9/../secret.txt",
 ];
 
-/// Everything that has to be refused.
+/// Returns everything that has to be refused.
 fn corpus(place: &Path) -> Vec<Vec<u8>> {
     let mut targets: Vec<Vec<u8>> = REFUSED.iter().map(|target| target.as_bytes().to_vec()).collect();
     targets.extend(RAW.iter().map(|target| target.to_vec()));
@@ -446,7 +446,7 @@ fn corpus(place: &Path) -> Vec<Vec<u8>> {
     targets
 }
 
-/// What `method target` with `fields` is answered, byte for byte.
+/// Returns what `method target` with `fields` is answered, byte for byte.
 async fn ask(site: &Site, method: &str, target: &[u8], fields: &str) -> Vec<u8> {
     let mut client: Client = site.client().await;
     let head = [
@@ -472,7 +472,7 @@ fn code(answer: &[u8]) -> u16 {
     code.unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(answer)))
 }
 
-/// Why an answer says more than it may, if it does.
+/// Returns why an answer says more than it may, if it does.
 fn indiscretion(answer: &[u8], place: &Path) -> Option<&'static str> {
     if holds(answer, "top-secret") || holds(answer, "root:") {
         return Some("it holds a secret");

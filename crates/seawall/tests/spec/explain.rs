@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use ::operator::{AdminClient, explain};
-use admin::Explanation;
+use admin::{
+    Explanation,
+    explanation::{ExplainedVerdict, FreshnessSource, PurgeHardness, PurgeTargetKind, PurgedHow},
+};
 use store::{Hardness, PurgeTarget, Usage};
 use testkit::{Gate, Origin, Req, get, ok, post, secs};
 
@@ -220,13 +223,13 @@ async fn what_is_stored_is_shown() {
     assert_eq!(gold.vary, [("x-tier".to_owned(), Some("gold".to_owned()))]);
     assert_eq!((plain.age_seconds, plain.lifetime_seconds, plain.fresh_seconds), (120, 300, 180));
     assert_eq!((gold.age_seconds, gold.fresh_seconds, gold.body_bytes), (20, 280, 13));
-    assert_eq!((plain.freshness_source.as_str(), plain.status, plain.etag.as_deref()), ("explicit", 200, Some("\"v1\"")));
+    assert_eq!((plain.freshness_source, plain.status, plain.etag.as_deref()), (FreshnessSource::Explicit, 200, Some("\"v1\"")));
     assert_eq!((plain.tags.as_slice(), plain.tiers.as_slice()), (&["post-7".to_owned(), "all".to_owned()][..], &["memory".to_owned()][..]));
     // RFC 9111 §3.5 and §4.2.4: s-maxage permits sharing with everybody, and forbids serving it stale.
     assert!(plain.for_cookies && plain.for_authorization);
     assert_eq!((plain.stale_while_revalidate_seconds, plain.stale_if_error_seconds), (0, 0));
-    assert_eq!((plain.purged.as_str(), plain.purges.len()), ("soft", 1));
-    assert_eq!((plain.purges[0].target.as_str(), plain.purges[0].hardness.as_str()), ("tag", "soft"));
+    assert_eq!((plain.purged, plain.purges.len()), (PurgedHow::Soft, 1));
+    assert_eq!((plain.purges[0].target, plain.purges[0].hardness), (PurgeTargetKind::Tag, PurgeHardness::Soft));
     let text = explain::text(&explained, false);
     for line in [
         "purged             soft, by tag (soft)",
@@ -307,7 +310,7 @@ async fn the_rules_are_told_in_order() {
         "authorization: none",
     ];
     assert_eq!(told[told.len() - 5..], expected);
-    assert_eq!((explained.verdict.as_str(), explained.url.as_str()), ("lookup", "http://blog.example/post?page=2"));
+    assert_eq!((explained.verdict, explained.url.as_str()), (ExplainedVerdict::Lookup, "http://blog.example/post?page=2"));
     assert_eq!(explained.key.as_ref().map(|key| key.accept.as_str()), Some("activitypub"));
     let json = serde_json::to_string(&explained).expect("JSON");
     assert!(!json.contains("s3cr3t") && !json.contains("dark"), "{json}");
@@ -430,7 +433,8 @@ async fn the_step_that_answers_before_the_cache_is_asked_is_named() {
     assert_eq!(origin.requests().len(), 0);
     // A proof that this server does not have may be the origin's, and a host that nobody has is nobody's.
     let explained = ask(&operator, "GET", "/.well-known/acme-challenge/other", &[]);
-    assert_eq!((explained.rules[0].rule.as_str(), explained.rules[0].decided, explained.verdict.as_str()), ("challenge", false, "lookup"));
+    let first = &explained.rules[0];
+    assert_eq!((first.rule.as_str(), first.decided, explained.verdict), ("challenge", false, ExplainedVerdict::Lookup));
     let command = explain::command("http://other.example/post", "GET", &[]).expect("a command");
     explain::run(&operator.client(), &command).expect_err("no site has this host");
 }
@@ -522,7 +526,8 @@ async fn a_hold_is_not_for_cookies_and_says_so() {
         site.get(target).await.cache_status("stored");
         let explained = ask(&operator, "GET", target, &cookie);
         let [stored] = explained.stored.as_slice() else { panic!("{explained:?}") };
-        assert_eq!((stored.selected, stored.refused.as_deref(), stored.freshness_source.as_str()), (false, Some("for cookies"), "hold"));
+        assert_eq!((stored.selected, stored.refused.as_deref()), (false, Some("for cookies")));
+        assert_eq!(stored.freshness_source, FreshnessSource::Hold);
         let last = explained.lookup.last().expect("a rule");
         assert!(last.decided && last.detail.contains("hold"), "{last:?}");
         let text = explain::text(&explained, false);

@@ -38,7 +38,7 @@ async fn an_address_over_which_the_origin_hangs_up_takes_nothing_else_away() {
     site.get("/post").await.body("v2").x_cache("EXPIRED");
 }
 
-/// Of any method, and with content too.
+/// Requests of any method, and with content too, take nothing else away.
 #[tokio::test]
 async fn requests_that_the_origin_does_not_answer_in_time_take_nothing_else_away() {
     let (origin, site) = site_with("[origin]\nfirst_byte_timeout = \"100ms\"").await;

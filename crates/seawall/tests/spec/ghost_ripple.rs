@@ -22,7 +22,7 @@ fn written() -> String {
     )
 }
 
-/// Everything is read as a browser reads it, `/rare/` least.
+/// Reads everything as a browser reads it, `/rare/` least.
 async fn read(origin: &Origin, site: &Site) -> Vec<&'static str> {
     let pages = vec!["/popular/", "/", "/sitemap.xml", "/rss/", "/author/b/", "/tag/a/", "/rare/"];
     for (at, &path) in pages.iter().enumerate() {
@@ -75,7 +75,7 @@ async fn what_a_post_has_changed_comes_back_first_and_nothing_else() {
     site.request(Req::get("/rare/").field("accept", "text/html")).await.body("new").x_cache("EXPIRED");
 }
 
-/// The same by a webhook, and the vague one that comes with it changes nothing of that.
+/// A webhook has the same effect, and the vague one that comes with it changes nothing of that.
 #[tokio::test]
 async fn a_webhook_tells_what_a_post_has_changed() {
     for vague_first in [false, true] {

@@ -9,7 +9,7 @@ use crate::site::{HOST, Site, site_with};
 /// A Ghost. The proof that a page is the same for two visitors would ask for each page twice, and is not the subject here.
 const GHOST: &str = "kind = \"ghost\"\n[cache]\ntwo_visitor_proof = false\n[refill]\nconcurrency = 0\n";
 
-/// What Ghost says with each of its public pages.
+/// Returns what Ghost says with each of its public pages.
 fn page(text: &'static str) -> Reply {
     ok(text)
         .field("cache-control", "public, max-age=0")
@@ -21,7 +21,7 @@ async fn ghost() -> (Origin, Site) {
     site_with(GHOST).await
 }
 
-/// A Ghost whose readers are under one host.
+/// Returns a Ghost whose readers are under one host.
 fn ghost_with_host() -> (Origin, Site) {
     let origin = Origin::start();
     let site = Site::start(&format!(
@@ -129,7 +129,7 @@ async fn trouble_from_before_an_edit_keeps_no_page_old_after_it() {
     never.open();
 }
 
-/// An editor's write, which Ghost answers with this field.
+/// Returns an editor's write, which Ghost answers with this field.
 fn edited(path: &str, signal: &str) -> (testkit::Matcher, Reply) {
     (put(path), ok("{}").field("content-type", "application/json").field("x-cache-invalidate", signal))
 }
@@ -430,7 +430,7 @@ async fn a_render_begun_before_an_edit_is_not_seen_after_it() {
     site.get("/post/").await.body("new").x_cache("STALE");
 }
 
-/// The same where nobody asks in between: what the old render brought is validated.
+/// Where nobody asks in between, what the old render brought is validated.
 #[tokio::test]
 async fn what_a_render_begun_before_an_edit_brings_is_validated() {
     let (origin, site) = ghost().await;
@@ -488,7 +488,7 @@ async fn a_comment_purges_comments_and_no_page() {
     }
 }
 
-/// A Ghost with a password, as it answers whoever does not have it.
+/// Returns a Ghost with a password, as it answers whoever does not have it.
 fn private(target: &str) -> Reply {
     status(302).field("location", format!("/private/?r={target}"))
 }

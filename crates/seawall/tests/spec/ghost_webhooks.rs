@@ -9,7 +9,7 @@ const GHOST: &str = "kind = \"ghost\"\n[cache]\ntwo_visitor_proof = false\n[refi
 const SECRET: &str = "[ghost]\nwebhook_secret = \"a secret of sixteen characters\"\n";
 
 const SITE_CHANGED: &str = r#"{"event":"site.changed"}"#;
-/// When the clock of a test begins, and what was signed then.
+/// The time at which the clock of a test begins, and the signature of then.
 const NOW: &str = "1767225600000";
 const SIGNED_NOW: &str = "752c1f84ced3be3e1b35cf6dc548592a2be99b92327b686f6f4ed3146569410b";
 

@@ -394,7 +394,7 @@ async fn whoever_sends_on_gets_the_last_answer_whole() {
     }
 }
 
-/// What comes first, or behind it, on a connection: its bytes, and whether its answer must be the connection's last.
+/// Says what comes first, or behind it, on a connection: its bytes, and whether its answer must be the connection's last.
 struct Sent {
     name: &'static str,
     bytes: String,
@@ -491,7 +491,7 @@ async fn only_the_last_answer_says_close() {
     }
 }
 
-/// The final answers among `bytes`, one for each of `requests` as far as they go: heads in lower case, and contents.
+/// Returns the final answers among `bytes`, one for each of `requests` as far as they go: heads in lower case, and contents.
 fn answers(bytes: &[u8], requests: &[&Sent]) -> Vec<(String, String)> {
     let mut rest = std::str::from_utf8(bytes).expect("text");
     let mut answers = Vec::new();

@@ -22,7 +22,7 @@ async fn raw(authority: &Authority, site: &Site) -> TlsStream<TcpStream> {
     connect(site, &authority.client(&[&TLS13], "h2")).await.expect("a handshake")
 }
 
-/// A client whose windows are this large.
+/// Returns a client whose windows are this large.
 #[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
 pub(crate) async fn client(
     authority: &Authority,
@@ -58,7 +58,7 @@ pub(crate) async fn answer(send: &mut SendRequest<Bytes>, request: Request<()>, 
     (Response::from_parts(parts, ()), String::from_utf8(content).expect("text"))
 }
 
-/// The same pipeline: a miss, then a hit; and the origin gets a request as HTTP/1 has it.
+/// A request goes through the same pipeline: a miss, then a hit; and the origin gets a request as HTTP/1 has it.
 #[tokio::test]
 async fn a_request_is_what_it_would_be_in_http_1() {
     let authority = Authority::new();
@@ -286,7 +286,7 @@ async fn urgent_pages_leave_first() {
     assert_eq!(order, [7, 3, 1, 3, 5]);
 }
 
-/// Whose content came, frame by frame, until there were this many bytes.
+/// Returns the streams whose content came, frame by frame, until there were this many bytes.
 async fn contents(stream: &mut TlsStream<TcpStream>, mut bytes: usize) -> Vec<u8> {
     let mut streams = Vec::new();
     while bytes > 0 {
@@ -326,7 +326,7 @@ fn block(fields: &[(&str, &str)]) -> Vec<u8> {
 const GET: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
 const POST: [(&str, &str); 4] = [(":method", "POST"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
 
-/// What becomes of the first stream: its status from the first HEADERS, or nothing if it was reset or the connection was closed.
+/// Returns what becomes of the first stream: its status from the first HEADERS, or nothing if it was reset or the connection was closed.
 async fn outcome(stream: &mut TlsStream<TcpStream>) -> Option<Vec<u8>> {
     let mut head = [0_u8; 9];
     loop {

@@ -16,12 +16,12 @@ use crate::{
     tls::{self, Authority},
 };
 
-/// A site that speaks HTTP/3; `more` stands behind `[server]`.
+/// Returns a site that speaks HTTP/3; `more` stands behind `[server]`.
 fn site(authority: &Authority, more: &str) -> (Origin, Site) {
     tls::site(authority, &format!("[server]\nhttp3 = true\n{more}"))
 }
 
-/// Where it is spoken.
+/// Returns the address at which HTTP/3 is spoken.
 fn address(site: &Site) -> SocketAddr {
     let quic = site.server.listening().iter().find_map(|socket| if let Socket::Quic(address) = socket { Some(*address) } else { None });
     quic.expect("a QUIC listener")
@@ -43,7 +43,7 @@ async fn connect(authority: &Authority, site: &Site) -> Connection {
 
 type Send = SendRequest<h3_quinn::OpenStreams, Bytes>;
 
-/// A client, and what becomes of its connection.
+/// Returns a client, and what becomes of its connection.
 #[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
 async fn client(authority: &Authority, site: &Site) -> (Send, JoinHandle<h3::error::ConnectionError>) {
     let connection = h3_quinn::Connection::new(connect(authority, site).await);
@@ -74,7 +74,7 @@ async fn answer(send: &mut Send, request: Request<()>, body: impl Into<Bytes>) -
     (response, String::from_utf8(content).expect("text"))
 }
 
-/// The same pipeline: a miss, then a hit, a 304; and the origin gets a request as HTTP/1 has it.
+/// A request goes through the same pipeline: a miss, then a hit, a 304; and the origin gets a request as HTTP/1 has it.
 #[tokio::test]
 async fn a_request_is_what_it_would_be_in_http_1() {
     let authority = Authority::new();
@@ -231,7 +231,7 @@ fn section(fields: &[(&str, &str)]) -> Vec<u8> {
     whole
 }
 
-/// RFC 9114 §7.1; a length in two bytes.
+/// Returns a frame (RFC 9114 §7.1) with a length in two bytes.
 fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     let length = u16::try_from(payload.len()).expect("a short frame") | 0x4000;
     [&[kind][..], &length.to_be_bytes(), payload].concat()
@@ -240,7 +240,7 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 const GET: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
 const POST: [(&str, &str); 4] = [(":method", "POST"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
 
-/// What becomes of a stream: the first HEADERS that answer it, or the code with which it or the connection ended.
+/// Returns what becomes of a stream: the first HEADERS that answer it, or the code with which it or the connection ended.
 async fn outcome(connection: &Connection, bytes: &[u8]) -> Result<Vec<u8>, u64> {
     let (mut send, mut receive) = connection.open_bi().await.expect("room");
     // It may be refused before it was all sent.
@@ -461,7 +461,8 @@ impl OneWay {
     }
 }
 
-/// The type of the packet with which a client's first one is answered (RFC 9000 §17.2). The bit that RFC 9287 lets vary is left out.
+/// Returns the type of the packet with which a client's first one is answered (RFC 9000 §17.2). The bit that RFC 9287 lets vary is left
+/// out.
 async fn first_answer(authority: &Authority, server: SocketAddr) -> u8 {
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
     let endpoint = endpoint();

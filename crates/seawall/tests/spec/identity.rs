@@ -29,7 +29,7 @@ const SPELLINGS: [&str; 9] = [
     "blog.example.:80",
 ];
 
-/// Everything that came, as a page: an origin that prints what it is told.
+/// Returns everything that came, as a page: an origin that prints what it is told.
 fn mirror(seen: &SeenRequest) -> String {
     let mut text = seen.target.clone();
     for (name, value) in seen.fields.iter() {
@@ -150,7 +150,7 @@ async fn our_own_addresses_have_one_name() {
     answer.status(301).field("location", "https://blog.example/post");
 }
 
-/// What origins take for the word of a proxy.
+/// The fields that origins take for the word of a proxy.
 const INVENTED: [(&str, &str); 16] = [
     ("x-original-url", "/evil"),
     ("x-rewrite-url", "/evil"),

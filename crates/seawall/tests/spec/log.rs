@@ -13,7 +13,7 @@ fn lines(site: Site) -> Vec<String> {
     text.lines().map(ToOwned::to_owned).collect()
 }
 
-/// Without the two durations, which no test knows.
+/// Returns a line without the two durations, which no test knows.
 fn without_times(line: &str) -> String {
     line.split(' ')
         .filter(|word| !word.starts_with("rt="))

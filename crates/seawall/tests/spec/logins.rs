@@ -15,7 +15,7 @@ async fn wordpress(toml: &str) -> (Origin, Site) {
     site_with(&format!("kind = \"wordpress\"\n[server]\ntrusted_proxies = [\"127.0.0.1\"]\n{toml}")).await
 }
 
-/// A request of the client that the proxy in front names.
+/// Returns a request of the client that the proxy in front names.
 fn from(client: &str, request: Req) -> Req {
     request.field("x-forwarded-for", client)
 }
@@ -24,7 +24,7 @@ async fn sign_in(site: &Site, client: &str, password: &str) -> Answer {
     site.request(from(client, Req::post(LOGIN).body(format!("log=ada&pwd={password}")))).await
 }
 
-/// WordPress shows the form again after a wrong password, and sends who has the right one on, with a cookie.
+/// Scripts a WordPress that shows the form again after a wrong password, and sends who has the right one on, with a cookie.
 fn answers_logins(origin: &Origin) {
     origin.on(post(LOGIN)).reply_with(|seen| {
         if seen.text().ends_with("pwd=right") {

@@ -27,7 +27,7 @@ async fn no_malformed_request_reaches_the_origin() {
     site.get("/post").await.status(200).body("text");
 }
 
-/// The same after a good request on the same connection, and in the hands of the reader that takes uploads.
+/// A malformed request is refused also after a good request on the same connection, and in the hands of the reader that takes uploads.
 #[tokio::test]
 async fn no_malformed_request_hides_behind_a_good_one() {
     let (origin, site) = site().await;

@@ -2,6 +2,7 @@
 //! else ever sees it.
 
 use ::operator::explain;
+use admin::explanation::ExplainedVerdict;
 use store::{Hardness, PurgeTarget};
 use testkit::{Answer, Gate, Origin, Reply, Req, SeenRequest, get, not_modified, ok, post, secs, status};
 
@@ -69,7 +70,7 @@ impl Member {
     }
 }
 
-/// The tier of the member whose session a request has, as Ghost looks it up.
+/// Returns the tier of the member whose session a request has, as Ghost looks it up.
 fn tier_of(seen: &SeenRequest) -> Option<&'static str> {
     let cookies = seen.field("cookie").unwrap_or_default();
     match cookies.split("ghost-members-ssr=00000000-0000-4000-8000-00000000").nth(1)?.as_bytes().first()? {
@@ -94,7 +95,7 @@ fn is_ghost(origin: &Origin) {
     origin.on(get("/post/")).reply_with(|seen| page_for(seen, "text"));
 }
 
-/// What goes to a member is for the member alone, whatever Ghost says.
+/// Checks that what goes to a member is for the member alone, whatever Ghost says.
 fn is_private(answer: &Answer) {
     assert_eq!(answer.value("cache-control").as_deref(), Some("private, max-age=0, must-revalidate"), "{answer}");
     assert_eq!(answer.value("x-member-cache-tier"), None, "{answer}");
@@ -106,7 +107,7 @@ async fn read(site: &Site, member: Member) -> Answer {
     answer
 }
 
-/// Two members have the page: it is stored for their tier.
+/// Has two members read the page, so that it is stored for their tier.
 async fn stored_for_a(site: &Site) {
     read(site, ANN).await.status(200).cache_status("fwd=uri-miss");
     read(site, ABE).await.status(200).cache_status("fwd=uri-miss");
@@ -257,7 +258,7 @@ async fn a_page_with_something_out_of_the_members_cookies_is_not_stored() {
     }
 }
 
-/// What a test is about, and what the origin says.
+/// The subject of a test, and the origin's reply.
 type Case = (&'static str, fn() -> Reply);
 
 /// The answer to one member, in the words of the origin, that is never stored.
@@ -562,8 +563,8 @@ async fn an_operator_is_told_how_a_members_tier_was_judged_and_no_secret() {
         let rule = told.rules.iter().find(|rule| rule.rule == "ghost-tier").map(|rule| rule.detail.clone());
         (told.verdict, rule.unwrap_or_default())
     };
-    let lookup = |detail: &str| ("lookup".to_owned(), detail.to_owned());
-    let pass = |detail: &str| ("pass".to_owned(), detail.to_owned());
+    let lookup = |detail: &str| (ExplainedVerdict::Lookup, detail.to_owned());
+    let pass = |detail: &str| (ExplainedVerdict::Pass, detail.to_owned());
     assert_eq!(explained(OPTED_IN, ANN.cookies()).await, lookup(&format!("verified: {TIER_A}; else judged as without a member's cookies")));
     assert_eq!(explained(OPTED_IN, ANN.with(A_EXPIRED).cookies()).await, pass("expired"));
     assert_eq!(explained(OPTED_IN, ANN.with(A_LATER).cookies()).await, pass("from the future"));

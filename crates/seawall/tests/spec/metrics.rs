@@ -114,10 +114,10 @@ async fn requests_are_counted_for_the_site_that_they_are_for() {
     assert_eq!(sites, BTreeSet::from(["", "one.example", "two.example"]));
 }
 
-/// What Prometheus reads has at most so many lines.
+/// The most lines that Prometheus reads.
 const LINES_MAX: usize = 2_000;
 
-/// Every line that only rises, by its name and labels.
+/// Returns every line that only rises, by its name and labels.
 fn rising(families: &[Family]) -> BTreeMap<(String, Vec<(String, String)>), f64> {
     let lines = families.iter().filter(|family| family.kind != "gauge").flat_map(|family| &family.samples);
     lines.map(|line| ((line.name.clone(), line.labels.clone().into_iter().collect()), line.value)).collect()

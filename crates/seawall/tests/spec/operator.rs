@@ -17,7 +17,7 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// Of a site that runs.
+    /// Makes the operator of a site that runs.
     pub(crate) fn of(site: &Site) -> Self {
         let console = site.server.console();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -35,7 +35,7 @@ impl Operator {
         Self { address, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Who has the token.
+    /// Returns a client that has the token.
     pub(crate) fn client(&self) -> AdminClient {
         AdminClient::new(self.address, TOKEN).expect("a token")
     }

@@ -10,10 +10,10 @@ use crate::{
     site::{HOST, Site, site, site_with},
 };
 
-/// As long as nobody reads a page as it is before it is packed, at the latest: two looks, a minute apart.
+/// The number of looks during which nobody may read a page as it is before it is packed, at the latest: two looks, a minute apart.
 const LOOKS: usize = 2;
 
-/// A page that is worth coding: 5 KB of text.
+/// Returns a page that is worth coding: 5 KB of text.
 fn text(name: &str) -> String {
     text_of(name, 100)
 }
@@ -81,7 +81,7 @@ impl Site {
     }
 }
 
-/// A page that was asked for in gzip, and is packed.
+/// Returns a page that was asked for in gzip, and is packed.
 async fn packed() -> (Origin, Site) {
     let (origin, site) = site().await;
     pack(&origin, &site, page("one")).await;
@@ -101,7 +101,7 @@ fn plain(answer: Answer) {
     answer.status(200).body(text("one")).no_field("content-encoding").field("etag", "\"one\"").field("vary", "accept-encoding");
 }
 
-/// Its room is that of the content as it is.
+/// The room of such a page is that of the content as it is.
 #[tokio::test]
 async fn a_page_that_is_asked_for_in_gzip_alone_is_kept_in_gzip_alone() {
     let (origin, site) = site().await;

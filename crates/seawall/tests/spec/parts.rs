@@ -11,7 +11,7 @@ fn range(range: &str) -> Req {
     Req::get("/file").field("range", range)
 }
 
-/// A site that has been asked for the first five bytes, and stored them.
+/// Returns a site that has been asked for the first five bytes, and stored them.
 async fn with_a_beginning(etag: Option<&str>) -> (testkit::Origin, Site) {
     let (origin, site) = site().await;
     let part = status(206).body("01234").field("content-range", "bytes 0-4/10").field("cache-control", "max-age=60");

@@ -7,7 +7,7 @@ use testkit::{Client, FastCgiPeer, FastCgiRequest, FastCgiServer, Req, secs};
 
 use crate::site::Site;
 
-/// A site like WordPress, and the server that runs it.
+/// Returns a site like WordPress, and the server that runs it.
 fn site_with(toml: &str) -> (FastCgiServer, Site) {
     let server = FastCgiServer::start();
     let site = Site::start_with(|folder| {
@@ -31,7 +31,7 @@ fn site() -> (FastCgiServer, Site) {
     site_with("")
 }
 
-/// The server's part: it hears a request over a new connection, and says this.
+/// Plays the server's part: it hears a request over a new connection, and says this.
 async fn answers(server: &FastCgiServer, says: &str) -> (FastCgiRequest, FastCgiPeer) {
     let mut peer = server.accept().await;
     let heard = peer.request().await;

@@ -118,7 +118,7 @@ async fn a_fetch_begun_before_the_purge_is_not_served_after_it() {
     site.get("/post").await.body("new");
 }
 
-/// The same when the body was half here.
+/// A purge covers a fetch also when the body was half here.
 #[tokio::test]
 async fn a_purge_in_the_middle_of_a_body_keeps_it_from_later_requests() {
     let (origin, site) = site().await;

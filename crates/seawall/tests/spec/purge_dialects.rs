@@ -21,14 +21,14 @@ async fn store_all(origin: &Origin, site: &Site) {
     }
 }
 
-/// An origin that expects GETs alone, so that a purge request which reaches it fails the test.
+/// Returns an origin that expects GETs alone, so that a purge request which reaches it fails the test.
 async fn stored_site(toml: &str) -> (Origin, Site) {
     let (origin, site) = site_with(toml).await;
     store_all(&origin, &site).await;
     (origin, site)
 }
 
-/// Purged hard: MISS; softly: UPDATING.
+/// Checks that these were purged, and no others: MISS after a hard purge, UPDATING after a soft one.
 async fn assert_covered(site: &Site, covered: &[&str], x_cache: &str, what: &str) {
     for page in ALL {
         let expected = if covered.contains(&page) { x_cache } else { "HIT" };

@@ -8,7 +8,7 @@ use testkit::{Gate, Origin, PATIENCE, Reply, Req, get, ok, post, secs, status};
 
 use crate::site::{HOST, Site};
 
-/// What is said when it is known that a Ghost is behind the site, and that its readers use `url`.
+/// Returns what is said when it is known that a Ghost is behind the site, and that its readers use `url`.
 fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Findings {
     let question = Question { source: origin.url(), host: None };
     let software = Software::ghost("6.65", url).expect("a Ghost");
@@ -22,12 +22,12 @@ fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Setting
 /// A page is stored when it is seen for the first time.
 const AT_ONCE: &str = "[cache]\ntwo_visitor_proof = false\n";
 
-/// A page as Ghost sends it.
+/// Returns a page as Ghost sends it.
 fn page(text: &'static str) -> Reply {
     ok(text).field("cache-control", "public, max-age=0").field("content-type", "text/html; charset=utf-8")
 }
 
-/// A Ghost with two companions, all of them scripted, at `base` of its host.
+/// Returns a Ghost with two companions, all of them scripted, at `base` of its host.
 fn with_companions(base: &str, more: &str) -> (Origin, Origin, Origin, Site) {
     let (ghost, social, analytics) = (Origin::start(), Origin::start(), Origin::start());
     let path = if base.is_empty() { String::new() } else { format!("path = \"{base}\"\n") };
@@ -147,7 +147,7 @@ fn posts(changed: &str) -> Reply {
     ok(format!("<urlset><url><loc>http://blog.example/hello/</loc><lastmod>{changed}</lastmod></url></urlset>"))
 }
 
-/// A Ghost that is watched, and has been looked at once.
+/// Returns a Ghost that is watched, and has been looked at once.
 async fn watched(url: &str) -> (Origin, Site) {
     let origin = Origin::start();
     origin.on(get("/sitemap.xml")).reply(ok(INDEX));
@@ -161,7 +161,7 @@ async fn watched(url: &str) -> (Origin, Site) {
     (origin, site)
 }
 
-/// How often a Ghost is looked at, and how long a change waits for the signal that may belong to it.
+/// The interval at which a Ghost is looked at, and the time that a change waits for the signal that may belong to it.
 const LOOK: u64 = 50;
 const GRACE: u64 = 5;
 
@@ -226,7 +226,7 @@ async fn a_ghost_that_fails_has_published_nothing() {
     assert_eq!(remarks(&site), "");
 }
 
-/// Without a single edit, too: everything that an editor does will bypass Seawall.
+/// Status says it without a single edit, too: everything that an editor does will bypass Seawall.
 #[tokio::test]
 async fn status_says_if_a_ghosts_url_is_its_own_address() {
     let origin = Origin::start();

@@ -11,7 +11,7 @@ fn page(text: &'static str) -> Reply {
     ok(text).field("cache-control", "max-age=86400")
 }
 
-/// Asked for so that each request is counted, and not one in several.
+/// Asks so that each request is counted, and not one in several.
 async fn read(site: &Site, target: &str, times: usize) {
     for _ in 0..times {
         site.request(Req::get(target).field("cache-control", "max-age=86400")).await.status(200);

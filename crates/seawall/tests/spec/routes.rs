@@ -16,7 +16,7 @@ fn page(text: &'static str) -> testkit::Reply {
     ok(text).field("cache-control", "max-age=60")
 }
 
-/// A site, and a second server for a part of it.
+/// Returns a site, and a second server for a part of it.
 fn site_with_route(route: &str) -> (Origin, Origin, Site) {
     let (site, api) = (Origin::start(), Origin::start());
     let toml = format!("source = \"{}\"\n[[route]]\nsource = \"{}\"\n{route}", site.url(), api.url());

@@ -22,7 +22,7 @@ fn recent(site: &Site) -> Recent {
     site.server.console().recent(0, None, 4_096).expect("no expression")
 }
 
-/// What is shown of each request that was not a plain hit: its path, what the cache did, the rule, and which cookie it was.
+/// Returns what is shown of each request that was not a plain hit: its path, what the cache did, the rule, and which cookie it was.
 fn ruled(site: &Site, wanted: impl Fn(&str) -> bool) -> Vec<[String; 4]> {
     let requests = recent(site).requests.into_iter().filter(|line| wanted(&line.path));
     requests.map(|line| [line.path, line.result, line.rule, line.detail]).collect()
@@ -334,17 +334,17 @@ async fn an_outage_of_the_origin_is_shown_from_its_beginning_to_its_end() {
 const SITES: usize = 20;
 const ROUNDS: usize = 100;
 
-/// Whether somebody has time.
+/// Tells whether somebody has time for long tests.
 fn long() -> bool {
     std::env::var_os("SEAWALL_SEEING_LONG").is_some()
 }
 
-/// The requests of the comparison.
+/// Returns the requests of the comparison.
 fn requests() -> usize {
     if long() { 200_000 } else { 4_000 }
 }
 
-/// What a visitor does, drawn by a generator that makes the same of the same seed.
+/// Draws what a visitor does, by a generator that makes the same of the same seed.
 struct Draw(u64);
 
 impl Draw {
@@ -356,7 +356,7 @@ impl Draw {
     }
 }
 
-/// What the log says of some requests.
+/// Holds what the log says of some requests.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Logged {
     requests: u64,
@@ -372,25 +372,25 @@ impl Logged {
     }
 }
 
-/// The time of the origin in a line, which the log has in whole microseconds.
+/// Returns the time of the origin in a line, which the log has in whole microseconds.
 #[expect(clippy::cast_possible_truncation, reason = "some seconds, of which none is below zero")]
 fn origin_micros(line: &Json) -> u64 {
     line["origin_time"].as_f64().map_or(0, |seconds| (seconds * 1e6).round() as u64)
 }
 
-/// A target as it may be shown: what the script's queries ask for is not.
+/// Returns a target as it may be shown: what the script's queries ask for is not.
 fn without_values(target: &str) -> String {
     let Some((path, query)) = target.split_once('?') else { return target.to_owned() };
     let names: Vec<String> = query.split('&').map(|of| format!("{}=\u{2026}", of.split('=').next().unwrap_or_default())).collect();
     format!("{path}?{}", names.join("&"))
 }
 
-/// Whether a request has neither a cookie nor a program of its own.
+/// Tells whether a request has neither a cookie nor a program of its own.
 fn is_like_others(line: &Json) -> bool {
     line["user_agent"].as_str().is_some_and(|agent| agent.contains("Firefox"))
 }
 
-/// The class of what the script answers to a request, and the rule by which it is not a hit, with the cookie.
+/// Returns the class of what the script answers to a request, and the rule by which it is not a hit, with the cookie.
 fn scripted(line: &Json) -> (&'static str, (&'static str, &'static str)) {
     let path = line["target"].as_str().expect("a target");
     let cold = |class| (class, ("cold", ""));

@@ -43,7 +43,7 @@ async fn a_server_may_be_stopped_as_soon_as_it_has_started() {
     }
 }
 
-/// The same for an upload, in the hands of the other reader.
+/// A stop waits for an upload, too, in the hands of the other reader.
 #[tokio::test]
 async fn a_stop_lets_uploads_end() {
     let (origin, site) = site().await;

@@ -27,12 +27,13 @@ pub(crate) struct Site {
     folder: TempDir,
 }
 
-/// An origin, and a server with default settings in front of it.
+/// Starts an origin, and a server with default settings in front of it.
 pub(crate) async fn site() -> (Origin, Site) {
     site_with("").await
 }
 
-/// The same, with settings as they stand in `seawall.toml`; `FOLDER` in them is a folder of the site's own.
+/// Starts an origin, and a server in front of it with settings as they stand in `seawall.toml`; `FOLDER` in them is a folder of the site's
+/// own.
 pub(crate) async fn site_with(toml: &str) -> (Origin, Site) {
     let origin = Origin::start();
     let site = Site::start(&format!("source = \"{}\"\n{toml}", origin.url()));
@@ -40,12 +41,12 @@ pub(crate) async fn site_with(toml: &str) -> (Origin, Site) {
 }
 
 impl Site {
-    /// A server whose settings are all in `toml`, its sources too.
+    /// Starts a server whose settings are all in `toml`, its sources too.
     pub(crate) fn start(toml: &str) -> Self {
         Self::start_with(|_| toml.to_owned())
     }
 
-    /// A server for which `prepare` fills the folder, and returns the settings.
+    /// Starts a server for which `prepare` fills the folder, and returns the settings.
     pub(crate) fn start_with(prepare: impl FnOnce(&Path) -> String) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = TestClock::new();
@@ -54,7 +55,7 @@ impl Site {
         Self { clock, server, folder }
     }
 
-    /// A server for which `known` says what is known of the servers behind it, and which keeps asking and watching them.
+    /// Starts a server for which `known` says what is known of the servers behind it, and which keeps asking and watching them.
     pub(crate) fn start_knowing(toml: &str, known: impl FnOnce(&Settings) -> Findings) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = TestClock::new();
@@ -67,7 +68,7 @@ impl Site {
         Self { clock, server, folder }
     }
 
-    /// The first listener.
+    /// Returns the address of the first listener.
     pub(crate) fn address(&self) -> SocketAddr {
         match &self.server.listening()[0] {
             Socket::Tcp(address) => *address,
@@ -76,22 +77,22 @@ impl Site {
         }
     }
 
-    /// A folder for the test: where `seawall.toml` is, and what it names relatively.
+    /// Returns a folder for the test: where `seawall.toml` is, and what it names relatively.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A new connection.
+    /// Makes a new connection.
     pub(crate) async fn client(&self) -> Client {
         Client::connect(self.address()).await.with_host(HOST)
     }
 
-    /// A GET over a new connection.
+    /// Sends a GET over a new connection.
     pub(crate) async fn get(&self, target: &str) -> Answer {
         self.request(Req::get(target)).await
     }
 
-    /// A request over a new connection.
+    /// Sends a request over a new connection.
     pub(crate) async fn request(&self, request: Req) -> Answer {
         self.client().await.request(request).await
     }
@@ -123,7 +124,7 @@ impl Site {
         }
     }
 
-    /// What `toml` means, in the folder of this site.
+    /// Returns what `toml` means, in the folder of this site.
     pub(crate) fn settings(&self, toml: &str) -> Result<Settings, ConfigErrors> {
         settings(self.folder.path(), toml)
     }
@@ -142,8 +143,8 @@ impl Site {
     }
 }
 
-/// What `toml` means, with what all tests have in common: port 0, one worker, neither admin API nor access log, and nothing on the disk
-/// unless the test names a folder for it.
+/// Returns what `toml` means, with what all tests have in common: port 0, one worker, neither admin API nor access log, and nothing on the
+/// disk unless the test names a folder for it.
 pub(crate) fn settings(folder: &Path, toml: &str) -> Result<Settings, ConfigErrors> {
     let toml = toml.replace("FOLDER", folder.to_str().expect("a path in UTF-8"));
     let mut table: Table = toml.parse().expect("TOML");

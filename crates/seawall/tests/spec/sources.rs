@@ -6,7 +6,7 @@ use testkit::Req;
 
 use crate::site::Site;
 
-/// A site whose source is the folder `name` beside its settings, filled before the start.
+/// Returns a site whose source is the folder `name` beside its settings, filled before the start.
 fn site_of(name: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Site) {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join(name);

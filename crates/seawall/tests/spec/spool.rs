@@ -12,7 +12,7 @@ use crate::site::Site;
 const MIB: usize = 1 << 20;
 const LENGTH: usize = 24 * MIB;
 
-/// No two stretches of it are alike.
+/// Returns a film, of which no two stretches are alike.
 fn film() -> Bytes {
     (0..LENGTH / 8).flat_map(|word| (word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect()
 }
@@ -112,7 +112,7 @@ async fn a_slow_viewer_holds_up_nobody() {
     assert_eq!(cinema.origin.count("/film"), 1);
 }
 
-/// The same of unknown length: it turns out to be long only while it arrives. Whoever began it may go.
+/// A film of unknown length is sent in the same way: it turns out to be long only while it arrives. Whoever began it may go.
 #[tokio::test]
 async fn whoever_began_it_may_leave() {
     let cinema = Cinema::new();

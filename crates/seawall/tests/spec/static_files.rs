@@ -18,7 +18,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     fs::write(file, text).expect("written");
 }
 
-/// A site whose source is the folder `public` beside its settings, filled before the start.
+/// Returns a site whose source is the folder `public` beside its settings, filled before the start.
 fn site_of(files: &[(&str, &str)], settings: &str) -> (tempfile::TempDir, Site) {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -28,7 +28,7 @@ fn site_of(files: &[(&str, &str)], settings: &str) -> (tempfile::TempDir, Site) 
     (folder, site)
 }
 
-/// The system tells of a change when it likes: asks until `seen`.
+/// Asks until `seen`, as the system tells of a change when it likes.
 async fn until(site: &Site, target: &str, seen: impl Fn(&Answer) -> bool) -> Answer {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {

@@ -5,12 +5,12 @@ use testkit::{Origin, Reply, Req, any, get, ok, secs, status};
 
 use crate::site::{Site, site};
 
-/// A page that is stale after a minute, and may stand in for a failing origin for days.
+/// Returns a page that is stale after a minute, and may stand in for a failing origin for days.
 fn page(text: &'static str) -> Reply {
     ok(text).field("cache-control", "max-age=60").field("etag", "\"a\"")
 }
 
-/// An origin whose page is stored and stale.
+/// Returns an origin whose page is stored and stale.
 async fn stale() -> (Origin, Site) {
     let (origin, site) = site().await;
     origin.on(get("/post")).reply(page("old"));

@@ -34,18 +34,18 @@ impl Authority {
         Self { folder, certificate }
     }
 
-    /// Another certificate and key in the same files.
+    /// Puts another certificate and key in the same files.
     pub(crate) fn renew(&mut self) {
         self.certificate = write_pair(self.folder.path());
     }
 
-    /// The section that has the server listen.
+    /// Returns the section that has the server listen.
     pub(crate) fn section(&self) -> String {
         let folder = self.folder.path().display();
         format!("[tls]\nlisten = [\"127.0.0.1:0\"]\ncert = \"{folder}/cert.pem\"\nkey = \"{folder}/key.pem\"\n")
     }
 
-    /// The file with the certificate.
+    /// Returns the file with the certificate.
     pub(crate) fn certificate_file(&self) -> String {
         self.folder.path().join("cert.pem").display().to_string()
     }
@@ -54,7 +54,7 @@ impl Authority {
         self.client_with(versions, protocol, &[])
     }
 
-    /// A client that offers these cipher suites in this order; all it has, if there are none.
+    /// Returns a client that offers these cipher suites in this order; all it has, if there are none.
     fn client_with(&self, versions: &[&'static SupportedProtocolVersion], protocol: &str, suites: &[CipherSuite]) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).expect("a root");
@@ -77,7 +77,7 @@ fn write_pair(folder: &Path) -> CertificateDer<'static> {
     made.cert.der().clone()
 }
 
-/// Where TLS is spoken.
+/// Returns the address at which TLS is spoken.
 pub(crate) fn address(site: &Site) -> SocketAddr {
     let tls = site.server.listening().iter().find_map(|socket| if let Socket::Tls(address) = socket { Some(*address) } else { None });
     tls.expect("a TLS listener")
@@ -103,7 +103,7 @@ async fn exchange(stream: &mut TlsStream<TcpStream>, request: &str) -> String {
     String::from_utf8(answer).expect("text")
 }
 
-/// What is answered over HTTP/1.1 and TLS.
+/// Asks, and returns what is answered over HTTP/1.1 and TLS.
 pub(crate) async fn get(site: &Site, authority: &Authority, path: &str) -> String {
     let mut stream = connect(site, &authority.client(&[&TLS13], "http/1.1")).await.expect("a handshake");
     exchange(&mut stream, &request("GET", path, "\r\n")).await

@@ -37,7 +37,7 @@ impl Collector {
         collector
     }
 
-    /// From now on, this is its answer.
+    /// Gives this answer from now on.
     fn answers(&self, reply: Reply) {
         self.0.on(post("/v1/traces")).reply(reply);
     }
@@ -46,13 +46,13 @@ impl Collector {
         format!("[traces]\nendpoint = \"{}\"\n", self.0.url())
     }
 
-    /// What it has got until now.
+    /// Returns the requests that it has got until now.
     fn requests(&self) -> Vec<ExportTraceServiceRequest> {
         let requests = self.0.requests();
         requests.iter().map(|request| ExportTraceServiceRequest::decode(&request.body[..]).expect("a message of OTLP")).collect()
     }
 
-    /// The spans that it has got until now, those that began first at first.
+    /// Returns the spans that it has got until now, those that began first at first.
     fn spans(&self) -> Vec<Span> {
         let of_service = self.requests().into_iter().flat_map(|request| request.resource_spans);
         let mut spans: Vec<Span> = of_service.flat_map(|of| of.scope_spans).flat_map(|of| of.spans).collect();
@@ -77,7 +77,7 @@ fn attribute<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a Value> {
     attributes.iter().find(|attribute| attribute.key == key)?.value.as_ref()?.value.as_ref()
 }
 
-/// The value of an attribute, as text; empty if there is none.
+/// Returns the value of an attribute, as text; empty if there is none.
 fn text(span: &Span, key: &str) -> String {
     match attribute(&span.attributes, key) {
         None => String::new(),
@@ -88,14 +88,14 @@ fn text(span: &Span, key: &str) -> String {
     }
 }
 
-/// The site's own requests, and a collector that has what they made when it is read after [`Site::stop`].
+/// Returns the site's own requests, and a collector that has what they made when it is read after [`Site::stop`].
 async fn traced(toml: &str) -> (Origin, Collector, Site) {
     let collector = Collector::start();
     let (origin, site) = site_with(&(collector.settings() + toml)).await;
     (origin, collector, site)
 }
 
-/// How many spans there are of each fate: sent, full, refused, lost.
+/// Returns how many spans there are of each fate: sent, full, refused, lost.
 async fn counted(site: &Site) -> [f64; 4] {
     scraped(&Operator::of(site)).await
 }

@@ -22,12 +22,13 @@ async fn site() -> (Origin, Site) {
     site_with(PROOF).await
 }
 
-/// A page that an origin gives a lifetime to.
+/// Returns a page that an origin gives a lifetime to.
 fn page(body: impl Into<bytes::Bytes>) -> Reply {
     ok(body).field("content-type", "text/html; charset=utf-8").field("cache-control", "max-age=60")
 }
 
-/// An origin that makes another page for each visit: `visit 1`, `visit 2`, and so on. From the second visit on, they wait for a gate.
+/// Scripts an origin that makes another page for each visit: `visit 1`, `visit 2`, and so on. From the second visit on, they wait for a
+/// gate.
 fn personal(origin: &Origin, target: &str, gate: &Gate) {
     let (visits, gate) = (AtomicUsize::new(1), gate.clone());
     origin.on(get(target)).reply_with(move |_| match visits.fetch_add(1, SeqCst) {

@@ -52,7 +52,7 @@ fn page() -> testkit::Reply {
     ok("text").field("cache-control", "max-age=600").field("vary", "accept-encoding")
 }
 
-/// A site with a host of its own, so that its sitemap can be found.
+/// Returns a site with a host of its own, so that its sitemap can be found.
 fn named_site() -> (Origin, Site) {
     let origin = Origin::start();
     let site = Site::start(&format!("[[site]]\nhosts = [\"{HOST}\"]\nsource = \"{}\"\n", origin.url()));

@@ -17,7 +17,7 @@ use crate::{
     site::{HOST, Site, site_with},
 };
 
-/// What WordPress says of what is somebody's, and of a "not found" (`wp_get_nocache_headers`).
+/// The `Cache-Control` that WordPress gives to what is somebody's, and to a "not found" (`wp_get_nocache_headers`).
 const NOBODY_ELSES: &str = "no-cache, must-revalidate, max-age=0, no-store, private";
 
 /// Half of the life of a nonce, in seconds.
@@ -31,7 +31,7 @@ async fn wordpress_with(toml: &str) -> (Origin, Site) {
     site_with(&format!("kind = \"wordpress\"\n{toml}")).await
 }
 
-/// A page of WordPress: it has neither a lifetime nor a validator.
+/// Returns a page of WordPress: it has neither a lifetime nor a validator.
 fn page(text: impl Into<bytes::Bytes>) -> Reply {
     ok(text).field("content-type", "text/html; charset=UTF-8").field("link", "<http://blog.example/wp-json/>; rel=\"https://api.w.org/\"")
 }
@@ -241,7 +241,7 @@ async fn a_get_that_is_meant_as_another_method_poisons_nothing() {
     }
 }
 
-/// What PHP sends when a script begins a session.
+/// Adds to a reply what PHP sends when a script begins a session.
 fn session(reply: Reply, id: usize) -> Reply {
     reply
         .field("set-cookie", format!("PHPSESSID=secret{id}; path=/"))
@@ -250,7 +250,7 @@ fn session(reply: Reply, id: usize) -> Reply {
         .field("pragma", "no-cache")
 }
 
-/// A WordPress with a plugin that begins a session for everybody who has none.
+/// Scripts a WordPress with a plugin that begins a session for everybody who has none.
 fn with_sessions(origin: &Origin) {
     static SESSIONS: AtomicUsize = AtomicUsize::new(0);
     for target in ["/", "/wp-login.php", "/private/"] {

@@ -14,7 +14,7 @@ const CHANGED: &str = "/?feed=comments-rss2&doing_wp_cron";
 /// The time between two runs.
 const PERIOD: u64 = 60;
 
-/// What is said when it is known that a WordPress is behind the site.
+/// Returns what is said when it is known that a WordPress is behind the site.
 fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Findings {
     let question = Question { source: origin.url(), host: None };
     let software = Software::wordpress(Some("6.8.7"), url).expect("a WordPress");
@@ -29,7 +29,7 @@ fn query_of(target: &str) -> &str {
     target.trim_start_matches("/?")
 }
 
-/// What WordPress says of the number of its posts, and of the last change.
+/// Scripts what WordPress says of the number of its posts, and of the last change.
 fn lists(origin: &Origin, total: u32, changed: &str) {
     origin.on(head("/").query(query_of(CHANGED))).reply(ok("").field("last-modified", changed));
     origin.on(head("/").query(query_of(COUNTED))).reply(ok("").field("x-wp-total", total.to_string()));
@@ -37,12 +37,12 @@ fn lists(origin: &Origin, total: u32, changed: &str) {
 
 const BEFORE: &str = "Mon, 30 Jun 2025 16:30:00 GMT";
 
-/// A page as WordPress sends it.
+/// Returns a page as WordPress sends it.
 fn page(text: &'static str) -> Reply {
     ok(text).field("content-type", "text/html; charset=UTF-8")
 }
 
-/// A WordPress that has been looked at once, and whose schedule has not run yet.
+/// Returns a WordPress that has been looked at once, and whose schedule has not run yet.
 async fn wordpress(more: &str) -> (Origin, Site) {
     let origin = Origin::start();
     lists(&origin, 60, BEFORE);

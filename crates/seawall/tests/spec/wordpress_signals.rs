@@ -21,7 +21,7 @@ async fn wordpress() -> (Origin, Site) {
     stored(WORDPRESS).await
 }
 
-/// A WordPress of which some pages are stored, and have changed since then.
+/// Returns a WordPress of which some pages are stored, and have changed since then.
 async fn stored(toml: &str) -> (Origin, Site) {
     let (origin, site) = site_with(toml).await;
     for path in PAGES {
@@ -39,7 +39,7 @@ async fn all_are(site: &Site, text: &str) {
     }
 }
 
-/// An editor opens the list of posts, and is known from then on.
+/// Has an editor open the list of posts, who is known from then on.
 async fn editor_comes(origin: &Origin, site: &Site) {
     origin.on(get("/wp-admin/edit.php")).reply(page("the posts").field("expires", "Wed, 11 Jan 1984 05:00:00 GMT"));
     site.request(Req::get("/wp-admin/edit.php").field("cookie", COOKIE)).await.status(200);
@@ -69,11 +69,11 @@ const AJAX: &str = "/wp-admin/admin-ajax.php";
 const REST: &str = "/wp-json/wp/v2/posts/12";
 const NEW_POST: &str = "<methodCall><methodName>wp.newPost</methodName></methodCall>";
 
-/// What WordPress 6.8 says of a comment that it does not have.
+/// The answer of WordPress 6.8 about a comment that it does not have.
 const NO_COMMENT: &str = "<?xml version='1.0' encoding='UTF-8' standalone='yes'?><wp_ajax><response action='dim-comment_0'>\
     <comment id='0' position='1'><wp_error code='invalid_comment'><![CDATA[Comment 999999 does not exist]]></wp_error></comment></response></wp_ajax>";
 
-/// Nobody needs to be known for these: WordPress answers so only whoever may write.
+/// Returns the writes for which nobody needs to be known: WordPress answers so only whoever may write.
 fn accepted() -> Vec<Write> {
     let by_cookie = |request: Req| request.field("cookie", COOKIE);
     let link = "action=trash&post=12&_wpnonce=a";
@@ -187,7 +187,7 @@ async fn a_strangers_request_purges_nothing() {
     }
 }
 
-/// WordPress answers everybody, or every user of the site, with what looks like a page of `wp-admin` or a success.
+/// Returns the writes that WordPress answers everybody, or every user of the site, with what looks like a page of `wp-admin` or a success.
 fn answered_whoever_asks() -> Vec<Write> {
     let of_admin = |reply: Reply| {
         let reply = reply.field("expires", "Wed, 11 Jan 1984 05:00:00 GMT").field("x-frame-options", "SAMEORIGIN");
@@ -368,7 +368,8 @@ async fn a_comment_that_is_published_at_once_is_on_its_page() {
     }
 }
 
-/// A feed as WordPress makes it: its validators are the time of the newest post, to the second, whatever else is in it (`WP::send_headers`).
+/// Scripts a feed as WordPress makes it: its validators are the time of the newest post, to the second, whatever else is in it
+/// (`WP::send_headers`).
 fn feed(origin: &Origin, path: &str, text: &'static str) {
     const NEWEST: &str = "Sun, 01 Jun 2025 12:00:00 GMT";
     const TAG: &str = "\"c4ca4238a0b923820dcc509a6f75849b\"";
@@ -610,7 +611,7 @@ async fn a_write_purges_every_host_of_the_site() {
     }
 }
 
-/// A page of a WordPress with the plugin.
+/// Returns a page of a WordPress with the plugin.
 fn tagged(text: &'static str, tags: &str) -> Reply {
     page(text).field("seawall-plugin", "wordpress/1.0").field("cache-tag", tags)
 }
@@ -749,7 +750,7 @@ async fn other_kinds_of_site_obey_no_such_field() {
 
 const SECRET: &str = "[wordpress]\nsecret = \"a secret of sixteen characters\"\n";
 const PURGE: &str = r#"{"purge":["post-12","url=/post/"],"soft":false,"reason":"transition_post_status"}"#;
-/// When the clock of a test begins, in seconds, and what was signed then.
+/// The time at which the clock of a test begins, in seconds, and the signature of then.
 const NOW: &str = "1767225600";
 const SIGNED_NOW: &str = "1783c0b9abd89d5892ae4528ab48b7ae6846f74ec796b0c7e62bc895d6c5670c";
 

@@ -28,7 +28,7 @@ use super::{
 /// This folder.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wordpress");
 
-/// Where `make wordpress` put the WordPress and the blog.
+/// Returns where `make wordpress` put the WordPress and the blog.
 fn installed() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let cache = || variable("XDG_CACHE_HOME").unwrap_or_else(|| variable("HOME").expect("a home").join(".cache"));
@@ -56,7 +56,7 @@ static SITES: LazyLock<PathBuf> = LazyLock::new(|| {
     sites
 });
 
-/// What the seeder says about the blog: numbers, addresses, passwords.
+/// The facts that the seeder gives about the blog: numbers, addresses, passwords.
 pub(crate) static FACTS: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_slice(&fs::read(INSTALLED.join("blog/blog.json")).expect("readable")).expect("JSON"));
 
@@ -64,18 +64,18 @@ pub(crate) static FACTS: LazyLock<Value> =
 /// the cache cannot.
 pub(crate) static WITHOUT_SEAWALL: LazyLock<bool> = LazyLock::new(|| std::env::var_os("SEAWALL_WORDPRESS_WITHOUT_SEAWALL").is_some());
 
-/// Whether the long tests run: `make spec-wordpress`.
+/// Tells whether the long tests run: `make spec-wordpress`.
 pub(crate) fn long_tests_run() -> bool {
     std::env::var_os("SEAWALL_WORDPRESS_LONG").is_some()
 }
 
-/// The path of a post or a page of the seeder's.
+/// Returns the path of a post or a page of the seeder's.
 pub(crate) fn path_of(slug: &str) -> &'static str {
     let posts = FACTS["posts"][slug]["path"].as_str();
     posts.or_else(|| FACTS["pages"][slug]["path"].as_str()).unwrap_or_else(|| panic!("{slug} is in the blog"))
 }
 
-/// How Seawall comes to the WordPress.
+/// Says how Seawall comes to the WordPress.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Seawall has the folder, and talks to php-fpm itself.
@@ -85,7 +85,7 @@ pub(crate) enum Form {
     Server,
 }
 
-/// How a blog differs from one that is set up as the manual says.
+/// Says how a blog differs from one that is set up as the manual says.
 #[derive(Default)]
 pub(crate) struct Setup {
     form: Form,
@@ -184,13 +184,13 @@ pub(crate) struct Blog {
     /// The blog's address, without a slash at its end.
     pub(crate) url: String,
     owner: OnceLock<Client>,
-    /// On the same disk as the WordPress, whose files are linked into it.
+    /// A folder on the same disk as the WordPress, whose files are linked into it.
     htdocs: TempDir,
     folder: TempDir,
 }
 
 impl Blog {
-    /// A blog as the manual sets it up.
+    /// Makes a blog as the manual sets it up.
     pub(crate) fn new() -> Self {
         Setup::default().start()
     }
@@ -238,7 +238,7 @@ impl Blog {
         blog
     }
 
-    /// The folder of the WordPress.
+    /// Returns the folder of the WordPress.
     pub(crate) fn root(&self) -> PathBuf {
         self.htdocs.path().join("htdocs")
     }
@@ -298,7 +298,7 @@ impl Blog {
         fs::write(self.place("php.conf"), text).expect("written");
     }
 
-    /// A plain nginx for a WordPress, as its manual has it: without a cache.
+    /// Writes the configuration of a plain nginx for a WordPress, as its manual has it: without a cache.
     fn write_nginx(&self) {
         let text = include_str!("nginx.conf")
             .replace("@PLACE@", self.folder.path().to_str().expect("a plain name"))
@@ -413,13 +413,13 @@ impl Blog {
         self.seawall = None;
     }
 
-    /// What Seawall has said on its standard error.
+    /// Returns what Seawall has said on its standard error.
     pub(crate) fn told(&self) -> String {
         let Some(seawall) = &self.seawall else { return String::new() };
         seawall.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A command of Seawall's for this blog, such as `status`: what it prints.
+    /// Runs a command of Seawall's for this blog, such as `status`, and returns what it prints.
     pub(crate) fn command(&self, arguments: &[&str]) -> String {
         let output = Command::new(env!("CARGO_BIN_EXE_seawall"))
             .args(arguments)
@@ -431,7 +431,7 @@ impl Blog {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     }
 
-    /// What an operator is shown of the traffic: `GET /seen`.
+    /// Returns what an operator is shown of the traffic: `GET /seen`.
     pub(crate) fn seen(&self) -> Value {
         let answer = Client::new(self.admin, "127.0.0.1").get("/seen").status(200);
         serde_json::from_slice(&answer.content).expect("JSON")
@@ -450,24 +450,24 @@ impl Blog {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// A reader without cookies, with a browser that asks for pages.
+    /// Returns a reader without cookies, with a browser that asks for pages.
     pub(crate) fn reader(&self) -> Client {
         self.anybody()
             .with("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
             .with("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)")
     }
 
-    /// A client that sends nothing of its own.
+    /// Returns a client that sends nothing of its own.
     pub(crate) fn anybody(&self) -> Client {
         Client::new(self.site, &self.site.to_string())
     }
 
-    /// Somebody who asks the WordPress without Seawall.
+    /// Returns somebody who asks the WordPress without Seawall.
     pub(crate) fn wordpress(&self) -> Client {
         Client::new(self.nginx_address, &self.site.to_string())
     }
 
-    /// The owner, who signs in once.
+    /// Returns the owner, who signs in once.
     pub(crate) fn owner(&self) -> Client {
         self.owner.get_or_init(|| Editor::sign_in(&self.reader(), "owner")).clone()
     }

@@ -11,7 +11,7 @@ use super::{
     editor::Editor,
 };
 
-/// The same changes for each way in which Seawall hears of them.
+/// Makes the tests of the same changes for each way in which Seawall hears of them.
 macro_rules! changes {
     ($($name:ident)*) => {
         mod without_the_plugin {
@@ -168,7 +168,7 @@ fn a_post_that_gets_a_password_or_becomes_private_is_closed_at_once(setup: Setup
     blog.reader().get(private).status(200).has("Words of post-06");
 }
 
-/// Somebody comments, and waits. Returns the comment's number.
+/// Comments as somebody whose comment has to wait. Returns the comment's number.
 fn waiting_comment(blog: &Blog, slug: &str, words: &str) -> u64 {
     let post = Editor::post(slug);
     let form = format!("comment_post_ID={post}&author=Nora&email=nora%40reader.example&comment={words}&comment_parent=0");
@@ -344,7 +344,7 @@ fn readers_never_see_an_old_page_after_the_editor_has_the_answer(setup: Setups<'
 
 // --------------------------------------------------------------------------------------------------------------- only what changed
 
-/// Eighty-one pages: all posts and pages that may be stored, and lists of all kinds.
+/// Returns eighty-one pages: all posts and pages that may be stored, and lists of all kinds.
 fn site() -> Vec<String> {
     let mut pages: Vec<_> = FACTS["posts"]
         .as_object()

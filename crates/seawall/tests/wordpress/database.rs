@@ -87,7 +87,7 @@ impl Database {
         database
     }
 
-    /// The socket of the server.
+    /// Returns the socket of the server.
     pub(crate) fn socket() -> PathBuf {
         SERVER.socket()
     }

@@ -38,12 +38,12 @@ impl Editor {
         Self { client, nonce }
     }
 
-    /// The client with the cookies of who signed in.
+    /// Returns the client with the cookies of who signed in.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The client as it asks the REST API, with cookies and a nonce.
+    /// Returns the client as it asks the REST API, with cookies and a nonce.
     pub(crate) fn rest(&self) -> Client {
         self.client.clone().with("X-WP-Nonce", &self.nonce)
     }
@@ -93,13 +93,13 @@ impl Editor {
         self.client.post(to, &form)
     }
 
-    /// The number of a post that the seeder wrote.
+    /// Returns the number of a post that the seeder wrote.
     pub(crate) fn post(slug: &str) -> u64 {
         FACTS["posts"][slug]["id"].as_u64().expect("a post")
     }
 }
 
-/// The value of an input of a form.
+/// Returns the value of an input of a form.
 pub(crate) fn value_of<'a>(page: &'a str, name: &str) -> Option<&'a str> {
     page.split("<input").find_map(|input| {
         let input = input.split('>').next()?;

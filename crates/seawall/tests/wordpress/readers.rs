@@ -7,7 +7,7 @@ use super::{
     client::{Answer, Connection},
 };
 
-/// The pages of the blog, each of which is the same for all.
+/// Returns the pages of the blog, each of which is the same for all.
 fn pages() -> Vec<&'static str> {
     let mut pages = vec!["/", "/page/2/", "/category/tides/", "/tag/how-to/", "/author/ada/", "/2024/12/", "/feed/", "/comments/feed/"];
     pages.extend(["/wp-sitemap.xml", "/wp-sitemap-posts-post-1.xml", "/robots.txt"]);

@@ -9,7 +9,7 @@ use super::{
     crowd::until,
 };
 
-/// How soon it has to be shown.
+/// The time within which it has to be shown.
 const SOON: Duration = Duration::from_secs(60);
 
 /// Waits until so many requests are counted, and returns what is shown then.

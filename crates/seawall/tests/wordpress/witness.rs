@@ -20,7 +20,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// The parameter of this name, such as `HTTP_COOKIE`.
+    /// Returns the parameter of this name, such as `HTTP_COOKIE`.
     pub(crate) fn sent(&self, name: &str) -> Option<&str> {
         self.sent[name].as_str()
     }
@@ -38,7 +38,7 @@ impl Witness {
         Self { folder }
     }
 
-    /// All requests, in the order in which they came, without the looks that Seawall itself takes at a WordPress now and then.
+    /// Returns all requests, in the order in which they came, without the looks that Seawall itself takes at a WordPress now and then.
     pub(crate) fn all(&self) -> Vec<Seen> {
         let text = fs::read_to_string(self.folder.join("asked")).expect("readable");
         let seen = |line: &str| {
@@ -56,17 +56,17 @@ impl Witness {
         self.all().len()
     }
 
-    /// How many requests for exactly this target have reached PHP.
+    /// Returns how many requests for exactly this target have reached PHP.
     pub(crate) fn count(&self, target: &str) -> usize {
         self.all().iter().filter(|seen| seen.target == target).count()
     }
 
-    /// How many requests for this path, with whatever query, have reached PHP.
+    /// Returns how many requests for this path, with whatever query, have reached PHP.
     pub(crate) fn count_of_path(&self, path: &str) -> usize {
         self.all().iter().filter(|seen| seen.target.split('?').next() == Some(path)).count()
     }
 
-    /// The last request for this target.
+    /// Returns the last request for this target.
     pub(crate) fn last(&self, target: &str) -> Seen {
         self.all().into_iter().rfind(|seen| seen.target == target).unwrap_or_else(|| panic!("nothing has asked PHP for {target}"))
     }

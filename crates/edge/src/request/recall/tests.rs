@@ -27,7 +27,8 @@ fn remember_as(recall: &mut Recall<u32>, terms: &Rc<Terms>, text: &str, known: A
         panic!("a head: {text}")
     };
     let line = LogLine::of(&head, &fields);
-    recall.remember(terms, Scheme::Http, (&text.as_bytes()[..head.len], unrecognised), &line, head.keep_alive, known);
+    let text = HeadText { bytes: &text.as_bytes()[..head.len], unrecognised };
+    recall.remember(terms, Scheme::Http, text, &line, head.keep_alive, known);
 }
 
 fn known(recall: &Recall<u32>, terms: &Rc<Terms>, text: &str) -> Option<u32> {

@@ -5,7 +5,7 @@ use super::*;
 const MAKERS: [Maker; 7] =
     [Maker::Operator, Maker::Plugin(Dialect::Varnish), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload, Maker::Watch];
 
-/// What an order comes to.
+/// The meaning of an order, or the refusal of it.
 type Meaning = Result<Vec<PurgeTarget>, Unresolved>;
 
 fn known(sites: &[(&str, u16, &[&str])], moved: &[&str]) -> Arc<KnownSites> {

@@ -13,7 +13,7 @@ use crate::{
 
 const SENTINELS: [(&str, u8); 3] = [("sentinel1", 31), ("sentinel2", 32), ("sentinel3", 33)];
 
-/// Three machines, a primary, replicas and three Sentinels.
+/// Starts three machines, a primary, replicas and three Sentinels.
 fn watched(name: &'static str, replicas: u8, more: &str) -> (Scene, Sentinels) {
     let mut network = Network::new();
     let primary = Engine::start(network.engine("valkey0", ENGINE));

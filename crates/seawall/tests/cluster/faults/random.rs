@@ -9,7 +9,7 @@ use crate::{
     scene::{Promise, Scene, tell},
 };
 
-/// How long it goes on.
+/// The time for which it goes on.
 const TIME: Duration = Duration::from_secs(180);
 
 /// Whatever happens, no purge is falsely said to hold everywhere. `SEAWALL_CLUSTER_SEED` repeats a run, as far as real machines do.

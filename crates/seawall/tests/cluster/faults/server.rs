@@ -47,7 +47,7 @@ fn redis_is_killed_and_starts_empty() {
     kill_and_start(Scene::around(name, network, vec![engine], lease, hold, |_| Setup::joined(&url, lease, hold)));
 }
 
-/// Its connections stay, and nobody answers on them.
+/// The connections of a stopped server stay, and nobody answers on them.
 #[test]
 fn valkey_is_stopped_for_a_while() {
     if !crate::network::is_possible() {

@@ -41,7 +41,8 @@ fn two_machines_have_one_name() {
     scene.ends(&promise);
 }
 
-/// Its entries are refused, named and counted. It may show what the others purge, so these do not say that they hold everywhere while it is there.
+/// The entries of a machine with another secret are refused, named and counted. It may show what the others purge, so these do not say that
+/// they hold everywhere while it is there.
 #[test]
 fn a_machine_has_another_secret() {
     if !crate::network::is_possible() {

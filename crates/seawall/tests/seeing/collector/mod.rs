@@ -18,7 +18,7 @@ use prost::Message;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{Client, Origin, Req, exposition, free_port, get, ok, patiently, post};
 
-/// Where `bring-up` builds it.
+/// Returns where `bring-up` builds it.
 fn program() -> PathBuf {
     let home = || PathBuf::from(std::env::var_os("HOME").expect("a home"));
     let cache = || std::env::var_os("XDG_CACHE_HOME").map_or_else(|| home().join(".cache"), PathBuf::from);
@@ -56,7 +56,7 @@ async fn start(mut command: Command, ports: &[u16]) -> Running {
     Running(child)
 }
 
-/// The collector, which listens on `port` and sends on to `sink`.
+/// Starts the collector, which listens on `port` and sends on to `sink`.
 async fn collector(folder: &Path, port: u16, sink: &Origin) -> Running {
     let config = folder.join("collector.yaml");
     let text = format!(
@@ -72,7 +72,7 @@ async fn collector(folder: &Path, port: u16, sink: &Origin) -> Running {
     start(command, &[port]).await
 }
 
-/// Seawall before an origin, with its spans on their way to a collector; and the ports of its visitors and of its operator.
+/// Starts Seawall before an origin, with its spans on their way to a collector; and the ports of its visitors and of its operator.
 async fn seawall(folder: &Path, origin: &Origin, collector: u16) -> (Running, u16, u16) {
     let (port, admin) = (free_port(), free_port());
     let config = folder.join("seawall.toml");
@@ -93,7 +93,7 @@ async fn client(port: u16) -> Client {
     Client::connect(("127.0.0.1", port)).await.with_host("blog.example")
 }
 
-/// The spans that were dropped, or given up, until now.
+/// Returns the spans that were dropped, or given up, until now.
 async fn missed(admin: u16) -> f64 {
     let mut client = Client::connect(("127.0.0.1", admin)).await.with_host("127.0.0.1");
     let families = exposition::parse(&client.get("/metrics").await.status(200).text());
@@ -101,7 +101,7 @@ async fn missed(admin: u16) -> f64 {
     ["full", "lost"].iter().map(|result| spans.value(&[("result", result)])).sum()
 }
 
-/// The spans that the collector has sent on, each with the name of its service.
+/// Returns the spans that the collector has sent on, each with the name of its service.
 fn understood(sink: &Origin) -> Vec<(String, Span)> {
     let requests = sink.requests();
     let of_services =

@@ -21,7 +21,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// What Seawall shows.
+    /// Returns what Seawall shows.
     pub(super) fn shown(seen: &Seen) -> Self {
         let by_result = seen.by_result.iter().filter(|line| line.requests > 0);
         Self {
@@ -32,7 +32,7 @@ impl Counted {
         }
     }
 
-    /// Without the requests that never asked the cache, for which GoAccess has no word.
+    /// Leaves out the requests that never asked the cache, for which GoAccess has no word.
     pub(super) fn with_result(mut self) -> Self {
         self.by_result.remove("none");
         self
