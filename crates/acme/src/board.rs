@@ -11,9 +11,9 @@ use crate::shelf::{Shelf, ShelfError, Shelved};
 
 /// The most answers that are posted. The oldest goes first: whoever posted it may have died before it could take it away.
 const POSTED_MAX: usize = 512;
-/// How long answers stay at most after the last change: longer than any order lasts.
+/// The longest time that answers stay after the last change: longer than any order lasts.
 const KEEP: Duration = Duration::from_secs(15 * 60);
-/// How many times a change is tried when other machines change the board at the same moment.
+/// The number of times that a change is tried when other machines change the board at the same moment.
 const TRIES: usize = 16;
 /// The longest random pause before the next try.
 const PAUSE_MAX_MS: u64 = 40;
@@ -73,7 +73,7 @@ impl Posted {
 #[derive(Clone)]
 pub(crate) struct Board {
     pub(crate) shelf: Arc<dyn Shelf>,
-    /// Its name on the shelf.
+    /// The name of the board on the shelf.
     pub(crate) name: String,
 }
 

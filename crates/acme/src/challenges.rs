@@ -1,4 +1,4 @@
-//! What this server answers on its plain port to prove that a name is its own (HTTP-01).
+//! The answers of this server on its plain port to prove that a name is its own (HTTP-01).
 //!
 //! Written here while an order is under way, read by whoever serves: most of the time there is nothing, and that costs one load. Where several
 //! machines are one site, an authority may ask one that did not order. That one looks up what the others have posted ([`Lookups`]) before it
@@ -35,7 +35,7 @@ pub struct Challenges(Arc<State>);
 #[derive(Default)]
 struct State {
     own: Answers,
-    /// What other machines answer, as it was when it was last looked up.
+    /// The answers of other machines, as they were when they were last looked up.
     others: Answers,
     /// The names whose challenges are answered here in handshakes.
     handshakes: Mutex<HashSet<String>>,

@@ -1,4 +1,4 @@
-//! What would keep names from being certified, said before it costs a failed order.
+//! Finds what would keep names from being certified, said before it costs a failed order.
 
 use std::{
     io,
@@ -38,7 +38,7 @@ const HTTP_PORT: u16 = 80;
 /// The most addresses of one name that are checked.
 const ADDRESSES_MAX: usize = 8;
 
-/// How serious a finding is.
+/// Says how serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// All is as it should be.
@@ -52,9 +52,9 @@ pub enum Severity {
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How serious the finding is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// What was found, and what to do about it.
+    /// The text about what was found, and what to do about it.
     pub text: String,
 }
 

@@ -11,11 +11,11 @@ use tokio::sync::Semaphore;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// How long a refusal is remembered, so that a stranger's next handshake costs no question.
+/// The time for which a refusal is remembered, so that a stranger's next handshake costs no question.
 const REFUSAL_LASTS: Duration = Duration::from_secs(10 * 60);
 /// The most refusals that are remembered; beyond it the table is emptied.
 const REFUSALS_MAX: usize = 4096;
-/// How many questions and orders for new names run at the same time; further handshakes are turned away and have to come again.
+/// The number of questions and orders for new names that run at the same time; further handshakes are turned away and have to come again.
 const AT_ONCE: usize = 4;
 
 /// The names for which a certificate may be ordered when somebody connects to them.

@@ -1,4 +1,4 @@
-//! What the world's DNS says of a name: `/etc/hosts` of this machine would say something else.
+//! Asks what the world's DNS says of a name: `/etc/hosts` of this machine would say something else.
 
 use std::{
     fs,

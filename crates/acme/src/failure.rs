@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a certificate, by who can mend it.
+//! The failures that can occur on the way to a certificate, by who can mend it.
 
 use std::time::Duration;
 
@@ -33,9 +33,9 @@ pub struct Failure {
     pub fault: Fault,
     /// The failure in words, for the log.
     pub message: String,
-    /// What the operator could do.
+    /// The advice what the operator could do.
     pub hint: Option<&'static str>,
-    /// How long the authority wants no further request.
+    /// The time for which the authority wants no further request.
     pub wait: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Where account, keys and certificates are kept: a folder for its owner alone, files replaced whole.
+//! The place where account, keys and certificates are kept: a folder for its owner alone, files replaced whole.
 //!
 //! One folder for each authority below it, so that a test against the staging authority takes nothing from the real one:
 //!

@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use crate::failure::Failure;
 
-/// How many bytes of a hook's standard error go to the log.
+/// The number of bytes of a hook's standard error that go to the log.
 const COMPLAINT_BYTES_MAX: usize = 400;
 
 /// A program that writes TXT records. It is called as `PROGRAM present _acme-challenge.example.org VALUE`, and later with `cleanup`.

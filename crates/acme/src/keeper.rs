@@ -57,7 +57,7 @@ pub struct Keeper {
     challenges: Challenges,
     sink: Arc<dyn Sink>,
     entries: Mutex<BTreeMap<String, Entry>>,
-    /// Held by the task that registers the account, while the others wait for it.
+    /// The lock that is held by the task that registers the account, while the others wait for it.
     registering: tokio::sync::Mutex<()>,
     demand: Option<Demand>,
     errands: (mpsc::Sender<Errand>, tokio::sync::Mutex<mpsc::Receiver<Errand>>),

@@ -14,7 +14,7 @@ use std::{
 
 use tokio::sync::{Notify, watch};
 
-/// How long a question waits at most. An authority waits for ten seconds or so.
+/// The longest time that a question waits. An authority waits for ten seconds or so.
 const WAIT: Duration = Duration::from_secs(3);
 
 /// A wait for a look-up. It ends by itself.

@@ -20,7 +20,7 @@ use crate::{
     transport::RetryFieldsHeard,
 };
 
-/// How long to wait for the authority to check an answer, and again to make a certificate.
+/// Says how long to wait for the authority to check an answer, and again to make a certificate.
 const POLL: RetryPolicy = RetryPolicy::new().initial_delay(Duration::from_millis(250)).backoff(1.6).timeout(Duration::from_secs(90));
 
 /// One order: the name, and how it is proven.
@@ -32,7 +32,7 @@ pub(crate) struct Ordering<'a> {
     pub(crate) replaces: Option<CertificateIdentifier<'static>>,
     pub(crate) method: Method,
     pub(crate) challenges: &'a Challenges,
-    /// Where the answers are posted for other machines.
+    /// The board where the answers are posted for other machines.
     pub(crate) board: Option<&'a Board>,
     pub(crate) sink: &'a Arc<dyn Sink>,
     pub(crate) hook: Option<&'a DnsHook>,

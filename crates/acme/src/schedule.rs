@@ -1,4 +1,4 @@
-//! When to try for a certificate, and when to try again: a value and functions of it, without a clock.
+//! Decides when to try for a certificate, and when to try again: a value and functions of it, without a clock.
 
 use std::{
     hash::{Hash as _, Hasher as _},

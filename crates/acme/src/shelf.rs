@@ -5,7 +5,7 @@
 
 use std::{pin::Pin, time::Duration};
 
-/// What a shelf does, with its outcome.
+/// The future of what a shelf does, with its outcome.
 pub type Shelving<'a, T> = Pin<Box<dyn Future<Output = Result<T, ShelfError>> + Send + 'a>>;
 
 /// The reason why the shelf did not do what was asked.
@@ -28,7 +28,7 @@ pub struct Version(pub [u8; 12]);
 pub struct Shelved {
     /// The value.
     pub value: Vec<u8>,
-    /// Its version.
+    /// The version of the value.
     pub version: Version,
 }
 

@@ -1,4 +1,4 @@
-//! What this crate asks of the rest of Seawall, as one trait and plain values.
+//! The interface to the rest of Seawall, as one trait and plain values.
 
 use std::time::Duration;
 
@@ -114,9 +114,9 @@ pub struct Metric {
     pub name: &'static str,
     /// The meaning, in a sentence.
     pub help: &'static str,
-    /// How it moves.
+    /// The way in which it moves.
     pub kind: MetricKind,
-    /// Its values.
+    /// The values of the metric.
     pub samples: Vec<Sample>,
 }
 

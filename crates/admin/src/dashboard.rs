@@ -16,7 +16,8 @@ pub(crate) const SESSION: &str = "/session";
 /// The folder of the parts.
 const FOLDER: &str = "/assets/";
 
-/// What the page may do: load its own parts, ask its own listener, and nothing else. No text becomes markup or a script, not even by mistake (Trusted Types).
+/// The policy of what the page may do: load its own parts, ask its own listener, and nothing else. No text becomes markup or a script, not
+/// even by mistake (Trusted Types).
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",

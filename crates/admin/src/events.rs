@@ -50,7 +50,7 @@ struct Viewer {
     last: u64,
 }
 
-/// What a connection and the stream of events that it carries know of each other.
+/// Says what a connection and the stream of events that it carries know of each other.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewing(Arc<watch::Sender<Phase>>);
 

@@ -1,4 +1,4 @@
-//! Who may ask: the checks before any route.
+//! Decides who may ask: the checks before any route.
 //!
 //! Two strangers can reach a loopback listener. Another user of this machine must not purge, hence the token. And so must no web page in
 //! a browser on this machine: a page can send requests to 127.0.0.1 (CSRF), but not with an `Authorization` field unless the answer to a
@@ -245,7 +245,7 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-    /// The status of the refusal, or 0.
+    /// Returns the status of the refusal, or 0.
     fn judge(listener: &str, request: &str) -> u16 {
         let guard = Guard::new(Token::new(TOKEN).expect("long enough"), listener.parse().expect(listener));
         let mut lines = request.split('|');

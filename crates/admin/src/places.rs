@@ -39,7 +39,7 @@ pub(crate) struct ConnectionPermit {
     seat: Seat,
 }
 
-/// What a connection and the requests on it know of their place.
+/// Holds what a connection and the requests on it know of their place.
 #[derive(Clone, Debug)]
 pub(crate) struct Seat(Arc<Seated>);
 
@@ -52,7 +52,7 @@ struct Seated {
     goes: Notify,
 }
 
-/// What happens on a connection.
+/// Says what happens on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     /// It waits for a head, or the rest of one, since then.

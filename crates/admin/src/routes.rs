@@ -66,7 +66,7 @@ POST needs Authorization: Bearer TOKEN
 
 type Shared = State<Arc<dyn Console>>;
 
-/// What follows the `?`, or why it cannot be read: a refusal is JSON like all others.
+/// The query behind the `?`, or why it cannot be read: a refusal is JSON like all others.
 type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
 /// Puts all routes behind `guard`. A body has `body_timeout` to arrive.
@@ -232,7 +232,7 @@ struct OfSpan {
     span: Span,
 }
 
-/// How far back a series goes.
+/// Says how far back a series goes.
 #[derive(Clone, Copy, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Span {

@@ -1,4 +1,4 @@
-//! From a request to a response: what the current site has at an address, and for how long whom it may be kept.
+//! Answers a request: what the current site has at an address, and for how long whom it may be kept.
 //!
 //! Browsers ask for pages each time, which costs an answer of a few bytes, so that an edit is seen at once. The cache in front keeps everything until
 //! it is told of a change: each response carries tags for the addresses that it was made of, and a [`Rebuilt`] names those that changed.
@@ -44,15 +44,15 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const VALIDATED: HeaderValue = HeaderValue::from_static("public, max-age=0, must-revalidate");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-/// How long browsers keep the way to a picture that took the place of another: it may soon lead to a third one.
+/// The time that browsers keep the way to a picture that took the place of another: it may soon lead to a third one.
 const BRIEFLY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-store");
 
-/// What a drawing may do that is opened by itself: nothing but be looked at, and lead elsewhere. It often comes from somebody else than the author, and a script
-/// in it would be one of the blog. In a page it may do no more anyway.
+/// The policy for a drawing that is opened by itself: it may be looked at and lead elsewhere, and nothing else. A drawing often comes from
+/// somebody else than the author, and a script in it would be one of the blog. In a page it may do no more anyway.
 const DRAWING: HeaderValue = HeaderValue::from_static("script-src 'none'; object-src 'none'; sandbox allow-popups");
 
-/// How long the cache in front keeps an answer: until a rebuild purges it.
+/// The time that the cache in front keeps an answer: until a rebuild purges it.
 const UNTIL_CHANGED: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");

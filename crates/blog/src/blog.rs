@@ -39,9 +39,9 @@ pub struct Blog {
 pub(crate) struct Shared {
     folder: PathBuf,
     site: ArcSwap<Site>,
-    /// What `_redirects` and `_headers` say.
+    /// The rules of `_redirects` and `_headers`.
     rules: ArcSwap<Rules>,
-    /// Held by whoever builds. Readers never wait for it.
+    /// The memory of earlier builds, held by whoever builds. Readers never wait for it.
     memory: Mutex<Memory>,
     gallery: Arc<Gallery>,
     previews: OnceLock<Previews>,
@@ -81,7 +81,7 @@ impl Shared {
     }
 }
 
-/// What a rebuild changed.
+/// Says what a rebuild changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rebuilt {
     /// The paths whose answers changed, new and removed ones included, percent-decoded and in order.
@@ -250,7 +250,7 @@ pub struct PrivateText {
     pub file: String,
     /// The address that it will have, not percent-encoded.
     pub path: String,
-    /// When it is published by itself, if its date lies ahead.
+    /// The time at which it is published by itself, if its date lies ahead.
     pub due: Option<jiff::Timestamp>,
     /// The path of its private link, percent-encoded.
     pub link: Option<String>,

@@ -65,7 +65,7 @@ const WAITING_MAX: usize = 32;
 pub struct Card {
     title: String,
     site: String,
-    /// What stands below the title: the date, or the description of the blog.
+    /// The text below the title: the date, or the description of the blog.
     line: String,
     accent: String,
 }
@@ -531,7 +531,7 @@ mod tests {
         Card { title: title.to_owned(), site: "By the sea".to_owned(), line: "1 March 2026".to_owned(), accent: ACCENT.to_owned() }
     }
 
-    /// The texts of the card as drawn with our font alone.
+    /// Returns the texts of the card as drawn with our font alone.
     fn texts(card: &Card) -> Vec<String> {
         let (svg, _) = card.svg(|text| written(text, &[Fonts::Ours]));
         let document = roxmltree::Document::parse(&svg).expect("well-formed");
@@ -587,7 +587,7 @@ mod tests {
         assert!(!card("\u{10000}").draw().is_empty());
     }
 
-    /// On a machine without fonts, which is what servers are. Which of its packages has which scripts, Debian's list of packages says.
+    /// The machine has no fonts, as is usual for servers. Debian's list of packages says which package has which scripts.
     #[test]
     fn a_title_without_a_font_is_told_once_with_its_file_and_the_remedy() {
         let titles = [

@@ -41,7 +41,7 @@ pub struct BlogOptions {
     pub pictures: Option<bool>,
     /// Whether drafts and posts whose time has not come are published with the others, marked as what they are. Default: no.
     pub drafts: bool,
-    /// How the blog looks.
+    /// The look of the blog.
     pub theme: LookOptions,
     /// The links at the top of each page. Default: the pages of the blog, the archive, the tags and the search.
     pub navigation: Option<Vec<NavigationLink>>,

@@ -1,4 +1,4 @@
-//! What templates are given: the site, the page, and the posts and people on it.
+//! The values that templates are given: the site, the page, and the posts and people on it.
 //!
 //! Everything here is [`Hash`]: the fingerprint of a [`Context`] tells whether a page would differ. Whatever a page is
 //! given and does not show would make it anew for nothing, so lists are given [`Item`]s without texts, or [`Line`]s with little but the title.
@@ -19,7 +19,7 @@ use crate::{
     words::Words,
 };
 
-/// What one page is given.
+/// Holds what the template of one page is given.
 #[derive(Debug, Hash, Serialize)]
 pub(crate) struct Context<'m> {
     pub(crate) site: Frame<'m>,
@@ -35,13 +35,13 @@ pub(crate) struct Context<'m> {
     pub(crate) language: &'m str,
     /// Whether search engines are asked to leave the page out.
     pub(crate) noindex: bool,
-    /// What programs read in the head of the page. It is made last, as it follows from the rest.
+    /// The data that programs read in the head of the page. It is made last, as it follows from the rest.
     pub(crate) head: Option<Head<'m>>,
     #[serde(flatten)]
     pub(crate) content: Content<'m>,
 }
 
-/// What every page of one site is given.
+/// Holds what the templates of all pages of one site are given.
 #[derive(Debug, Hash, Serialize)]
 pub(crate) struct Frame<'m> {
     title: &'m str,
@@ -68,7 +68,7 @@ pub(crate) struct Frame<'m> {
     has_authors: bool,
 }
 
-/// What differs from kind to kind of page.
+/// Holds what differs from kind to kind of page.
 #[derive(Debug, Hash, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Content<'m> {
@@ -93,7 +93,7 @@ pub(crate) enum Content<'m> {
         entries: Vec<Line<'m>>,
         pages: Pages,
         count: usize,
-        /// That number in words: `12 posts`.
+        /// The count in words: `12 posts`.
         posts: String,
         /// The number of the first post on the page, counted from 1.
         first: usize,
@@ -122,7 +122,7 @@ pub(crate) struct PostContent<'m> {
     pub(crate) translations: Vec<Translation>,
 }
 
-/// Where a page stands in a list that is too long for one page.
+/// Says where a page stands in a list that is too long for one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Pages {
     /// The number of this page, counted from 1.
@@ -173,10 +173,10 @@ pub(crate) struct Byline<'m> {
 pub(crate) struct SeriesBox {
     pub(crate) title: String,
     pub(crate) url: String,
-    /// Which part the post is, counted from 1, and of how many.
+    /// The number of the post's part, counted from 1, and the number of all parts.
     pub(crate) number: usize,
     pub(crate) count: usize,
-    /// Both in words: `Part 2 of 5`.
+    /// The number and the count in words: `Part 2 of 5`.
     pub(crate) part: String,
     pub(crate) parts: Vec<Part>,
 }
@@ -216,7 +216,7 @@ pub(crate) struct Item<'m> {
     date: Day,
     updated: Option<Day>,
     year: i16,
-    /// How long the text takes to read, in words.
+    /// The time that the text takes to read, in words.
     reading: String,
     summary: &'m str,
     cover: Option<&'m Picture>,

@@ -1,4 +1,4 @@
-//! Why a folder did not become a site: every problem at once, each with file, line and remedy.
+//! The reasons why a folder did not become a site: every problem at once, each with file, line and remedy.
 
 use std::{
     fmt,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::{folder::content_type, gallery::is_picture};
 
-/// What a problem does to its file.
+/// Says what a problem does to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The file is left out, or its last good version is kept.

@@ -37,7 +37,7 @@ const TYPES_MAX: usize = 20;
 const REDIRECTS: &str = "_redirects";
 const HEADERS: &str = "_headers";
 
-/// What was written.
+/// Says what was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exported {
     /// The number of files of the site.
@@ -48,7 +48,7 @@ pub struct Exported {
     pub removed: usize,
 }
 
-/// Why a site was not written.
+/// The reason why a site was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The folder has something in it that was not written here.

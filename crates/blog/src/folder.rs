@@ -1,4 +1,4 @@
-//! What lies in the blog's folder.
+//! The files that lie in the blog's folder.
 //!
 //! Markdown files and files with the extensions in [`PUBLISHED`] are published; everything else stays private: names that begin with a dot
 //! (except `.well-known`) or an underscore, `theme/`, `blog.toml`, `seawall.toml`, a `README.md` at the top, and any type not in the list.
@@ -39,13 +39,13 @@ const STEP: Duration = Duration::from_millis(20);
 /// The longest step, of file systems that count in whole or even seconds.
 const LONG_STEP: Duration = Duration::from_secs(2);
 
-/// What tells one version of a file from another without reading it.
+/// Tells one version of a file from another without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stamp {
     pub(crate) bytes: u64,
     /// Seconds and nanoseconds since 1970.
     modified: (i64, i64),
-    /// When name, permissions or content last changed: it tells of a copy that kept its date.
+    /// The time at which name, permissions or content last changed: it tells of a copy that kept its date.
     changed: (i64, i64),
     file: (u64, u64),
 }
@@ -83,7 +83,7 @@ pub(crate) struct Folder {
     pub(crate) unreadable: Vec<String>,
 }
 
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadFailure {
     /// It is gone: an editor saved by renaming. The watcher will be back.
@@ -481,7 +481,8 @@ mod tests {
         assert!(look(&root.path().join("gone")).expect_err("no folder").message.contains("cannot be read"));
     }
 
-    /// As git does with its index: what was written just now may be written once more within the same tick of the file system's clock.
+    /// A file is judged as git judges its index: what was written just now may be written once more within the same tick of the file
+    /// system's clock.
     #[test]
     fn a_file_that_was_written_just_now_is_not_trusted_to_have_another_stamp_next_time() {
         let at = |secs: u64, nanos: i64| Stamp { modified: (i64::try_from(secs).expect("fits"), nanos), ..Stamp::of_text("") };

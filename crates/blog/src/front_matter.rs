@@ -122,7 +122,7 @@ pub(crate) struct Split<'a> {
     pub(crate) body_line: usize,
     /// Problems that do not keep the text from being published, such as keys that nobody knows.
     pub(crate) warnings: Vec<Problem>,
-    /// What keeps the text from being published. Then `front` says nothing but whether there are formulas.
+    /// The problems that keep the text from being published. Then `front` says nothing but whether there are formulas.
     pub(crate) errors: Vec<Problem>,
 }
 
@@ -133,7 +133,8 @@ enum Language {
     Yaml,
 }
 
-/// A line that opens front matter, without its end: the line that closes it, and the language between the two.
+/// Tells whether a line opens front matter: returns the line that closes it, and the language between the two. The error names a language
+/// that is not read.
 fn opening(line: &str) -> Result<Option<(&'static str, Language)>, &'static str> {
     match line {
         "+++" => Ok(Some(("+++", Language::Toml))),

@@ -63,7 +63,7 @@ struct ReadPicture {
     stamp: Stamp,
     found: Result<Arc<PagePicture>, Fault>,
     placeholder: Option<String>,
-    /// Why there are no variants, if that is a mistake in the file. It is said once.
+    /// The reason why there are no variants, if that is a mistake in the file. It is said once.
     fault: Option<Fault>,
 }
 
@@ -71,7 +71,7 @@ struct ReadPicture {
 #[derive(Debug)]
 pub(crate) struct PagePicture {
     source: Arc<Source>,
-    /// What stands for the file's name in addresses.
+    /// The text that stands for the file's name in addresses.
     stem: String,
     /// The digests of the pictures that were in the file before, newest last.
     former: Vec<String>,
@@ -81,7 +81,7 @@ pub(crate) struct PagePicture {
     is_shown: AtomicBool,
 }
 
-/// What a text is told of a picture.
+/// Holds what a text is told of a picture.
 #[derive(Debug, Clone)]
 pub(crate) struct PictureOfText {
     picture: Arc<Picture>,

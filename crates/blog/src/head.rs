@@ -20,7 +20,7 @@ use crate::{
     words::Words,
 };
 
-/// What a page is, as far as its head is concerned.
+/// Says what a page is, as far as its head is concerned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum About<'m> {
     /// The front page, and those that continue it.
@@ -33,11 +33,11 @@ pub(crate) enum About<'m> {
     Author(&'m str),
     /// A post or a page.
     Text(&'m Post),
-    /// What search engines have no use for: the search, and the answer for addresses that do not exist.
+    /// A page that search engines have no use for: the search, and the answer for addresses that do not exist.
     Nothing,
 }
 
-/// What programs read in the head of a page. Templates see [`Facts`], and `json_ld`: a text for a `script` element.
+/// Holds what programs read in the head of a page. Templates see [`Facts`], and `json_ld`: a text for a `script` element.
 #[derive(Debug, Hash)]
 pub(crate) struct Head<'m>(Facts<'m>);
 
@@ -66,7 +66,7 @@ struct Facts<'m> {
     /// The address of the translation for readers of other languages.
     default_translation: Option<String>,
     picture: Option<SharePicture>,
-    /// When the post was published and last changed (RFC 3339).
+    /// The times at which the post was published and last changed (RFC 3339).
     published: Option<String>,
     modified: Option<String>,
     authors: Vec<Writer<'m>>,
@@ -84,7 +84,7 @@ struct Facts<'m> {
     thing: SchemaType,
 }
 
-/// What the page is in the terms of schema.org.
+/// Says what the page is in the terms of schema.org.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SchemaType {
     Blog,

@@ -7,10 +7,10 @@ use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 
 use crate::{escape::is_xml_char, feed::BASE};
 
-/// What a JSON text is put into.
+/// Says what a JSON text is put into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
-    /// In an answer of its own.
+    /// The text is an answer of its own.
     File,
     /// Within a `script` element, which nothing in it may end.
     Script,

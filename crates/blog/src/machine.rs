@@ -20,7 +20,7 @@ pub(crate) enum Machine {
     /// One sitemap of several, counted from 1.
     SitemapPart(usize),
     Robots,
-    /// What the blog has, for language models.
+    /// The list of what the blog has, for language models.
     Llms,
     /// The index that the search loads.
     Search,

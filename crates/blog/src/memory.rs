@@ -1,4 +1,4 @@
-//! What is remembered from one build of a site to the next.
+//! The things that are remembered from one build of a site to the next.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -49,7 +49,7 @@ struct RememberedTheme {
     problems: Vec<Problem>,
 }
 
-/// What a theme is made of.
+/// Holds what a theme is made of.
 #[derive(Debug, PartialEq, Eq)]
 struct ThemeSource {
     look: LookSettings,
@@ -58,7 +58,7 @@ struct ThemeSource {
     stamps: Vec<(String, Stamp)>,
 }
 
-/// What a build had to do.
+/// Counts what a build had to do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// The number of texts whose content was not known.

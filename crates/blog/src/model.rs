@@ -1,4 +1,4 @@
-//! What a blog consists of once its folder has been read: the settings, the posts, the pages, and who belongs together.
+//! The model of a blog once its folder has been read: the settings, the posts, the pages, and who belongs together.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -35,7 +35,7 @@ pub(crate) struct Model {
     pub(crate) icon: Option<String>,
     /// The logo and the pictures of the authors, by what the settings call them. They are as small as the theme shows them.
     pub(crate) pictures: BTreeMap<String, Picture>,
-    /// For each of [`Model::posts`], the posts that share most with it, closest first.
+    /// The posts that share most with each of [`Model::posts`], closest first.
     related: Vec<Vec<usize>>,
     /// Texts that are translations of each other, by their key ([`Post::translation`]). Each has at least two.
     translations: BTreeMap<String, Vec<Arc<Post>>>,

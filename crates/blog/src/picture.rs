@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// What the template `picture.html` of the theme makes of a picture.
+    /// Returns what the template `picture.html` of the theme makes of a picture.
     fn drawn(picture: &Picture, is_first: bool) -> String {
         let mut environment = Environment::new();
         environment.set_trim_blocks(true);

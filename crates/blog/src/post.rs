@@ -48,7 +48,7 @@ const LANGUAGES: &str = "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm b
     ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo \
     za zh zu";
 
-/// Whether readers see a text.
+/// Says whether readers see a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Visibility {
     Published,
@@ -106,7 +106,7 @@ pub(crate) struct Post {
     pub(crate) words_fingerprint: u128,
     /// Lists what is at the end of the links of the text.
     pub(crate) asked: Arc<ResolvedLinks>,
-    /// What else the author set.
+    /// The other settings of the author.
     pub(crate) front: FrontMatter,
     /// A number that differs if anything in the post does.
     pub(crate) fingerprint: u128,
@@ -150,7 +150,7 @@ impl Post {
     }
 }
 
-/// What rendering is given of the settings. A text is rendered again if this differs, and not because of any other setting.
+/// Holds what rendering is given of the settings. A text is rendered again if this differs, and not because of any other setting.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Manner {
     /// The language of texts that name none.
@@ -186,7 +186,7 @@ pub(crate) struct Head {
 #[derive(Debug, Default)]
 pub(crate) struct WrongHead {
     pub(crate) problems: Vec<Problem>,
-    /// What could be read of it, if it is known where the text begins: the text is rendered to tell what else is wrong in it.
+    /// The part that could be read of it, if it is known where the text begins: the text is rendered to tell what else is wrong in it.
     pub(crate) rest: Option<Arc<Head>>,
 }
 
@@ -345,11 +345,11 @@ impl Head {
     }
 }
 
-/// What the name of a file says.
+/// Holds what the name of a file says.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     day: Option<Date>,
-    /// What the address is made of.
+    /// The part of which the address is made.
     stem: String,
     lang: Option<String>,
     /// The path without language and extension.

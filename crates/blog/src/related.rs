@@ -1,4 +1,4 @@
-//! Which posts share most with a post: those with the same tags, rare tags first.
+//! Finds the posts that share most with a post: those with the same tags, rare tags first.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -42,7 +42,7 @@ const SUMMARY_CHARS_MAX: usize = 160;
 /// Words beyond this length are parts of data and no words.
 const TERM_CHARS_MAX: usize = 32;
 
-/// In a blog of this many posts, a word that is in more than half of them finds nothing that one would look for.
+/// The number of posts from which on a word that is in more than half of them finds nothing that one would look for.
 const COMMON_FROM: usize = 20;
 
 /// Returns the address of the script, which changes with its content.
@@ -62,7 +62,7 @@ struct Index<'m> {
     posts: Vec<Entry<'m>>,
     /// All words of the texts, sorted as JavaScript compares strings (by UTF-16), with a space between them.
     words: String,
-    /// For each word, the posts in which it is, as places in `posts`: base 36, each as its distance from the one before, with a comma between
+    /// The posts in which each word is, as places in `posts`: base 36, each as its distance from the one before, with a comma between
     /// them, and a semicolon between the words.
     places: String,
     /// The number of posts that are not in the index, and of those whose texts are not searched: there is more than a browser should load.

@@ -108,7 +108,7 @@ impl Page {
     }
 }
 
-/// What is at an address.
+/// Holds what is at an address.
 #[derive(Debug)]
 pub enum SiteResource<'s> {
     /// A page, with everything in it.
@@ -117,7 +117,7 @@ pub enum SiteResource<'s> {
     File(&'s LargeFile),
     /// A picture that is made when it is asked for.
     Picture(&'s WantedVariant),
-    /// Nothing but the way to where it is now: this path.
+    /// A redirect to where it is now: this path.
     Moved(&'s str),
     /// A picture that is drawn when it is asked for. Its address is that of its content.
     Card(Card),
@@ -132,7 +132,7 @@ pub struct Draft<'s> {
     pub title: &'s str,
     /// The path of its file in the folder.
     pub file: &'s str,
-    /// When it is published by itself, if its date lies ahead.
+    /// The time at which it is published by itself, if its date lies ahead.
     pub due: Option<jiff::Timestamp>,
 }
 
@@ -141,9 +141,9 @@ pub struct Draft<'s> {
 #[derive(Debug)]
 pub struct Site {
     model: Model,
-    /// What answers at a path, which is percent-decoded and begins with `/`.
+    /// The addresses by the paths at which they answer; a path is percent-decoded and begins with `/`.
     addresses: BTreeMap<String, Address>,
-    /// What answers at the paths of texts and files that only their authors see.
+    /// The addresses of texts and files that only their authors see, by path.
     drafts: BTreeMap<String, Address>,
     pictures: Vec<Arc<PagePicture>>,
     /// A number that differs if the answer for addresses that do not exist would differ.
@@ -188,7 +188,7 @@ enum Content {
     Card(Subject),
 }
 
-/// What a card is about.
+/// Says what a card is about.
 #[derive(Debug, Clone, Copy)]
 enum Subject {
     Site,
@@ -513,7 +513,7 @@ pub fn build_texts(texts: &[(&str, &str)], options: &BlogOptions, now: Timestamp
     Memory::new(PathBuf::new(), BlogOptions { title, ..options.clone() }).build_texts(texts, now).map(|(site, _)| site)
 }
 
-/// What answers where.
+/// The tables of what answers where.
 #[derive(Debug, Default)]
 struct Tables {
     addresses: BTreeMap<String, Address>,

@@ -14,7 +14,7 @@ use crate::{
     slug::encode_path,
 };
 
-/// What one sitemap holds at most.
+/// The limits of what one sitemap holds.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     urls: usize,
@@ -30,7 +30,7 @@ const PICTURES_MAX: usize = 50;
 /// The room for the scheme and authority of each address ([`crate::slug::is_authority`]).
 const BASE_BYTES_MAX: usize = "https://".len() + 255;
 
-/// What surrounds an address, at most.
+/// The most bytes that surround an address.
 const FRAME_BYTES: usize = 120;
 
 /// An address that search engines are told about.

@@ -1,4 +1,4 @@
-//! What the links of a text can lead to, and the record of what a text has asked for.
+//! The targets that the links of a text can have, and the record of what a text has asked for.
 //!
 //! A text is rendered again when one of its questions has another answer than before, and not because of anything else in the folder.
 
@@ -21,7 +21,7 @@ pub(crate) struct LinkTargets {
     pub(crate) files: HashMap<String, Target>,
 }
 
-/// What is at the end of a link.
+/// Says what is at the end of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// The address, not percent-encoded. It begins with a slash, or is relative where the text is only seen under a private address.
@@ -39,11 +39,11 @@ pub(crate) struct Target {
 /// The answers that a text got: whoever asks again gets the same ones, as long as nothing has changed.
 pub(crate) type ResolvedLinks = BTreeMap<String, Option<Target>>;
 
-/// What the links of one text can lead to. It records every question.
+/// Holds what the links of one text can lead to. It records every question.
 #[derive(Debug)]
 pub(crate) struct Targets {
     known: Arc<LinkTargets>,
-    /// For a draft, the number of slashes within its address.
+    /// The number of slashes within the address of a draft.
     depth: Option<usize>,
     asked: RefCell<ResolvedLinks>,
 }

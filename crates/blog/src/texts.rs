@@ -70,7 +70,7 @@ pub(crate) struct Published {
     pub(crate) rendered: usize,
 }
 
-/// What reading a file has found.
+/// Says what reading a file has found.
 enum ReadOutcome {
     Gone,
     /// The content is what it was.
@@ -79,7 +79,7 @@ enum ReadOutcome {
     Wrong(Problem),
 }
 
-/// Where a text will be.
+/// Says where a text will be.
 struct Plan {
     name: String,
     path: String,

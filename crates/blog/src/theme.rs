@@ -169,7 +169,7 @@ pub(crate) struct Theme {
     own: Option<Environment<'static>>,
     /// The blog's own templates that are used: those in its folder, or their last good versions.
     sources: BTreeMap<String, String>,
-    /// What stands in for a template of the blog that is wrong.
+    /// The templates that stand in for those of the blog that are wrong.
     last_good: BTreeMap<String, String>,
     assets: Assets,
     look: LookSettings,
@@ -358,7 +358,7 @@ impl Theme {
     }
 }
 
-/// Why a page could not be drawn.
+/// The reason why a page could not be drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
     /// The template in which it is.

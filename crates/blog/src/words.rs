@@ -97,7 +97,7 @@ pub(crate) struct Words {
     pub(crate) contents: &'static str,
     pub(crate) draft: &'static str,
     pub(crate) scheduled: &'static str,
-    /// What a page says that only the author sees.
+    /// The text on a page that only the author sees.
     pub(crate) preview: &'static str,
 
     // Texts.
@@ -131,9 +131,9 @@ pub(crate) struct Words {
     pub(crate) results: Plurals,
     pub(crate) nothing_found: &'static str,
     pub(crate) search_failed: &'static str,
-    /// What is said where the index is too large to hold everything.
+    /// The text where the index is too large to hold everything.
     pub(crate) search_partial: &'static str,
-    /// How one finds a post where the search does not work.
+    /// The advice how one finds a post where the search does not work.
     pub(crate) search_without_script: &'static str,
 
     // The page for addresses that do not exist.
@@ -264,7 +264,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_secs(1_790_812_800);
 
-    /// All texts of a language by their keys, plural forms apart.
+    /// Returns all texts of a language by their keys, plural forms apart.
     fn all(words: &Words) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for (key, value) in serde_json::to_value(words).expect("a value").as_object().expect("fields") {
@@ -279,7 +279,8 @@ mod tests {
         all
     }
 
-    /// Every page of a blog that has everything: several authors, a series, notes, tasks, code, enough posts for several pages, and none.
+    /// Returns every page of a blog that has everything: several authors, a series, notes, tasks, code, enough posts for several pages, and
+    /// none.
     fn pages(language: &str) -> Vec<(String, String)> {
         let mut texts: Vec<(String, String)> = (1..=23)
             .map(|day| {

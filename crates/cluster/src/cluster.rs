@@ -15,7 +15,7 @@ use crate::{
     tier::{Tier, TierOptions, bucket::BucketError},
 };
 
-/// What a machine needs to know to take part in a cluster.
+/// Holds what a machine needs to know to take part in a cluster.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The server. Its deadline should be at most half of the lease, so that one that hangs does not cost the next round its lease.
@@ -26,9 +26,9 @@ pub struct Options {
     pub machine: String,
     /// The version of Seawall, for other machines to show.
     pub version: String,
-    /// How long a machine shows what it has stored without news of the stream: 0.5 s to 30 s.
+    /// The time that a machine shows what it has stored without news of the stream: 0.5 s to 30 s.
     pub lease: Duration,
-    /// How long in doubt a page is fresh, from when its origin was asked: at most 30 s.
+    /// The time for which a page is fresh in doubt, from when its origin was asked: at most 30 s.
     pub doubt_hold: Duration,
     /// Up to where the stream was applied to what is stored, as [`Local::keep`] kept it; `None` if nothing is stored or that is not known.
     pub position: Option<Position>,

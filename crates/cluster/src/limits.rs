@@ -40,13 +40,13 @@ use crate::link::{Engine, LinkError, Values, random_word};
 
 /// The interval of exchanges.
 pub const INTERVAL: Duration = Duration::from_millis(100);
-/// How long a step may take.
+/// The time that a step may take.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// How long after the question of the last answer a machine is apart.
+/// The time after the question of the last answer from which on a machine is apart.
 pub const APART_AFTER: Duration = Duration::from_secs(1);
-/// How soon after the last time places are asked for again: where somebody waits, and where this machine has some to give.
+/// The time after which places are asked for again: where somebody waits, and where this machine has some to give.
 const SOON: Duration = Duration::from_millis(20);
-/// How long after an answer came again this machine counts no fewer machines than before: the others come back as well.
+/// The time after a returned answer during which this machine counts no fewer machines than before: the others come back as well.
 const RETURNING: Duration = Duration::from_secs(5);
 /// The most origins whose places are shared. At each further one, this machine keeps to its part.
 const ORIGINS_MAX: usize = 1_024;
@@ -56,7 +56,7 @@ const TELL: Duration = Duration::from_secs(60);
 /// An origin whose places are shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// Its name, which it has at all machines.
+    /// The name of the origin, which it has at all machines.
     pub name: String,
     /// The most requests that it gets at once from all machines together.
     pub limit: usize,
@@ -76,7 +76,7 @@ pub(crate) struct PlaceDemand {
     held: usize,
 }
 
-/// What shares its limits with other machines. All of it returns at once.
+/// Shares its limits with other machines. All of it returns at once.
 pub trait Shared: Send + Sync + 'static {
     /// Takes what the others have not been told: at most so many addresses of each kind.
     fn tell(&self, addresses_max: usize) -> Report;
@@ -97,7 +97,7 @@ pub trait Shared: Send + Sync + 'static {
     fn wanted(&self) -> Arc<Notify>;
 }
 
-/// What has become of exchanges.
+/// Counts what has become of exchanges.
 #[derive(Debug)]
 pub(crate) struct Counts {
     answered: AtomicU64,
@@ -181,14 +181,14 @@ struct Sharing {
     unsent: Option<Bytes>,
     /// The last report that was read; `None` before the first answer.
     after: Option<Bytes>,
-    /// When the last exchange was sent that was answered.
+    /// The time at which the last exchange was sent that was answered.
     heard: Instant,
-    /// How many machines there are, by the last answer.
+    /// The number of machines, by the last answer.
     machines: u32,
-    /// When an answer came again after a time without.
+    /// The time at which an answer came again after a time without.
     returned: Option<Instant>,
     grants: Grants,
-    /// When the log told of a refusal last, by what was refused.
+    /// The time at which the log told of a refusal last, by what was refused.
     told: [Option<Instant>; 3],
 }
 

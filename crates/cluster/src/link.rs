@@ -81,8 +81,8 @@ pub struct Confirmation {
     pub confirmed: Confirmed,
 }
 
-/// What a machine says of itself in the hash of machines. Its field there is `NAME/SESSION`: two processes of one name must not overwrite each
-/// other, as each may have a lease.
+/// Holds what a machine says of itself in the hash of machines. Its field there is `NAME/SESSION`: two processes of one name must not
+/// overwrite each other, as each may have a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The session of its process.
@@ -91,9 +91,9 @@ pub struct Member {
     pub beat: u64,
     /// Up to where it has applied the stream; `None` before its first round.
     pub confirmed: Option<Confirmed>,
-    /// Its lease, in milliseconds.
+    /// The lease of the machine, in milliseconds.
     pub lease_ms: u64,
-    /// How long it shows in doubt what its origin was asked for, in milliseconds.
+    /// The time that it shows in doubt what its origin was asked for, in milliseconds.
     pub hold_ms: u64,
     /// The version of Seawall.
     pub version: String,
@@ -101,10 +101,11 @@ pub struct Member {
     pub leased: bool,
 }
 
-/// What one step of the server found, in which nothing else happened: the machine was written among the members, and the stream was read.
+/// Holds what one step of the server found, in which nothing else happened: the machine was written among the members, and the stream was
+/// read.
 #[derive(Debug, Clone)]
 pub struct Round {
-    /// When the question was sent: before its first byte was written. A lease counts from here.
+    /// The time at which the question was sent: before its first byte was written. A lease counts from here.
     pub sent: Instant,
     /// The run of the server.
     pub run: Run,
@@ -126,11 +127,11 @@ pub struct Round {
     pub replicated: bool,
 }
 
-/// What appending entries came to: one step of the server, too. It never makes the stream (`NOMKSTREAM`): that is an error, and the next round
-/// begins the stream.
+/// Says what appending entries came to: one step of the server, too. It never makes the stream (`NOMKSTREAM`): that is an error, and the
+/// next round begins the stream.
 #[derive(Debug, Clone)]
 pub struct Appended {
-    /// When the reply was here. The lease of whoever does not know of the entries ends before this and the lease.
+    /// The time at which the reply was here. The lease of whoever does not know of the entries ends before this and the lease.
     pub replied: Instant,
     /// The run of the server.
     pub run: Run,
@@ -150,15 +151,15 @@ pub struct Appended {
 /// A field among the machines that does not bear the seal of this cluster: a machine with another secret, or garbage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranger {
-    /// Its name, as far as it can be read.
+    /// The name of the machine, as far as it can be read.
     pub name: String,
-    /// What the field is called.
+    /// The name of the field.
     pub field: Bytes,
-    /// What was written there.
+    /// The bytes that were written there.
     pub written: Bytes,
 }
 
-/// What the waiting connection was woken by.
+/// Says what the waiting connection was woken by.
 #[derive(Debug, Clone, Default)]
 pub struct Woken {
     /// Whether there are entries that were not there when the waiting began.

@@ -6,7 +6,7 @@ use policy::purge::Order;
 
 use crate::stream::Position;
 
-/// What the cluster has done on this machine. All calls come from the cluster's own thread, in the order of the stream.
+/// Carries out on this machine what the cluster has done. All calls come from the cluster's own thread, in the order of the stream.
 ///
 /// None of them may wait for the cluster, and each should return within milliseconds: nothing else of the cluster goes on meanwhile.
 pub trait Local: Send + Sync + 'static {

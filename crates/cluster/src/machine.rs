@@ -33,13 +33,13 @@ use crate::{
     stream::{Entry, EntryContent, EntryId, EntryMaker, Position},
 };
 
-/// How long a purge is waited for beyond the lease: a slow round trip, and the end of a deadline.
+/// The time that a purge is waited for beyond the lease: a slow round trip, and the end of a deadline.
 pub const PATIENCE: Duration = Duration::from_millis(1500);
-/// How often the log says that entries are refused.
+/// The interval at which the log says that entries are refused.
 const REFUSALS_EVERY: Duration = Duration::from_secs(60);
-/// How long at least a machine counts among those that share limits, after it was heard of.
+/// The shortest time that a machine counts among those that share limits, after it was heard of.
 const HEARD: Duration = Duration::from_secs(2);
-/// How many of the latest entries are remembered by their ids, to say how far behind another machine is.
+/// The number of the latest entries that are remembered by their ids, to say how far behind another machine is.
 const RECENT_MAX: usize = 1024;
 
 /// Returns after how long on this machine's clock a time of another machine's clock has surely passed: one per cent for clocks that run
@@ -49,7 +49,7 @@ pub fn passed(duration: Duration) -> Duration {
     duration + duration / 100 + Duration::from_millis(20)
 }
 
-/// What a machine is told at its start.
+/// Holds what a machine is told at its start.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The name of this machine.
@@ -58,9 +58,9 @@ pub struct Settings {
     pub session: String,
     /// The version of Seawall.
     pub version: String,
-    /// Its lease.
+    /// The lease of the machine.
     pub lease: Duration,
-    /// How long in doubt a page is fresh, from when its origin was asked.
+    /// The time for which a page is fresh in doubt, from when its origin was asked.
     pub doubt_hold: Duration,
     /// Up to where the stream was applied to what is stored.
     pub position: Option<Position>,

@@ -1,4 +1,4 @@
-//! What drives a [`Machine`]: a thread with a runtime of its own, the connections, and the calls of [`Local`].
+//! Drives a [`Machine`]: a thread with a runtime of its own, the connections, and the calls of [`Local`].
 //!
 //! Three things go on at the same time on that thread: steps on the connection, one after another; the waiting connection, which only wakes; and the
 //! clock. Whoever purges puts the order into the machine itself and never waits for this thread.
@@ -43,10 +43,10 @@ const PAUSE_MIN: Duration = Duration::from_millis(25);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// The first pause before the driving begins anew after a panic, and the longest one. Whoever went well for longer begins with the first one.
 const RESTARTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
-/// How long stopping may take altogether, and how long each of its steps.
+/// The time that stopping may take altogether, and each of its steps.
 const STOP_MAX: Duration = Duration::from_secs(2);
 const STOP_STEP_MAX: Duration = Duration::from_millis(600);
-/// How long the waiting connection waits at most before it looks whether it is still of use.
+/// The longest time that the waiting connection waits before it looks whether it is still of use.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// A machine that is being driven.
@@ -63,7 +63,7 @@ pub(crate) struct Running {
 struct Shared {
     machine: Mutex<Machine>,
     local: Arc<dyn Local>,
-    /// What the positions of the stream mean here, where there is a tier.
+    /// The meaning of the stream's positions here, where there is a tier.
     ring: Option<Arc<Ring>>,
     /// Whoever waits to hear how far a purge went. As many as the machine has tickets.
     askers: Mutex<HashMap<Ticket, oneshot::Sender<Spread>>>,
@@ -92,6 +92,8 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Running {
+    /// Starts the thread that drives a machine of the cluster, and the tier if there are options for one.
+    ///
     /// # Errors
     /// When the options of the tier's bucket cannot be used.
     pub(crate) fn start(options: Options, tier: Option<TierOptions>, local: Arc<dyn Local>) -> Result<Self, BucketError> {

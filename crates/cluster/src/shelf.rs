@@ -19,7 +19,7 @@ use crate::link::{LinkError, Seals, Value, Values, random_word};
 pub const VALUE_BYTES_MAX: usize = 1024 * 1024;
 /// The most bytes of a name.
 pub const NAME_BYTES_MAX: usize = 512;
-/// What a seal adds to a value, at most.
+/// The number of bytes that a seal adds to a value, at most.
 const SEAL_BYTES_MAX: usize = 64;
 
 /// The shelf of a cluster. A clone is the same one; any runtime may use it. Each step takes the deadline of a round trip at most.
@@ -34,17 +34,17 @@ pub struct Shelf {
 /// A value, and which one it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionedValue {
-    /// What was put there.
+    /// The value that was put there.
     pub value: Bytes,
-    /// Which version it is.
+    /// The version of the value.
     pub version: Version,
 }
 
-/// Which version of a value it is: each put makes another one.
+/// Identifies a version of a value: each put makes another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version(pub [u8; 12]);
 
-/// Why something was not kept or not found.
+/// The reason why something was not kept or not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShelfError {
     /// The server did not do it, or it is not known whether it did.
@@ -53,7 +53,7 @@ pub enum ShelfError {
     /// The value is not this cluster's: it is too long, damaged, sealed with another secret, or put under another name.
     #[error("what is kept as {name} is refused: {why}")]
     Refused {
-        /// Its name.
+        /// The name of the value.
         name: String,
         /// The reason why it is refused.
         why: &'static str,

@@ -56,19 +56,19 @@ pub struct EntryMaker {
     pub number: u64,
 }
 
-/// What an entry says.
+/// Says what an entry tells the machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryContent {
     /// The stream begins here: a position always names an entry that exists.
     Begun,
     /// A purge.
     Purge(Order),
-    /// What this version cannot read, or what does not bear this cluster's seal: in words. The machine that meets it treats it as a purge of
+    /// An entry that this version cannot read, or that does not bear this cluster's seal. The machine that meets it treats it as a purge of
     /// everything (softly) if another version wrote it under the seal, and leaves it out if it bears no seal.
     Unreadable {
         /// Whether it bears the seal of this cluster.
         sealed: bool,
-        /// Why it cannot be read.
+        /// The reason why it cannot be read.
         why: String,
     },
 }
@@ -76,7 +76,7 @@ pub enum EntryContent {
 /// An entry of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id.
+    /// The id of the entry.
     pub id: EntryId,
     /// The maker; `None` if that cannot be read.
     pub made: Option<EntryMaker>,

@@ -17,9 +17,9 @@ pub const NAME_LEN: usize = 16;
 pub const KEY_LEN: usize = 32;
 /// The time between two changes.
 const CHANGE: Duration = Duration::from_secs(6 * 60 * 60);
-/// How long keys stay that nobody changes.
+/// The time that keys stay that nobody changes.
 const KEEP: Duration = Duration::from_secs(48 * 60 * 60);
-/// How long a machine uses keys without hearing of them. Then it has keys of its own.
+/// The time that a machine uses keys without hearing of them. Then it has keys of its own.
 const UNHEARD: Duration = Duration::from_secs(12 * 60 * 60);
 /// The version of what is written.
 const VERSION: u8 = 1;

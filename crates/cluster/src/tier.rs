@@ -51,9 +51,9 @@ use crate::link::{Engine, Values};
 pub const HEAD_BYTES_MAX: usize = 48 << 10;
 /// The most bytes of a page in the server.
 pub const PAGE_BYTES_MAX: usize = (1 << 20) + HEAD_BYTES_MAX;
-/// How long a look at the tier may take, with all that it asks. Then the origin is asked.
+/// The time that a look at the tier may take, with all that it asks. Then the origin is asked.
 pub const READ_DEADLINE: Duration = Duration::from_millis(50);
-/// How long a page may take to be written, or to be removed.
+/// The time that a page may take to be written, or to be removed.
 const WRITE_DEADLINE: Duration = Duration::from_secs(2);
 /// The most bytes of pages that wait to be written; further ones are not written, and counted.
 pub const WAITING_BYTES_MAX: usize = 32 << 20;
@@ -63,13 +63,13 @@ const WAITING_MAX: usize = 1_024;
 const AT_ONCE_MAX: usize = 16;
 /// The most pages that this machine fetches for all at once. Further ones are fetched without a lock.
 const HELD_MAX: usize = 1_024;
-/// How long those who wait for a page wait for it to be written to a bucket. Then they ask the origin.
+/// The time that those who wait for a page wait for it to be written to a bucket. Then they ask the origin.
 const HAND_OVER: Duration = Duration::from_millis(250);
-/// How long a lock is held without being renewed: what others wait when its holder dies.
+/// The time that a lock is held without being renewed: others wait for so long when its holder dies.
 const LOCK: Duration = Duration::from_secs(2);
 /// The interval at which locks are renewed.
 const RENEWAL: Duration = Duration::from_millis(500);
-/// How long it is remembered for all machines that what was fetched is not for everybody.
+/// The time for which it is remembered for all machines that what was fetched is not for everybody.
 const REFUSED: Duration = Duration::from_secs(5);
 /// The first interval at which those who wait for another machine look again, and the longest.
 const LOOK: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
@@ -83,7 +83,7 @@ pub struct TierOptions {
     pub memory: u64,
     /// The bucket where pages lie; `None`: in the server itself.
     pub bucket: Option<BucketOptions>,
-    /// How long a read may take: [`READ_DEADLINE`], but in tests.
+    /// The time that a read may take: [`READ_DEADLINE`], but in tests.
     pub read_deadline: Duration,
 }
 
@@ -136,13 +136,13 @@ enum Work {
 struct PendingPut {
     id: String,
     sealed: Bytes,
-    /// When it was sealed, and how long it is of use from then on.
+    /// The time at which it was sealed, and the time for which it is of use from then on.
     sealed_at: Instant,
     lasts: Duration,
     token: Option<Token>,
 }
 
-/// What the server has said, and what it means here.
+/// Says what the server has replied, and what it means here.
 enum TierReply {
     Found(Page),
     Locked,
@@ -153,7 +153,7 @@ enum TierReply {
     Failed,
 }
 
-/// What a look at the tier comes to.
+/// Says what a look at the tier comes to.
 #[derive(Debug)]
 pub enum Looked {
     /// There is a page.
@@ -166,11 +166,11 @@ pub enum Looked {
     Away,
 }
 
-/// What a bucket has of what the server says is there.
+/// Says what a bucket has of what the server says is there.
 enum Fetched {
     /// An object, and the mark of the page that was written last.
     Object(Bytes, u128),
-    /// Nothing of use.
+    /// It has nothing of use.
     Useless,
     /// It did not answer in time, or fails.
     Failed,
@@ -179,13 +179,13 @@ enum Fetched {
 /// A page of this cluster.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// What was put.
+    /// The page that was put.
     pub page: Bytes,
     /// The generation of this machine's store from which on purges count.
     pub since: u64,
-    /// How long ago it was put, by the server's clock.
+    /// The time since it was put, by the server's clock.
     pub rested: Duration,
-    /// What tells it from every other page.
+    /// The number that tells it from every other page.
     pub mark: u128,
 }
 

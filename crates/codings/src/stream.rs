@@ -14,7 +14,7 @@ const ZSTD_LEVEL: i32 = 3;
 /// Window sizes, as powers of two: how much past content a stream keeps. A connection should not cost megabytes.
 const BROTLI_WINDOW_LOG: u32 = 18;
 const ZSTD_WINDOW_LOG: u32 = 18;
-/// How many bytes the Brotli coder collects before it writes.
+/// The number of bytes that the Brotli coder collects before it writes.
 const BROTLI_BUFFER: usize = 4096;
 
 /// A coder that content passes through piece by piece. It keeps at most about 1 MiB, whatever the length of the content.

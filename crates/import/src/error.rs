@@ -1,4 +1,4 @@
-//! Why nothing, or not all, could be moved in.
+//! The reasons why nothing, or not all, could be moved in.
 
 use std::{
     io,
@@ -13,7 +13,7 @@ pub enum ImportError {
     Source {
         /// The file, and the line in it if it is known.
         place: String,
-        /// What is wrong, and the remedy.
+        /// The text about what is wrong, and the remedy.
         message: String,
     },
     /// A file of the export could not be read.
@@ -27,7 +27,7 @@ pub enum ImportError {
     /// The folder for the blog cannot be used.
     #[error("{message}")]
     Folder {
-        /// What is wrong, and the remedy.
+        /// The text about what is wrong, and the remedy.
         message: String,
     },
     /// A file of the blog could not be written.

@@ -18,7 +18,7 @@ pub(crate) struct Split<'a> {
     pub(crate) line: usize,
 }
 
-/// Where front matter may begin.
+/// Says where front matter may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// It is at the first byte, or Jekyll reads none.

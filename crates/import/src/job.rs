@@ -39,7 +39,7 @@ pub(crate) struct Author {
     pub(crate) picture: Option<String>,
 }
 
-/// What `blog.toml` says.
+/// Holds what `blog.toml` says.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) title: Option<String>,

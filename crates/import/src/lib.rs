@@ -1,4 +1,4 @@
-//! What other engines wrote becomes a folder of Markdown.
+//! Turns what other engines wrote into a folder of Markdown.
 //!
 //! [`import`] reads an export of Ghost or WordPress, or the source of a Jekyll or Hugo site, and writes a blog for Seawall into a new folder: texts
 //! with front matter, pictures, `blog.toml`, and redirects for addresses that cannot stay. The [`Report`] accounts for every item of the export.
@@ -83,7 +83,7 @@ impl FromStr for Engine {
     }
 }
 
-/// What the caller decides.
+/// Holds what the caller decides.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The time: texts may have expired by now, or appear later.

@@ -18,7 +18,7 @@ const GHOST_URL: &str = "__GHOST_URL__";
 /// Servers of WordPress's that send reduced pictures of other sites, whose address follows theirs.
 const PROXIES: [&str; 4] = ["i0.wp.com", "i1.wp.com", "i2.wp.com", "i3.wp.com"];
 
-/// What leads where.
+/// Knows which address leads where.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
     /// The hosts of the old site, without `www.`.
@@ -191,7 +191,7 @@ pub(crate) struct Links<'a> {
     pub(crate) notes: RefCell<Vec<String>>,
 }
 
-/// What a relative or local address leads to.
+/// Says what a relative or local address leads to.
 enum Lead {
     /// A file of the blog.
     File(String, String),

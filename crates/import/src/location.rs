@@ -1,4 +1,4 @@
-//! Where a text goes: its address, and the file that has it.
+//! Decides where a text goes: its address, and the file that has it.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ pub(crate) struct TextToPlace<'a> {
     pub(crate) kind: Kind,
     /// The slug that it had.
     pub(crate) slug: &'a str,
-    /// What a slug is made of if that is none.
+    /// The title of which a slug is made if that is none.
     pub(crate) title: &'a str,
     /// The path at which it was.
     pub(crate) old: Option<&'a str>,
@@ -30,7 +30,7 @@ pub(crate) struct TextToPlace<'a> {
     pub(crate) is_draft: bool,
 }
 
-/// Where a text is in the blog.
+/// Says where a text is in the blog.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Location {
     /// The address, not percent-encoded.

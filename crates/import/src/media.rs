@@ -84,11 +84,11 @@ pub(crate) struct FoundFile {
     pub(crate) name: String,
 }
 
-/// What a folder has.
+/// Holds what a folder has.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<FoundFile>,
-    /// What is not looked into, with the reason.
+    /// The paths that are not looked into, with the reason.
     pub(crate) skipped: Vec<(String, &'static str)>,
 }
 

@@ -1,4 +1,4 @@
-//! What was found, what was written, and what was left out and why: everything that an export has is accounted for.
+//! Reports what was found, what was written, and what was left out and why: everything that an export has is accounted for.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -29,13 +29,13 @@ pub struct Report {
     pub redirects: Vec<Redirect>,
     /// The comments.
     pub comments: Comments,
-    /// What else the export has, counted, with the reason why it is not in the blog.
+    /// The other items of the export, counted, with the reason why they are not in the blog.
     pub left_out: Vec<LeftOut>,
-    /// What the author should know or look at.
+    /// The notes on what the author should know or look at.
     pub notes: Vec<String>,
 }
 
-/// What became of an item.
+/// Says what became of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -52,13 +52,13 @@ pub enum Outcome {
 pub struct TextEntry {
     /// `post` or `page`.
     pub kind: &'static str,
-    /// How the export calls it: a number, a code or a file.
+    /// The name that the export gives it: a number, a code or a file.
     pub id: String,
     /// The title.
     pub title: String,
     /// The state that the export gives it, such as `published` or `scheduled`.
     pub status: String,
-    /// What became of it.
+    /// The outcome for it.
     pub outcome: Outcome,
     /// The address that it had, if it had one.
     pub old: Option<String>,
@@ -68,7 +68,7 @@ pub struct TextEntry {
     pub file: Option<String>,
     /// The number of its comments.
     pub comments: usize,
-    /// Why it is a draft or left out, and what the author should look at.
+    /// The reason why it is a draft or left out, and what the author should look at.
     pub notes: Vec<String>,
 }
 
@@ -79,9 +79,9 @@ pub struct Entry {
     pub name: String,
     /// The new address or file.
     pub new: Option<String>,
-    /// What became of it.
+    /// The outcome for it.
     pub outcome: Outcome,
-    /// Why it was left out.
+    /// The reason why it was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -98,7 +98,7 @@ pub struct Redirect {
 /// The comments of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Comments {
-    /// How many there are.
+    /// The number of comments.
     pub count: usize,
     /// The file that keeps them, which is not published.
     pub file: Option<String>,
@@ -107,9 +107,9 @@ pub struct Comments {
 /// Items that were counted and not written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// What they are.
+    /// The name of what they are.
     pub what: String,
-    /// How many there are.
+    /// The number of these items.
     pub count: usize,
     /// The reason.
     pub why: String,

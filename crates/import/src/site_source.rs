@@ -32,7 +32,7 @@ pub(crate) struct Source {
     pub(crate) tags: Vec<String>,
     pub(crate) is_draft: bool,
     pub(crate) status: &'static str,
-    /// Why readers did not see it, if it is not a draft of its author's.
+    /// The reason why readers did not see it, if it is not a draft of its author's.
     pub(crate) hidden: Option<String>,
     pub(crate) lang: Option<String>,
     pub(crate) translation: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) fn read(path: &Path, name: &str, start: Start) -> Result<ReadSource, 
     }
 }
 
-/// What a file is.
+/// Says what a file is.
 #[derive(Debug)]
 pub(crate) enum ReadSource {
     Text {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Whether a text is in the index and the feeds.
+/// Says whether a text is in the index and the feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Kind {
     #[default]
@@ -19,7 +19,7 @@ impl Kind {
     }
 }
 
-/// What the front matter says.
+/// Holds what the front matter says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Front {
     pub(crate) title: String,

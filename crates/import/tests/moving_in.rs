@@ -39,15 +39,15 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
     root
 }
 
-/// What the blog has against its texts. The exports are parts of larger ones, so that some of their links lead to nothing; and which letters can be drawn
-/// depends on the machine.
+/// Returns what the blog has against its texts. The exports are parts of larger ones, so that some of their links lead to nothing; and
+/// which letters can be drawn depends on the machine.
 fn problems(site: &Site) -> Vec<String> {
     let passed_over = ["there is nothing at", "has the anchor", "no font on this machine"];
     let is_passed_over = |problem: &String| passed_over.iter().any(|known| problem.contains(known));
     site.problems().iter().map(ToString::to_string).filter(|problem| !is_passed_over(problem)).collect()
 }
 
-/// What has moved in.
+/// Holds what has moved in.
 struct Moved {
     report: Report,
     blog: TempDir,
@@ -68,7 +68,7 @@ impl Moved {
         Self::new(exports, &options())
     }
 
-    /// Every text that was written is where the report says, and nothing that was hidden is.
+    /// Checks that every text that was written is where the report says, and nothing that was hidden is.
     fn assert_sound(&self) {
         assert_eq!(problems(&self.site), Vec::<String>::new());
         for text in &self.report.texts {
@@ -99,7 +99,7 @@ impl Moved {
         fs::read_to_string(self.blog.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The states of all texts, counted.
+    /// Returns the states of all texts, counted.
     fn counts(&self) -> BTreeMap<(&str, &str), usize> {
         let mut counts = BTreeMap::new();
         for text in &self.report.texts {

@@ -1,4 +1,4 @@
-//! What something costs: the origin's time, requests, bytes; and sums of it for this period and the one before.
+//! The cost of something: the origin's time, requests, bytes; and sums of it for this period and the one before.
 
 /// A cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,7 +9,8 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
-    /// By what one outranks another: the time that it costs the origin, and a microsecond for each request, so that what costs no time has a rank.
+    /// Returns the number by which costs are ranked: the microseconds that it costs the origin, and a microsecond for each request, so that
+    /// what costs no time has a rank.
     pub(crate) const fn weight(self) -> u64 {
         self.micros.saturating_add(self.requests)
     }

@@ -4,13 +4,13 @@
 
 use crate::Unreadable;
 
-/// How a file begins.
+/// The bytes with which a file begins.
 const MAGIC: &[u8; 8] = b"SWSEEN\r\n";
 /// The version of the form. Version 1 did not say how long the slowest responses took, and its lists had numbers in them that are hidden now.
 const VERSION: u32 = 2;
 const WITHOUT_SLOWEST: u32 = 1;
 
-/// What cannot be read. Where it is does not matter: nothing of it is used.
+/// Says that the file cannot be read. The place of the fault does not matter: nothing of it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         Self { all, at: 0, version: VERSION }
     }
 
-    /// Whether a build wrote it that did not hide what is hidden now: of its lists nothing is taken up.
+    /// Tells whether the file is of a version that did not hide what is hidden now. Nothing of the lists in such a file is taken up.
     pub(crate) const fn has_unhidden_lists(&self) -> bool {
         self.version == WITHOUT_SLOWEST
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What the cache did for a request.
+/// Says what the cache did for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheResult {
     /// It answered with a fresh stored response.
@@ -26,7 +26,7 @@ pub enum CacheResult {
     None,
 }
 
-/// What the cache did, in the order of the columns of [`Row::sums`].
+/// All results of the cache, in the order of the columns of [`Row::sums`].
 pub const RESULTS: [CacheResult; 9] = {
     use CacheResult::{Bypass, Expired, Hit, Miss, None, Refused, Revalidated, Stale, Updating};
     [Hit, Updating, Stale, Revalidated, Expired, Miss, Bypass, Refused, None]
@@ -72,11 +72,11 @@ pub const BUCKETS: usize = BUCKET_MICROS.len() + 1;
 /// All of it is borrowed: what is kept is copied, shortened, without values of query parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndedRequest<'a> {
-    /// When it ended, in milliseconds since the epoch.
+    /// The time at which it ended, in milliseconds since the epoch.
     pub at: u64,
-    /// Its id, as the access log has it; empty if it has none.
+    /// The id of the request, as the access log has it; empty if it has none.
     pub id: &'a str,
-    /// Its trace, 32 hexadecimal digits; empty if it has none.
+    /// The trace of the request, 32 hexadecimal digits; empty if it has none.
     pub trace: &'a str,
     /// The number of its site, as in [`Insight::set_sites`](crate::Insight::set_sites); `None` if it reached none.
     pub site: Option<u16>,
@@ -84,7 +84,7 @@ pub struct EndedRequest<'a> {
     pub scheme: &'a str,
     /// The host that it asked for.
     pub host: &'a str,
-    /// Its method.
+    /// The method of the request.
     pub method: &'a str,
     /// Path and query as they were asked for. The values of the query's parameters are hidden here.
     pub target: &'a str,
@@ -92,13 +92,13 @@ pub struct EndedRequest<'a> {
     pub version: &'a str,
     /// The status that was sent.
     pub status: u16,
-    /// What the cache did.
+    /// The result at the cache.
     pub result: CacheResult,
     /// The rule or the failure that decided, without a cookie's name; `cold` where nothing was stored yet; empty if none did.
     pub rule: &'a str,
     /// The reason why the origin was asked, where `rule` says something else; otherwise empty, or `rule`.
     pub reason: &'a str,
-    /// Which cookie, parameter or field it was, by its name; empty if that is not known.
+    /// The name of the cookie, parameter or field that it was; empty if that is not known.
     pub detail: &'a str,
     /// The part that a cookie had, if `detail` is the name of one.
     pub cookie: Option<CookiePart>,
@@ -142,7 +142,7 @@ pub struct InVain<'a> {
     pub target: &'a str,
     /// The rule that decided, without a cookie's name, or the reason why the origin was asked.
     pub rule: &'a str,
-    /// Which cookie it was, by its name; empty if that is not known.
+    /// The name of the cookie that it was; empty if that is not known.
     pub detail: &'a str,
     /// The part that the cookie had, if `detail` is the name of one.
     pub cookie: Option<CookiePart>,
@@ -169,7 +169,7 @@ pub struct SampledHit<'a> {
     pub agent: &'a str,
     /// `Referer`, as it was sent.
     pub referrer: &'a str,
-    /// How many hits it stands for: one of so many is told.
+    /// The number of hits that it stands for: one of so many is told.
     pub stands_for: u32,
 }
 
@@ -184,14 +184,14 @@ pub struct Sum {
     pub origin_micros: u64,
 }
 
-/// What happened at one site in one second: differences, not sums since the start.
+/// Counts what happened at one site in one second: differences, not sums since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// Sums by result ([`RESULTS`]) and class ([`CLASSES`]). Those of `refused` are not requests: they only stand in `by_result`.
     pub sums: [[Sum; CLASSES.len()]; RESULTS.len()],
-    /// How many responses took how long, by result and bucket ([`BUCKET_MICROS`]).
+    /// The number of responses by result and by the bucket of the time that they took ([`BUCKET_MICROS`]).
     pub latencies: [[u64; BUCKETS]; RESULTS.len()],
-    /// How long the slowest of them took, by result, in microseconds; zero: that is not known.
+    /// The time that the slowest of them took, by result, in microseconds; zero: that is not known.
     pub slowest: [u64; RESULTS.len()],
     /// Requests whose responses had a status of 500 and above.
     pub server_errors: u64,

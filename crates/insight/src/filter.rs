@@ -18,11 +18,11 @@ const DEPTH_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter(Expression);
 
-/// What is wrong with an expression, and where.
+/// Says what is wrong with an expression, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FilterError {
-    /// What is wrong, in a sentence without the place.
+    /// The text about what is wrong, in a sentence without the place.
     pub message: String,
     /// The place in the expression, in bytes.
     pub at: Range<usize>,
@@ -79,7 +79,7 @@ enum NumberField {
     Number,
     At,
     Status,
-    /// In tenths.
+    /// The version of HTTP in tenths.
     Version,
     Bytes,
     Micros,
@@ -504,11 +504,11 @@ fn number_of(field: NumberField, value: &str, needs_unit: bool) -> Result<u64, S
         None if unit.is_empty() => {
             return Err(format!("NAME needs a unit ({}), as in {}ms.", names(), if digits.is_empty() { "500" } else { &digits }));
         }
-        None if units.is_empty() => return Err(format!("{value} is not a number, which NAME is.")),
+        None if units.is_empty() => return Err(format!("NAME is a number, and {value} is not one.")),
         None => return Err(format!("The units of NAME are {}.", names())),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let wrong = || format!("{value} is not a number, which NAME is.");
+    let wrong = || format!("NAME is a number, and {value} is not one.");
     let whole_number: u64 = if whole.is_empty() && !fraction.is_empty() { 0 } else { whole.parse().map_err(|_| wrong())? };
     let mut sum = whole_number.checked_mul(factor).ok_or_else(wrong)?;
     if digits.contains('.') {
@@ -636,7 +636,7 @@ mod tests {
     fn an_error_says_what_is_wrong_and_points_at_the_place() {
         for (expression, marked, message) in [
             ("", "", "The expression is empty; an example: status >= 500 or rule = cookie."),
-            ("status >= x", "x", "x is not a number, which status is."),
+            ("status >= x", "x", "status is a number, and x is not one."),
             ("status ~ 5", "~", "status is a number: = != < <= > >= compare it."),
             ("path < /a", "<", "path is text: = != and ~ (contains) compare it."),
             ("stauts = 5", "stauts", "stauts is not a field. The fields are"),
@@ -653,7 +653,7 @@ mod tests {
             ("rule == 'cookie", "'", "This quotation mark is not closed."),
             ("result == mis", "mis", "result is one of hit,"),
             ("path == 'a' 'b'", "'", "Two comparisons need \"and\" or \"or\" between them."),
-            ("status == ~", "~", "~ is not a number, which status is."),
+            ("status == ~", "~", "status is a number, and ~ is not one."),
             ("(status = 5", "(", "This parenthesis is not closed."),
             ("status = 5)", ")", "This parenthesis was not opened."),
             ("status = 5 or", "", "The expression ends where a comparison should follow"),

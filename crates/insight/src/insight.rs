@@ -87,7 +87,7 @@ pub(crate) struct Sites {
 pub(crate) struct All {
     pub(crate) sums: Sums,
     pub(crate) track: Track,
-    /// When this period began, in milliseconds, and when the one before did, if there is one.
+    /// The time at which this period began, in milliseconds, and that of the one before, if there is one.
     pub(crate) began: u64,
     pub(crate) began_before: Option<u64>,
     /// The last second: when it ended, all together, and each site in which something happened.

@@ -22,13 +22,13 @@ const BLOCK: usize = 16;
 pub(crate) struct Leaders<T> {
     /// A byte of the hash of each place's name: all that is looked at for a name that has none, a block of places at a time.
     tags: Vec<u8>,
-    /// What each place has certainly cost.
+    /// The cost that each place has certainly had.
     certain: Vec<u64>,
-    /// No place of a block has certainly cost less than this: of most blocks, it is all that is looked at to find the least of all places. It may be out
-    /// of date, as places only gain.
+    /// The lower bound of what each place of a block has certainly cost: of most blocks, it is all that is looked at to find the least of
+    /// all places. It may be out of date, as places only gain.
     bounds: Vec<u64>,
     places: Vec<Leader<T>>,
-    /// No place has certainly cost less than this. It may be out of date, as places only gain.
+    /// The lower bound of what each place has certainly cost. It may be out of date, as places only gain.
     least: u64,
     /// Whether there were more names than places at some time. Until then, a name without a place was never seen before.
     is_crowded: bool,
@@ -41,13 +41,13 @@ pub(crate) struct Leader<T> {
     hash: u64,
     pub(crate) name: Box<str>,
     pub(crate) cost: Lately<Amount>,
-    /// At most so much of the cost may be others', whose cells it shared before it got this place.
+    /// The largest part of the cost that may be others', whose cells it shared before it got this place.
     pub(crate) error: CostShare,
-    /// What the sketch knows of the cost already.
+    /// The part of the cost that the sketch knows already.
     sketched: CostShare,
     /// Whether the error is one of the period before.
     error_is_old: bool,
-    /// What else is kept of it.
+    /// The other things that are kept of it.
     pub(crate) more: T,
 }
 
@@ -75,7 +75,7 @@ impl<T> Default for Leaders<T> {
 }
 
 impl<T> Leader<T> {
-    /// What it has certainly cost, by which it is ranked.
+    /// Returns the cost that the name has certainly had, by which names are ranked.
     pub(crate) const fn certain(&self) -> u64 {
         self.cost.sum().minus(self.error.amount()).weight()
     }

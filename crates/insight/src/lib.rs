@@ -1,5 +1,5 @@
-//! What happened, counted in bounded memory: sketches of what leads, series of seconds and minutes, the last requests that were not plain hits, and
-//! alerts.
+//! Keeps what happened, counted in bounded memory: sketches of what leads, series of seconds and minutes, the last requests that were not
+//! plain hits, and alerts.
 //!
 //! Absent from this room: sockets, tasks, the clock (`now` is an argument), the cache. It knows requests as values, and keeps no client's address, no
 //! value of a cookie and no value of a query parameter.
@@ -37,7 +37,7 @@ pub use filter::{Filter, FilterError};
 pub use insight::{Insight, PERIOD, SITES_MAX};
 pub use memory::MEMORY_MAX;
 
-/// Why an account on disk cannot be taken up.
+/// The reason why an account on disk cannot be taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// The file is not an account of Seawall's.

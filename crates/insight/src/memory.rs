@@ -14,7 +14,7 @@
 /// Bytes of memory that all of it takes at most, whatever strangers send.
 pub const MEMORY_MAX: u64 = 8 << 20;
 
-/// What an allocator takes beside each text.
+/// The bytes that an allocator takes beside each text.
 const OVERHEAD: usize = 16;
 
 /// Returns the bytes that a text of its own takes.

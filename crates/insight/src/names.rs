@@ -18,7 +18,7 @@ pub(crate) const OTHERS: &str = "(others)";
 pub(crate) struct Name(u16);
 
 impl Name {
-    /// No name.
+    /// The name of nothing.
     pub(crate) const NONE: Self = Self(0);
     /// The name of those that are not told apart.
     pub(crate) const OTHERS: Self = Self(1);

@@ -49,7 +49,7 @@ pub(crate) struct Entry {
     version: u8,
     bytes: u64,
     micros: u64,
-    /// Its highest value says that the origin was not asked.
+    /// The microseconds that the origin took. The highest value says that the origin was not asked.
     origin_micros: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What would end a reason: a sentence for an operator, with the words of the configuration.
+//! Says what would end a reason: a sentence for an operator, with the words of the configuration.
 //!
 //! A rule that has an empty remedy is right as it is: what it keeps from the cache is somebody's, or is asked for once. A rule that is not in the table is
 //! one that was forgotten; a test compares the table with those of all kinds.
@@ -7,10 +7,10 @@ use policy::known_cookie;
 
 use crate::CookiePart;
 
-/// What is done about a rule.
+/// Says what is done about a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remedy {
-    /// Nothing: it is right as it is.
+    /// Nothing is to be done: it is right as it is.
     Right,
     /// It is a failure, and this would end it.
     Failure(&'static str),
@@ -321,7 +321,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of all rules by which requests pass at a site of some kind.
+    /// Returns the names of all rules by which requests pass at a site of some kind.
     fn passing() -> Vec<&'static str> {
         let of = |rules: &'static Rules| {
             let passes = &rules.passes;
@@ -359,7 +359,8 @@ mod tests {
         assert!(forgotten.is_empty(), "{forgotten:?}");
     }
 
-    /// What a lookup says that finds nothing it may use (`semantics::reuse::Stale`, and where the pipeline looks for variants).
+    /// The names are those that a lookup gives when it finds nothing it may use (`semantics::reuse::Stale`, and where the pipeline looks
+    /// for variants).
     #[test]
     fn every_reason_why_nothing_that_is_stored_will_do_has_a_word() {
         let named = [

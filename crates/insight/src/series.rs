@@ -1,4 +1,5 @@
-//! What happened when: a row of columns for each second of an hour, each minute of a week and each ten minutes of a week, for each site.
+//! Keeps what happened when: a row of columns for each second of an hour, each minute of a week and each ten minutes of a week, for each
+//! site.
 //!
 //! A row is written as the set of its columns that are not zero and their values, seven bits a byte: some twenty bytes. Rows in which nothing
 //! happened are not written. All tracks together have a bound; if it is exceeded, the track that holds most gives up what is oldest and finest. So one
@@ -39,7 +40,7 @@ pub(crate) type Columns = [u64; COLUMNS.len()];
 /// week ago is there.
 const TIERS: [(u64, u64); 3] = [(1, 3_600), (60, 10_080), (600, 1_020)];
 
-/// What happened at one site, or at all together.
+/// Holds what happened at one site, or at all together.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     tiers: [Tier; 3],
@@ -62,7 +63,7 @@ struct OpenRow {
     index: u64,
     sums: [u64; SUMS],
     latencies: [u32; BUCKETS],
-    /// How long the slowest response took, in microseconds; zero: that is not known.
+    /// The time that the slowest response took, in microseconds; zero: that is not known.
     slowest: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What was counted, as an operator sees it: the lists of all sites brought together, with what would end each reason.
+//! Shows what was counted, as an operator sees it: the lists of all sites brought together, with what would end each reason.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! What is kept of one site, and of requests that reached none.
+//! The account that is kept of one site, and of requests that reached none.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ pub(crate) struct Slot {
     pub(crate) state: Mutex<State>,
 }
 
-/// What is kept of a site.
+/// Holds what is kept of a site.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) sums: Sums,
@@ -118,14 +118,14 @@ pub(crate) struct State {
     pub(crate) referrers: Leaders<()>,
 }
 
-/// What else is kept of a page that missed.
+/// Holds what else is kept of a page that missed.
 #[derive(Debug, Default)]
 pub(crate) struct Missed {
     /// The rule that decided most lately.
     pub(crate) rule: Name,
 }
 
-/// What else is kept of a cookie.
+/// Holds what else is kept of a cookie.
 #[derive(Debug, Default)]
 pub(crate) struct Cookie {
     /// Responses that were not stored because they set it.
@@ -142,7 +142,7 @@ pub(crate) struct Family {
     pub(crate) hash: u64,
 }
 
-/// What a request has cost, and why.
+/// Says what a request has cost, and why.
 #[derive(Debug)]
 pub(crate) struct Cost<'a> {
     pub(crate) amount: Amount,
@@ -168,7 +168,7 @@ pub(crate) struct CountedRequest<'a> {
     pub(crate) error: Option<Name>,
     /// Whether it is something to read, so that it counts among the pages that are read.
     pub(crate) is_read: bool,
-    /// How many requests it stands for.
+    /// The number of requests that it stands for.
     pub(crate) stands_for: u32,
 }
 

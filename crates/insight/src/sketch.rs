@@ -15,16 +15,16 @@ const ROWS: usize = 4;
 pub(crate) struct Sketch {
     /// The cells of one row are a power of two.
     width: usize,
-    /// Empty where nothing but requests is counted.
+    /// The cells of costs. Empty where nothing but requests is counted.
     costs: Box<[Cell]>,
-    /// Empty where costs are counted: they have the requests beside them.
+    /// The counts of requests. Empty where costs are counted: they have the requests beside them.
     requests: Box<[AtomicU32]>,
-    /// What stands in the cells of the first row.
+    /// The sum of the cells of the first row.
     filled_micros: AtomicU64,
     filled_requests: AtomicU64,
 }
 
-/// What names that share a cell have cost together, in one line of memory.
+/// Counts what the names that share a cell have cost together, in one line of memory.
 #[derive(Debug, Default)]
 struct Cell {
     micros: AtomicU64,
@@ -34,9 +34,9 @@ struct Cell {
 /// An estimate of what a name has cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
-    /// What it has cost most likely.
+    /// The cost that it has most likely had.
     pub(crate) likely: Amount,
-    /// What it has cost at least, but for rare chance.
+    /// The cost that it has had at least, but for rare chance.
     pub(crate) certain: Amount,
 }
 

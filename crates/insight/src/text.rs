@@ -1,10 +1,11 @@
-//! What strangers sent, made fit to be kept: without control characters and marks that turn writing round, and no longer than its bound.
+//! Makes text that strangers sent fit to be kept: without control characters and marks that turn writing round, and no longer than its
+//! bound.
 
 use semantics::shown::is_order;
 
-/// What stands where something was taken out that cannot be shown.
+/// The character that stands where something was taken out that cannot be shown.
 const HIDDEN: char = '\u{fffd}';
-/// What stands where something was cut off, or is a value that is not kept.
+/// The character that stands where something was cut off, or is a value that is not kept.
 pub(crate) const CUT: char = '…';
 
 /// Appends a text to what has `out.len()` bytes already, so that all of it has at most `most` bytes; what is cut off leaves a `…`. Returns whether

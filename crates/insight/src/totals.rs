@@ -26,15 +26,16 @@ pub(crate) struct Sums {
 pub(crate) struct Period {
     pub(crate) by_result: [Sum; RESULTS.len()],
     pub(crate) by_class: [Sum; CLASSES.len()],
-    /// For each class: the requests that hit, the requests that waited for the origin, and how long the origin took for these.
+    /// The sums of each class: the requests that hit, the requests that waited for the origin, and how long the origin took for these.
     pub(crate) saved: [(u64, u64, u64); CLASSES.len()],
     /// Errors of servers and of clients; the origin's requests, failures and microseconds.
     pub(crate) others: [u64; 5],
-    /// How long the slowest response of each result took, in microseconds; zero: that is not known.
+    /// The time that the slowest response of each result took, in microseconds; zero: that is not known.
     pub(crate) slowest: [u64; RESULTS.len()],
 }
 
-/// How long responses took, by result. Counts of 32 bits: when one is full, all of its result are halved, which moves no percentile.
+/// Counts responses by result and by how long they took. Counts of 32 bits: when one is full, all of its result are halved, which moves no
+/// percentile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Latencies(pub(crate) [[u32; BUCKETS]; RESULTS.len()]);
 

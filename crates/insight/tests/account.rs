@@ -39,7 +39,7 @@ fn request(target: &str) -> EndedRequest<'_> {
     }
 }
 
-/// A row of requests with one result.
+/// Returns a row of requests with one result.
 fn row(result: CacheResult, requests: u64) -> Row {
     let mut row = Row::default();
     let at = result.place();

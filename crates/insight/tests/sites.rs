@@ -10,7 +10,7 @@ fn millis(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// A request that missed.
+/// Returns a request that missed.
 fn miss<'a>(site: u16, target: &'a str, took: Duration) -> EndedRequest<'a> {
     EndedRequest {
         at: START * 1_000,

@@ -1,4 +1,4 @@
-//! What a response says about itself: the cache's part in it, and whether it is what was expected.
+//! Judges what a response says about itself: the cache's part in it, and whether it is what was expected.
 
 mod cache;
 
@@ -16,14 +16,15 @@ pub type Field<'a> = (&'a [u8], &'a [u8]);
 pub struct Answer<'a> {
     /// The status.
     pub status: u16,
-    /// Its fields, in their order.
+    /// The fields of the answer, in their order.
     pub fields: &'a [Field<'a>],
-    /// Its content without transfer coding and with content coding, if [`VisitorRequest::wants_body`](crate::requests::VisitorRequest::wants_body): whole, or the first
+    /// The content of the answer without transfer coding and with content coding, if
+    /// [`VisitorRequest::wants_body`](crate::requests::VisitorRequest::wants_body): whole, or the first
     /// [`WANTED_MAX`](crate::requests::WANTED_MAX) bytes.
     pub body: Option<&'a [u8]>,
 }
 
-/// What a cache did with a request.
+/// Says what a cache did with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -44,16 +45,16 @@ impl Outcome {
     pub const ALL: [Self; 5] = [Self::Hit, Self::Stale, Self::Miss, Self::Bypass, Self::Unknown];
 }
 
-/// What was found out about an answer.
+/// Holds what was found out about an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JudgedAnswer {
-    /// What the cache did.
+    /// The outcome at the cache.
     pub outcome: Outcome,
     /// Whether the origin behind the cache was asked, if the answer says so.
     pub origin_reached: Option<bool>,
-    /// How long the page took that this answer completed.
+    /// The time that the page took that this answer completed.
     pub page: Option<Duration>,
-    /// Why the answer counts as an error, if it does.
+    /// The reason why the answer counts as an error, if it does.
     pub error: Option<ErrorClass>,
 }
 

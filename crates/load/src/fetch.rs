@@ -21,7 +21,7 @@ use crate::{
     requests::Origin,
 };
 
-/// How long a request may take, with its connection.
+/// The time that a request may take, with its connection.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest head of an answer.
@@ -57,7 +57,7 @@ impl Fetched {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// There is no address.

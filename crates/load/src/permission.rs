@@ -1,4 +1,4 @@
-//! Which servers may be loaded.
+//! Decides which servers may be loaded.
 //!
 //! A load tester is a weapon in the wrong hands. Whoever runs one against an address of a private network or of this machine loads what is theirs. For any
 //! other server they show that it is theirs: a token that stands in a file there, or their word, which is good for a small load. A refusal comes after
@@ -16,7 +16,7 @@ use crate::{
     schedule::Schedule,
 };
 
-/// Where the token stands.
+/// The path of the token.
 pub const TOKEN_PATH: &str = "/.well-known/seawall-bench";
 
 /// The largest file of tokens.
@@ -28,15 +28,15 @@ const TOKEN_MIN: usize = 16;
 /// The most addresses of a name that are asked for the token.
 const ADDRESSES_MAX: usize = 16;
 
-/// What somebody's word is good for: 100 requests a second over 50 connections. That measures a small site whose pages are made on request, which the
-/// published "before" figures put at 37 to 137 a second, and it is about what two busy browsers do, so it harms no server that it should not be sent
-/// to.
+/// The load that is permitted on somebody's word: 100 requests a second over 50 connections. That measures a small site whose pages are
+/// made on request, which the published "before" figures put at 37 to 137 a second, and it is about what two busy browsers do, so it harms
+/// no server that it should not be sent to.
 pub const CAP: Cap = Cap { rate: 100, clients: 50 };
 
 /// Requests that a page is taken for, where only the visits are counted.
 const REQUESTS_OF_A_PAGE: u32 = 50;
 
-/// What the user has shown or said.
+/// Holds what the user has shown or said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permission {
     /// A token that stands at [`TOKEN_PATH`] of each server.
@@ -63,7 +63,7 @@ pub struct Permitted {
     pub cap: Option<Cap>,
 }
 
-/// Why a server is not loaded.
+/// The reason why a server is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Its name leads nowhere.
@@ -94,7 +94,7 @@ pub enum Refused {
         host: String,
         /// The address that was asked.
         address: IpAddr,
-        /// What the server sent instead of the token.
+        /// The text that the server sent instead of the token.
         found: String,
     },
     /// The name has too many addresses.
@@ -266,7 +266,7 @@ mod tests {
     #[derive(Default)]
     struct Network {
         names: Vec<(&'static str, Vec<&'static str>)>,
-        /// What `https://` and `http://` of each address answer.
+        /// The answers of `https://` and `http://` at each address.
         tokens: Vec<(&'static str, Option<&'static str>, Option<&'static str>)>,
         log: RefCell<Vec<String>>,
     }

@@ -1,10 +1,10 @@
-//! What a run is: values that know nothing of each other, and are put together by [`run`](crate::run).
+//! The plan of a run: values that know nothing of each other, and are put together by [`run`](crate::run).
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{permission::Cap, requests::RequestSet, schedule::Schedule};
 
-/// How long a client waits for an answer, unless the plan says otherwise.
+/// The time that a client waits for an answer, unless the plan says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Everything that decides a run.
@@ -12,15 +12,16 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Plan {
     /// The requests to make.
     pub requests: Arc<RequestSet>,
-    /// When it is asked.
+    /// The times at which it is asked.
     pub schedule: Schedule,
-    /// How it is asked.
+    /// The protocol in which it is asked.
     pub protocol: Protocol,
-    /// When the run ends.
+    /// The end of the run.
     pub stop: Stop,
-    /// How connections are made and used.
+    /// Says how connections are made and used.
     pub connections: Connections,
-    /// How long a client waits: for its connection and for each answer. A request that took longer is an error, and counts with this time.
+    /// The longest time that a client waits for its connection, and for each answer. A request that took longer is an error, and counts
+    /// with this time.
     pub timeout: Duration,
     /// Time at the beginning whose requests are made, and counted apart.
     pub warm_up: Duration,
@@ -55,13 +56,13 @@ pub enum Protocol {
 /// The end of a run: whichever comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
-    /// After so many requests, exactly; those of the warm-up come before them.
+    /// The number of requests after which the run ends, exactly; those of the warm-up come before them.
     pub requests: Option<u64>,
-    /// After so much time, warm-up apart.
+    /// The time after which the run ends, warm-up apart.
     pub after: Option<Duration>,
 }
 
-/// How connections are made and used.
+/// Says how connections are made and used.
 #[derive(Debug, Clone)]
 pub struct Connections {
     /// Use a connection for one request only.

@@ -11,23 +11,23 @@ use crate::{
     requests::{Origin, RequestOptions, RequestOptionsError, RequestSet, SITEMAP_MAX, Sitemap, SitemapError, Url, UrlError, read_sitemap},
 };
 
-/// What a run needs of the servers.
+/// Holds what a run needs of the servers.
 #[derive(Debug)]
 pub struct Prepared {
     /// The requests to make.
     pub requests: RequestSet,
-    /// Where the servers are: [`Connections::addresses`].
+    /// The addresses of the servers: [`Connections::addresses`].
     pub addresses: Vec<Vec<SocketAddr>>,
     /// The most load that is permitted; none: any.
     pub cap: Option<Cap>,
-    /// What the sitemap listed; its URLs are part of the requests.
+    /// The sitemap that was read; its URLs are part of the requests.
     pub sitemap: Option<Sitemap>,
 }
 
-/// Why a run cannot be made.
+/// The reason why a run cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// What is to be asked cannot be.
+    /// Says that what is to be asked cannot be asked.
     #[error(transparent)]
     Asking(#[from] RequestOptionsError),
     /// The sitemap's URL is none.

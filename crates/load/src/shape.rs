@@ -55,9 +55,9 @@ const TIMES_MAX: u32 = 1000;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
-    /// Its name.
+    /// The name of the shape.
     pub name: String,
-    /// What it is.
+    /// The description of the shape.
     pub about: String,
     /// Arrivals a second at the peak.
     pub peak: f64,
@@ -122,7 +122,7 @@ impl Times {
     }
 }
 
-/// Why a shape is none.
+/// The reason why a text is not a shape.
 #[derive(Debug, thiserror::Error)]
 pub enum ShapeError {
     /// There is none of that name.

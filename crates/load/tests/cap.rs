@@ -21,7 +21,7 @@ use load::{
     schedule::{Profile, Spacing},
 };
 
-/// What a server has seen.
+/// Holds what a server has seen.
 #[derive(Debug, Default)]
 struct Seen {
     requests: AtomicUsize,

@@ -23,7 +23,7 @@ use streams::{clients, errors, get, origin, plan, requests, run, time};
 
 const ONE_AT_A_TIME: Protocol = Protocol::Http2 { streams: 1 };
 
-/// What a server does with a request.
+/// Says what a server does with a request.
 enum Act {
     /// It writes these bytes.
     Write(Vec<u8>),
@@ -33,7 +33,7 @@ enum Act {
     Hold,
 }
 
-/// What a server has seen.
+/// Holds what a server has seen.
 #[derive(Default)]
 struct Seen {
     connections: AtomicU64,

@@ -31,7 +31,7 @@ use tokio::{
 
 const ONE_AT_A_TIME: Protocol = Protocol::Http3 { streams: 1 };
 
-/// What a server does with a request.
+/// Says what a server does with a request.
 #[derive(Clone, Copy)]
 enum Act {
     Answer,
@@ -53,7 +53,7 @@ enum Act {
     KilledLater,
 }
 
-/// What a server has seen.
+/// Holds what a server has seen.
 #[derive(Default)]
 struct Seen {
     connections: AtomicU64,

@@ -274,7 +274,7 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-    /// What the client makes of a server that reads the whole request and says `response`; and the request.
+    /// Returns what the client makes of a server that reads the whole request and says `response`, and the request.
     fn answered_with(response: &str) -> (Result<serde_json::Value, AdminError>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("bound");

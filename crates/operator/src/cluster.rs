@@ -12,7 +12,7 @@ use crate::{
 /// The time after which a machine that was not seen to change is called silent, in milliseconds: more than the longest lease.
 const SILENT_MS: u64 = 60_000;
 
-/// What is said of a server that is not part of a cluster.
+/// The text about a server that is not part of a cluster.
 const ALONE: &str = "This Seawall stands alone: there is no [cluster] in its configuration. See doc/cluster.md\n";
 
 /// Shows the cluster, as text.

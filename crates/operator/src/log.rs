@@ -30,7 +30,7 @@ const TEXT_MAX: usize = 400;
 /// Says which requests are shown, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many of the last ones, at most.
+    /// The most of the last lines that are shown.
     pub lines: usize,
     /// Whether those that come later are shown as well, until somebody ends it.
     pub follow: bool,
@@ -266,7 +266,7 @@ mod tests {
         Err(AdminError::NothingListens(SocketAddr::from(([127, 0, 0, 1], 9180))))
     }
 
-    /// What somebody reads of a server that gives these answers; and after which number it was asked each time.
+    /// Returns what somebody reads of a server that gives these answers, and after which number it was asked each time.
     fn read(answers: Vec<Result<Recent, AdminError>>, options: Options, rounds: usize) -> (Noted, Vec<u64>) {
         let (mut noted, mut asked, mut answers) = (Noted { rounds, ..Noted::default() }, Vec::new(), answers.into_iter());
         let ask = |after| {

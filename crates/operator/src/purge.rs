@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 /// A purge that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purged {
-    /// What came of it, in sentences.
+    /// The result, in sentences.
     pub said: String,
     /// Whether it is known to hold on every machine. A server that stands alone is all of them.
     pub everywhere: bool,
@@ -105,7 +105,7 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-    /// What the client makes of a server that reads the whole request and says `response`; and the request.
+    /// Returns what the client makes of a server that reads the whole request and says `response`, and the request.
     fn answered_with(response: &str) -> (Result<Purged, PurgeError>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("bound");

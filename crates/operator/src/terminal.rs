@@ -1,4 +1,4 @@
-//! How text looks: plain, and with colour where a person reads it on a terminal.
+//! Decides how text looks: plain, and with colour where a person reads it on a terminal.
 
 use std::{fmt, io::IsTerminal};
 

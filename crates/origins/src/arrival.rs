@@ -1,4 +1,4 @@
-//! How a request arrived: what an origin is told about the client, beside the request itself.
+//! The arrival of a request: what an origin is told about the client, beside the request itself.
 //!
 //! It is a value, and not text in fields, because each kind of origin has words of its own for it: an HTTP server reads `X-Forwarded-For`, a
 //! FastCGI server the variable `REMOTE_ADDR`, and the built-in blog writes the scheme into its feeds.
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use http::Version;
 use semantics::{Scheme, target::host_without_port};
 
-/// How a request arrived: from whom, and for which address of the site.
+/// Says how a request arrived: from whom, and for which address of the site.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
     /// Says who sent the request; `None` if Seawall sends it for no client.

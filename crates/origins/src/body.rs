@@ -14,12 +14,12 @@ use crate::{FileBody, OriginError};
 /// A message body: nothing, bytes at hand, or a stream.
 #[derive(Debug, Default)]
 pub enum Body {
-    /// No content.
+    /// There is no content.
     #[default]
     Empty,
     /// The whole content, in memory.
     Full(Bytes),
-    /// What lies in a file. Whoever answers with this means it to be sent from there, and not to be stored.
+    /// The content lies in a file. Whoever answers with this means it to be sent from there, and not to be stored.
     File(Box<FileBody>),
     /// Frames as they come.
     Stream(UnsyncBoxBody<Bytes, OriginError>),

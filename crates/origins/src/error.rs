@@ -1,4 +1,4 @@
-//! What can go wrong on the way to an origin, in the words of RFC 9209.
+//! The errors that can occur on the way to an origin, in the words of RFC 9209.
 
 use std::error::Error;
 
@@ -11,13 +11,13 @@ pub enum Fault {
     DnsError,
     /// Nobody listens there.
     ConnectionRefused,
-    /// No connection within `connect_timeout`.
+    /// No connection was made within `connect_timeout`.
     ConnectionTimeout,
     /// The connection ended before the response did.
     ConnectionTerminated,
     /// The TLS handshake failed or the certificate is not trusted.
     TlsError,
-    /// No response head within `first_byte_timeout`.
+    /// No response head came within `first_byte_timeout`.
     ReadTimeout,
     /// The body paused longer than `between_bytes_timeout`.
     BodyTimeout,
@@ -87,11 +87,11 @@ impl Fault {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {detail}", fault.name())]
 pub struct OriginError {
-    /// Who failed, and how.
+    /// The fault: who failed, and how.
     pub fault: Fault,
-    /// What was being done, with the address; for the log, never for the visitor.
+    /// The text about what was being done, with the address; for the log, never for the visitor.
     pub detail: String,
-    /// What lay beneath.
+    /// The error that lay beneath.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }

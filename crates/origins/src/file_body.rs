@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 
 use crate::{Fault, OriginError};
 
-/// How much is read at once: all the memory a download holds.
+/// The number of bytes that are read at once: all the memory that a download holds.
 const PIECE_BYTES: u64 = 64 * 1024;
 
 /// Bytes of an open file.
@@ -30,7 +30,7 @@ const PIECE_BYTES: u64 = 64 * 1024;
 pub struct FileRegion {
     /// The file; its position means nothing.
     pub file: Arc<File>,
-    /// Where the bytes are.
+    /// The place of the bytes.
     pub range: Range<u64>,
 }
 

@@ -7,11 +7,11 @@ const SECRET: [&str; 25] = [
     ".inc", ".phtml", ".pht", ".phar", ".sql", ".mysql", ".dump", ".sqlite", ".sqlite3", ".db", ".db3", ".mdb", ".ini", ".bak", ".orig",
     ".swp", ".swo", ".save", ".old", ".wpress", ".pem", ".ppk", ".p12", ".pfx", ".kdbx",
 ];
-/// What a database that is open has beside its file.
+/// The endings of the files that an open database has beside its own.
 const OF_DATABASE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Endings under which such files are packed.
 const PACKED: [&str; 10] = [".gz", ".bz2", ".xz", ".zst", ".br", ".zip", ".7z", ".rar", ".tgz", ".tar"];
-/// What PHP and WordPress log into, if they are told to.
+/// The files that PHP and WordPress log into, if they are told to.
 const LOGS: [&str; 5] = ["debug.log", "error_log", "php_errorlog", "php_error.log", "php_errors.log"];
 /// Keys and passwords of a server that somebody has put into the folder.
 const KEYS: [&str; 5] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "htpasswd"];

@@ -92,7 +92,7 @@ pub(crate) mod spare {
 
     use ::http::HeaderMap;
 
-    /// How many a thread keeps, and the most fields that one of them has room for: about 50 KB together.
+    /// The number of spare maps that a thread keeps, and the most fields that one of them has room for: about 50 KB together.
     const MAPS_MAX: usize = 8;
     const FIELDS_MAX: usize = 64;
 

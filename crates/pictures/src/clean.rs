@@ -31,7 +31,7 @@ enum Piece {
     Of(Range<u64>),
     /// Bytes that are not in the file.
     New(Vec<u8>),
-    /// As many zeros.
+    /// So many bytes that are zero.
     Zeros(u64),
 }
 
@@ -133,7 +133,7 @@ pub struct Reading<R> {
     file: R,
     cleaned: Cleaned,
     piece: usize,
-    /// How much of the piece was read.
+    /// The number of bytes of the piece that were read.
     at: u64,
 }
 

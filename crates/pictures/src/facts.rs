@@ -1,4 +1,4 @@
-//! What the head of a file says about the picture in it. Nothing is decoded, and little is read.
+//! The facts that the head of a file tells about the picture in it. Nothing is decoded, and little is read.
 
 mod avif;
 mod bmp;
@@ -48,7 +48,7 @@ pub struct Facts {
     pub width: u32,
     /// The height in pixels, as the picture is shown.
     pub height: u32,
-    /// How the stored pixels have to be turned, as Exif numbers it: 1 to 8, and 1 means not at all.
+    /// The way in which the stored pixels have to be turned, as Exif numbers it: 1 to 8, and 1 means not at all.
     pub orientation: u8,
     /// Whether the picture moves.
     pub animated: bool,

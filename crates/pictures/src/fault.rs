@@ -1,4 +1,4 @@
-//! Why a picture is not what it should be.
+//! The reasons why a picture is not what it should be.
 
 use std::io;
 

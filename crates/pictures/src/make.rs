@@ -1,4 +1,4 @@
-//! From a file to its variants: decode once, make smaller, turn, and encode.
+//! Makes the variants of a file: decode once, make smaller, turn, and encode.
 //!
 //! What is made has no metadata. Colours are converted to sRGB, which every screen shows, and need no profile then.
 
@@ -24,7 +24,8 @@ use webp::{PixelLayout, WebPConfig};
 
 use crate::{Facts, Fault, Form, Format, SIDE_MAX, Source, Variant, clean};
 
-/// What a decoder may allocate. A picture of [`PIXELS_MAX`](crate::PIXELS_MAX) with sixteen bits for each of four channels fits.
+/// The number of bytes that a decoder may allocate. A picture of [`PIXELS_MAX`](crate::PIXELS_MAX) with sixteen bits for each of four
+/// channels fits.
 const DECODER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// The quality of photographs in WebP: differences are seen side by side and enlarged, not alone.

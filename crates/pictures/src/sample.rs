@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use image::{ExtendedColorType, ImageEncoder as _, Rgb, RgbImage, RgbaImage, codecs};
 
-/// A picture with soft colours and some noise, as a photograph has.
+/// Returns a picture with soft colours and some noise, as a photograph has.
 pub(crate) fn photo(width: u32, height: u32) -> RgbImage {
     let mut seed = 1_u32;
     RgbImage::from_fn(width, height, |x, y| {
@@ -39,7 +39,7 @@ pub(crate) fn webp(picture: &RgbImage) -> Vec<u8> {
     webp::Encoder::from_rgb(picture.as_raw(), picture.width(), picture.height()).encode(70.0).to_vec()
 }
 
-/// A GIF with so many frames.
+/// Returns a GIF with so many frames.
 pub(crate) fn gif(width: u16, height: u16, frames: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = codecs::gif::GifEncoder::new(&mut bytes);
@@ -52,7 +52,7 @@ pub(crate) fn gif(width: u16, height: u16, frames: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a camera writes: its name, how it was held, and where it was.
+/// Returns the Exif data that a camera writes: its name, how it was held, and where it was.
 pub(crate) fn exif(orientation: u8) -> Vec<u8> {
     let mut tiff = b"II\x2a\0\x08\0\0\0".to_vec();
     let entry = |tag: u16, kind: u16, count: u32, value: u32| {
@@ -133,12 +133,12 @@ pub(crate) fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
 /// A frame as it is coded (AV1 §5.3): its kind, that its length follows, the length, and what nobody decodes.
 pub(crate) const PIXELS: &[u8] = b"\x32\x06PIXELS";
 
-/// The boxes of an AVIF around pixels that nobody decodes: item 1 is the picture, item 2 its Exif data.
+/// Returns the boxes of an AVIF around pixels that nobody decodes: item 1 is the picture, item 2 its Exif data.
 pub(crate) fn avif(width: u32, height: u32, turns: u8) -> Vec<u8> {
     avif_of(b"avif\0\0\0\0avifmif1", width, height, turns)
 }
 
-/// An [`avif`] that says that it is of these brands.
+/// Returns an [`avif`] that says that it is of these brands.
 pub(crate) fn avif_of(brands: &[u8], width: u32, height: u32, turns: u8) -> Vec<u8> {
     let ispe = |width: u32, height: u32| boxed(b"ispe", &[[0; 4], width.to_be_bytes(), height.to_be_bytes()].concat());
     let properties = [ispe(7, 7), ispe(width, height), boxed(b"irot", &[turns])].concat();
@@ -159,13 +159,13 @@ pub(crate) struct Heif<'h> {
 }
 
 impl Heif<'_> {
-    /// The file, in which the pixels follow the description.
+    /// Returns the file, in which the pixels follow the description.
     pub(crate) fn file(&self) -> Vec<u8> {
         let length = self.start(0).len();
         [self.start(length + 8), self.content()].concat()
     }
 
-    /// The file, in which the pixels stand before the description.
+    /// Returns the file, in which the pixels stand before the description.
     pub(crate) fn pixels_first(&self) -> Vec<u8> {
         let ftyp = boxed(b"ftyp", self.brands);
         [ftyp.clone(), self.content(), boxed(b"meta", &self.meta(ftyp.len() + 8))].concat()
@@ -204,7 +204,7 @@ impl Heif<'_> {
 /// The two samples of a film: the second is a frame.
 pub(crate) const SAMPLES: &[u8] = b"\x12\0\x32\x06PIXELS";
 
-/// A film of one track with this handler, in one chunk of so many bytes, of which the first sample has two.
+/// Returns a film of one track with this handler, in one chunk of so many bytes, of which the first sample has two.
 pub(crate) fn moov(handler: &[u8; 4], chunk: u32, bytes: u32, more: &[u8]) -> Vec<u8> {
     let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
     // The times at which it was made, of version 0: seconds since 1904.

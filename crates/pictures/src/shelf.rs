@@ -1,4 +1,4 @@
-//! Where variants are kept: a folder, or memory, with a bound in bytes. What was used longest ago goes first.
+//! The place where variants are kept: a folder, or memory, with a bound in bytes. What was used longest ago goes first.
 
 use std::{
     collections::{BTreeMap, HashMap},

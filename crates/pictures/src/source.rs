@@ -17,7 +17,7 @@ pub struct Source {
     facts: Facts,
     digest: String,
     variants: Vec<Variant>,
-    /// Why nothing can be made of it, once that is known.
+    /// The reason why nothing can be made of it, once that is known.
     fault: OnceLock<Fault>,
 }
 

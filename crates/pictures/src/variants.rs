@@ -1,4 +1,4 @@
-//! Which variants there are of a picture: a pure function of what its head says.
+//! Decides which variants there are of a picture: a pure function of what its head says.
 //!
 //! Every width is there in WebP, which all browsers of the last years read, and in a form that older ones read. AVIF is smaller by a fifth, and takes
 //! twenty times as long to make: too long for a server that does it beside serving.

@@ -1,4 +1,4 @@
-//! Whether a file is there to the end of its picture: a copy that broke off looks like a picture by its head.
+//! Tells whether a file is there to the end of its picture: a copy that broke off looks like a picture by its head.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 

@@ -60,10 +60,10 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    /// What somebody waits for, in the order in which it was asked for.
+    /// The variants that somebody waits for, in the order in which they were asked for.
     asked: VecDeque<(Arc<Source>, Variant)>,
     waiting: HashMap<String, Vec<Tell>>,
-    /// What nobody waits for yet, with the number of the desk.
+    /// The pictures that nobody waits for yet, with the number of the desk.
     ahead: VecDeque<(u64, Arc<Source>)>,
     at_work: usize,
     idle: usize,

@@ -1,4 +1,4 @@
-//! What is said at the start: what was found, where it is served, what to try next.
+//! The text that is written at the start: what was found, where it is served, what to try next.
 
 use std::{fmt::Write, net::SocketAddr, path::Path, time::Duration};
 
@@ -25,10 +25,10 @@ use crate::{
 /// The longest wait at the start for an origin to say what it is.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// What to do about a kind that is not what the server says.
+/// The advice for a kind that is not what the server says.
 const LOOK_AGAIN: &str = "Leave --kind out, or look at the address";
 
-/// How the line begins about a server whose pages say which software it is, while it does not answer as that.
+/// The beginning of the line about a server whose pages say which software it is, while it does not answer as that.
 const CALLS_ITSELF: &str = "calls itself ";
 
 /// Asks every site's origin what it is. The start goes on without those that do not answer.

@@ -122,7 +122,7 @@ mod tests {
         made.signing_key
     }
 
-    /// As tools that renew do: a new file takes the old one's place.
+    /// Puts a new file in the place of the old one, as tools that renew certificates do.
     fn put(path: &PathBuf, text: &str) {
         let new = path.with_extension("new");
         fs::write(&new, text).expect("written");

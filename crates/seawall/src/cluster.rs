@@ -203,7 +203,7 @@ pub(crate) fn examine(settings: &settings::Cluster) -> anyhow::Result<Examinatio
     runtime.block_on(async { Ok(tokio::time::timeout(LOOK, engine.examine()).await.context("it does not answer in time")??) })
 }
 
-/// What has become of purges that were told to the other machines, since the start.
+/// Counts what has become of purges that were told to the other machines, since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     everywhere: AtomicU64,
@@ -269,7 +269,7 @@ impl Machines for OtherMachines {
 /// This machine, for the cluster. It does not keep what is stored from being closed.
 struct Here {
     shared: Weak<Shared>,
-    /// When it was last told that another machine purges a site that is not known here.
+    /// The time at which it was last told that another machine purges a site that is not known here.
     told: Mutex<Option<Instant>>,
     slot: Option<Arc<Slot>>,
 }

@@ -9,10 +9,10 @@ use crate::config::settings::{Headers, OriginHost, OriginSettings, Route, Site};
 /// The requests that a companion gets at the same time, and those that wait for their turn.
 const CONCURRENCY: usize = 64;
 
-/// How long a companion may take to be connected to. It is not the site, and nobody should wait for it as for one.
+/// The time that connecting to a companion may take. A companion is not the site, and nobody should wait for it as for one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a companion may take for everything else.
+/// The time that a companion may take for everything else.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the routes of the companions of a site: at the root of its host, and below the path at which its software is. A route that the

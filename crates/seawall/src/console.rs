@@ -1,4 +1,4 @@
-//! What the admin API shows and commands: snapshots of the server's state, and purges.
+//! The part of the server that the admin API shows and commands: snapshots of the server's state, and purges.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -44,7 +44,7 @@ use crate::{
 /// Stored responses in one list: some 10 MB of JSON.
 const STORED_MAX: usize = 50_000;
 
-/// How long a new certificate is waited for; the admin listener ends its connections after a minute.
+/// The time for which a new certificate is waited for; the admin listener ends its connections after a minute.
 const REVOKE_WAIT: Duration = Duration::from_secs(50);
 
 /// The console of a running server.

@@ -1,4 +1,4 @@
-//! What the system says about this process: memory and open files, from `/proc`.
+//! Reads what the system says about this process: memory and open files, from `/proc`.
 //!
 //! What cannot be read is left out: on some systems `/proc` is hidden.
 

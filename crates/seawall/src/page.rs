@@ -21,7 +21,9 @@ pub(crate) fn holds(file: &str, name: &str, expected: &str) {
 /// Returns the pages in the root of the repository, in `doc/` and in `doc/inside/`.
 fn pages() -> Vec<std::path::PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let all = [root.clone(), root.join("doc"), root.join("doc/inside")].into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let all = [root.clone(), root.join("doc"), root.join("doc/inside")]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     all.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Who makes the pictures of blogs, and where they are kept: one workshop for the whole process, with a folder in the cache's.
+//! The maker of the pictures of blogs, and the place where they are kept: one workshop for the whole process, with a folder in the cache's.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
+//! Makes sites of settings: what all workers share of a site is made once, and each worker makes its own origin of it.
 
 use std::{collections::BTreeSet, path::Path, rc::Rc, sync::Arc, time::Duration};
 
@@ -85,9 +85,9 @@ pub(crate) struct ServerState {
     pub(crate) up: bool,
     /// Whether a request was ever sent there.
     pub(crate) asked: bool,
-    /// How often nobody listened there any more.
+    /// The number of times that nobody listened there any more.
     pub(crate) falls: u64,
-    /// Its addresses. The flag says whether an address is in use: requests go to it as to any other.
+    /// The addresses of the server. The flag says whether an address is in use: requests go to it as to any other.
     pub(crate) addresses: Vec<(String, bool)>,
     pub(crate) in_flight: usize,
     pub(crate) waiting: usize,

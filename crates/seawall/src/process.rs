@@ -174,7 +174,7 @@ fn ask_servers(settings: &Settings, configuration: &Configuration, signals: &mut
     }))
 }
 
-/// What settings are made of: flags, environment, the file as it was read, and what is known of the servers.
+/// Holds what settings are made of: flags, environment, the file as it was read, and what is known of the servers.
 pub(crate) struct Configuration {
     serve: Serve,
     written: ConfigFile,

@@ -85,7 +85,7 @@ pub struct Server {
     watching: Option<alerts::Keeper>,
     /// The thread that takes what was counted in each second.
     seconds: Option<SecondHand>,
-    /// What sends spans to a collector.
+    /// The part that sends spans to a collector.
     export: Option<Export>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct State {
     pub(crate) keeper: ArcSwapOption<acme::Keeper>,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
-    /// What is known of the traffic.
+    /// The knowledge of the traffic.
     pub(crate) seeing: Seeing,
     pub(crate) began: Instant,
     /// The time by the wall clock at which the server began to serve.
@@ -118,19 +118,19 @@ pub(crate) struct State {
     pub(crate) reload: OnceLock<Reloader>,
     /// The channels by which the admin API asks each worker a question.
     pub(crate) questions: Vec<mpsc::Sender<WorkerQuestion>>,
-    /// What the watch over Ghosts has noticed.
+    /// The notes of the watch over Ghosts.
     pub(crate) watched: keeper::Notes,
-    /// What is known of the schedules that are run from here.
+    /// The notes on the schedules that are run from here.
     pub(crate) schedules: schedule::Notes,
-    /// What became of spans.
+    /// The counts of what became of spans.
     pub(crate) span_counts: Arc<traces::Counts>,
-    /// How many runs of all schedules were done, and how many failed.
+    /// The number of runs of all schedules that were done, and the number of those that failed.
     pub(crate) schedule_runs: [AtomicU64; 2],
-    /// Who has lines of their own in the metrics.
+    /// The names that have lines of their own in the metrics.
     pub(crate) shown: ShownNames,
-    /// What is wrong, and what is told of it.
+    /// The board of alerts: what is wrong, and what is told of it.
     pub(crate) alerts: alerts::Board,
-    /// What is being fetched at the wish of an operator.
+    /// The pages that are being fetched at the wish of an operator.
     pub(crate) warmer: Warmer,
     /// The part that this machine has in a cluster, if it has one.
     pub(crate) cluster: Option<Joined>,

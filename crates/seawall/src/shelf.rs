@@ -1,4 +1,4 @@
-//! Where `acme` and `edge` meet the cluster: certificates and the keys of tickets on the shelf that the machines share.
+//! The place where `acme` and `edge` meet the cluster: certificates and the keys of tickets on the shelf that the machines share.
 
 use std::{
     thread::{self, JoinHandle},

@@ -43,7 +43,7 @@ type Askers = Arc<Mutex<Vec<SyncSender<Reloaded>>>>;
 #[derive(Clone, Copy, Debug, Default)]
 struct SignalCounts {
     reloads: u64,
-    /// How often something became known that settings depend on.
+    /// The number of times that something became known that settings depend on.
     learnt: u64,
     stop: bool,
 }

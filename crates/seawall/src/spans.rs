@@ -28,7 +28,7 @@ pub(crate) const FLUSH_WAIT: Duration = Duration::from_secs(2);
 const TARGET_BYTES_MAX: usize = 1024;
 const TEXT_BYTES_MAX: usize = 256;
 
-/// What stands for the value of a query parameter, by the conventions.
+/// The text that stands for the value of a query parameter, by the conventions.
 const REDACTED: &str = "REDACTED";
 
 /// The exporter of a running server, with the settings that it has.
@@ -106,7 +106,7 @@ impl Recorder {
 /// A server behind a site, as spans name it.
 #[derive(Debug)]
 struct Server {
-    /// What `url.full` begins with; empty for a server that has no URL.
+    /// The beginning of `url.full`; empty for a server that has no URL.
     base: String,
     address: String,
     port: Option<u16>,

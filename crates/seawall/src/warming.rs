@@ -35,7 +35,7 @@ const FURTHER: &str = "something else";
 /// The interval at which a thread that fetches looks whether the server stops.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What is being fetched, and by which way.
+/// Holds what is being fetched, and by which way.
 #[derive(Debug, Default)]
 pub(crate) struct Warmer {
     /// The server's own admin listener, and the token for it.

@@ -1,4 +1,5 @@
-//! What a WordPress is told that Seawall runs itself: where it says what has changed, with which secret, and who runs its schedule.
+//! The parameters that a WordPress gets that Seawall runs itself: where it says what has changed, with which secret, and who runs its
+//! schedule.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -21,7 +21,7 @@ use crate::{
     worker_questions::WorkerQuestion,
 };
 
-/// How often in a second a worker hands on log lines that do not fill a piece.
+/// The number of times in a second that a worker hands on log lines that do not fill a piece.
 const FLUSHES: u32 = 5;
 
 /// The number of reloads that may wait for a worker. It takes each within microseconds.
@@ -33,9 +33,9 @@ struct Reconfiguration {
     taken: SyncSender<()>,
 }
 
-/// What a worker begins with.
+/// Holds what a worker begins with.
 pub(crate) struct Start {
-    /// Its number, from 0. The first one has tasks that are done once for all.
+    /// The number of the worker, from 0. The first one has tasks that are done once for all.
     pub(crate) number: usize,
     pub(crate) listeners: Vec<Listener>,
     /// Questions of the admin API.

@@ -1,5 +1,5 @@
-//! Which keys have changed, as one counter for each of many stripes: whoever keeps a resource learns without a lock, and without writing
-//! to anything shared, whether it still is the stored one.
+//! Tells which keys have changed, with one counter for each of many stripes: whoever keeps a resource learns without a lock, and without
+//! writing to anything shared, whether it still is the stored one.
 //!
 //! The protocol is two orders. Who changes something changes it first and counts then. Who keeps something reads the counter first and
 //! what is stored then. If the counter is later still the same, then every change that was finished when it was read is in what is kept:

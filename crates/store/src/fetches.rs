@@ -1,4 +1,4 @@
-//! Which fetches are open, and what was invalidated while they were.
+//! Knows which fetches are open, and what was invalidated while they were.
 //!
 //! An unsafe method invalidates its target (RFC 9111 §4.4), and any stranger may send one. Were each of them a line of the purge table,
 //! which never forgets, some ten thousand of them to as many paths would fold into a purge of the whole site. But what is stored under a

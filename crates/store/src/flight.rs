@@ -30,7 +30,7 @@ pub trait Failure: Clone + Send + Sync + 'static {}
 
 impl<T: Clone + Send + Sync + 'static> Failure for T {}
 
-/// When a request joins, in the caller's milliseconds.
+/// Says when a request joins, in the caller's milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
     /// The time. If the request leads, its flight is from then.
@@ -497,7 +497,7 @@ struct Flight<R: Record, E: Failure> {
     hash: KeyHash,
     key: Box<[u8]>,
     begun: Generation,
-    /// When the first request joined, in the caller's milliseconds.
+    /// The time at which the first request joined, in the caller's milliseconds.
     asked: u64,
     mark: AtomicU64,
     /// The milliseconds that a follower should wait at most; zero if nobody has said so.

@@ -29,8 +29,8 @@ use thiserror::Error;
 use crate::spool::{Reading, Spool, SpoolFile};
 use crate::wakers::{self, WakerSlot, Wakers};
 
-/// How many bytes the slowest reader of a windowed body may lag before its writer waits: see [`Writer::drop_slowest`]. It is also how much
-/// of a spooled body may wait for the disk.
+/// The number of bytes by which the slowest reader of a windowed body may lag before its writer waits: see [`Writer::drop_slowest`]. It is
+/// also how much of a spooled body may wait for the disk.
 ///
 /// [`Writer::drop_slowest`]: crate::Writer::drop_slowest
 pub const WINDOW: u64 = 1 << 20;
@@ -228,7 +228,7 @@ enum Next<E> {
     Broken(Broken<E>),
 }
 
-/// Where a body is kept after an append.
+/// Says where a body is kept after an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retention {
     /// The body is in memory, whole.

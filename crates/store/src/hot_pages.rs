@@ -22,14 +22,14 @@ use crate::store::Store;
 const SETS: usize = 512;
 /// The places of a set.
 const WAYS: usize = 4;
-/// How many missed keys a set remembers. They are more than it has places; otherwise, if one page too many is read in turn, none would be
-/// recognised.
+/// The number of missed keys that a set remembers. They are more than it has places; otherwise, if one page too many is read in turn, none
+/// would be recognised.
 const MISSED: usize = 2 * WAYS;
-/// How much one hit protects a page against newcomers; each newcomer halves it.
+/// The protection that one hit gives a page against newcomers; each newcomer halves it.
 const WARMTH: u8 = 4;
-/// How many hits here count as one for the memory tier: often enough that pages read here are not evicted there.
+/// The number of hits here that count as one for the memory tier: often enough that pages read here are not evicted there.
 const TOUCH: u32 = 32;
-/// How many sets one search for room looks at.
+/// The number of sets that one search for room looks at.
 const ROOM_SETS: usize = 8;
 
 /// The pages that one worker serves most.

@@ -1,5 +1,5 @@
-//! Which keys belong to a URL. A purge needs no search to take effect; this index only lets a URL purge say how many variants it met, and
-//! a hard one free them at once.
+//! Knows which keys belong to a URL. A purge needs no search to take effect; this index only lets a URL purge say how many variants it met,
+//! and a hard one free them at once.
 //!
 //! It holds one pair of hashes per stored resource, weighed with the resource, so it is bounded by the memory tier. One lock: it is taken
 //! when a response is stored or evicted, never on a hit.

@@ -91,7 +91,7 @@ impl Marks {
 mod tests {
     use super::*;
 
-    /// A key in the line that `first` chooses.
+    /// Returns a key in the line that `first` chooses.
     const fn key(first: u64, second: u64) -> KeyHash {
         KeyHash::from_words(first, second)
     }

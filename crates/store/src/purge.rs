@@ -84,7 +84,7 @@ impl PurgeTarget {
     }
 }
 
-/// How thoroughly to purge.
+/// Says how thoroughly to purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hardness {
     /// Marks responses stale: they may still be served while they are refreshed, or if the origin is down.
@@ -93,7 +93,7 @@ pub enum Hardness {
     Hard,
 }
 
-/// Whether a stored response was purged.
+/// Says whether a stored response was purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purged {
     /// It was not purged.

@@ -1,4 +1,4 @@
-//! What is stored: a resource is the set of variants under one cache key, newest first; a variant is one stored response.
+//! The things that are stored: a resource is the set of variants under one cache key, newest first; a variant is one stored response.
 //!
 //! Both are immutable once shared, but for the [forms](crate::Forms) of a body, which come once. A change makes a new resource that shares
 //! the untouched variants, so a hit reads without a lock and is never surprised. What a resource weighs is computed once, when it is made:

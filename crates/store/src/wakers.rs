@@ -1,6 +1,6 @@
-//! Who waits: the wakers of many readers behind one lock. Whoever has news takes them all under the lock and wakes them outside it, so a
-//! thousand readers on other threads do not run into the lock they were woken from. The same goes for a waker that is merely dropped: it
-//! may be the last handle of its task, and the task may hold a reader of this very body.
+//! Knows who waits: the wakers of many readers behind one lock. Whoever has news takes them all under the lock and wakes them outside it,
+//! so a thousand readers on other threads do not run into the lock they were woken from. The same goes for a waker that is merely dropped:
+//! it may be the last handle of its task, and the task may hold a reader of this very body.
 
 use std::task::Waker;
 

@@ -16,7 +16,7 @@ use crate::{
 /// The time by which everything has to be over, as soon as somebody wants that.
 pub(crate) type Stop = watch::Receiver<Option<Instant>>;
 
-/// What became of a batch, and words if it did not become what it should.
+/// Says what became of a batch, and words if it did not become what it should.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     pub(crate) fate: Fate,

@@ -21,7 +21,7 @@ use crate::{
 /// The time between two messages about the same trouble with the collector.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// Where spans go, and as whose.
+/// Says where spans go, and as whose.
 #[derive(Clone)]
 pub struct Options {
     /// The whole address of the collector's OTLP/HTTP receiver, such as `http://127.0.0.1:4318/v1/traces`.
@@ -32,7 +32,7 @@ pub struct Options {
     pub service_name: String,
     /// The version of the service.
     pub version: &'static str,
-    /// Whom to trust for `https`.
+    /// The TLS configuration, which says whom to trust for `https`.
     pub tls: Arc<rustls::ClientConfig>,
 }
 
@@ -144,10 +144,10 @@ async fn collect(spans: &Spans, stop: &mut Stop) -> bool {
     stop.borrow().is_some()
 }
 
-/// What was told about the collector.
+/// Holds what was told about the collector.
 struct Trouble {
     endpoint: Uri,
-    /// When something was told last that still holds.
+    /// The time at which something was told last that still holds.
     told: Option<Instant>,
 }
 

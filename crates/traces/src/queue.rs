@@ -150,7 +150,7 @@ impl Spans {
     }
 }
 
-/// What became of the spans of a batch, by number.
+/// Says what became of the spans of a batch, by number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) taken: usize,

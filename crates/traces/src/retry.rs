@@ -1,4 +1,5 @@
-//! What to do after an attempt to send a batch, by the rules of OTLP/HTTP: a pure function of what came back and of how long it took.
+//! Decides what to do after an attempt to send a batch, by the rules of OTLP/HTTP: a pure function of what came back and of how long it
+//! took.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ pub(crate) const RETRY_FOR: Duration = Duration::from_secs(30);
 /// The wait before the second attempt, where the collector names none. It doubles with each further one.
 const BACKOFF: Duration = Duration::from_secs(1);
 
-/// What came back from the collector.
+/// Says what came back from the collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CollectorAnswer {
     /// It has taken the batch, but for so many of its spans.

@@ -1,4 +1,4 @@
-//! From facts to advice: a pure function.
+//! Makes advice of facts: a pure function.
 //!
 //! Three quarters of the memory are handed out. What Seawall, OPcache, the database and Redis need comes first, in this order; PHP gets children of
 //! what is left, but no more than the cores can use. The last quarter is for the system, and for the one child that needs all of its `memory_limit`.
@@ -15,8 +15,8 @@ const SEAWALL_ITSELF: u64 = 48 * MIB;
 const CHILD_ESTIMATE: u64 = 48 * MIB;
 /// The least that is reckoned for a child, however small it was when it was measured: the next page may be wp-admin.
 const CHILD_MIN: u64 = 24 * MIB;
-/// How much longer than it computes a page may wait, for the database or for another server, while children enough are left to keep the cores busy: with
-/// `n` cores, that takes `n * (1 + waiting / computing)` of them.
+/// The ratio by which a page may wait longer than it computes, for the database or for another server, while children enough are left to
+/// keep the cores busy: with `n` cores, that takes `n * (1 + waiting / computing)` of them.
 ///
 /// More children are not free. Those that compute at once displace one another's memory from the caches of the processor: on two cores, where pages wait for
 /// a database on the same machine only, ten children took a sixth more processor time for each page than five. A site whose pages wait longer wants more all
@@ -26,38 +26,38 @@ const WAITING_BY_COMPUTING: (u64, u64) = (3, 2);
 const CHILDREN_MIN_WANTED: u64 = 5;
 /// Children for which room is kept before the database and Redis get more than they need.
 const FEW_CHILDREN: u64 = 4;
-/// What a connection takes in the database, buffers included.
+/// The bytes that a connection takes in the database, buffers included.
 const CONNECTION: u64 = MIB;
-/// What a script takes in OPcache, for each byte of its text.
+/// The bytes that a script takes in OPcache, for each byte of its text.
 const OPCACHE_PER_BYTE: u64 = 3;
 /// Scripts of a WordPress with plugins, where none was found to count.
 const SCRIPTS_ESTIMATE: (usize, u64) = (4_000, 32 * MIB);
 /// The sizes that OPcache's table can have (`zend_accel_hash.c`).
 const PRIMES: [usize; 8] = [7_963, 16_229, 32_531, 65_407, 130_987, 262_237, 524_521, 1_048_793];
 
-/// What should be set, and why.
+/// Says what should be set, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// Bytes that are handed out: three quarters of the memory.
     pub budget: u64,
-    /// Who gets what of it.
+    /// The shares of it, with who gets them.
     pub shares: Vec<Share>,
     /// The settings, those that stay as they are included.
     pub settings: Vec<Setting>,
     /// Whether all of it fits.
     pub fits: bool,
-    /// What else is to be said.
+    /// The notes on what else is to be said.
     pub notes: Vec<String>,
 }
 
 /// A share of the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// Whose it is.
+    /// The name of the program whose share it is.
     pub name: &'static str,
-    /// Its bytes.
+    /// The bytes of the share.
     pub bytes: u64,
-    /// How it comes about.
+    /// The explanation how it comes about.
     pub why: String,
 }
 

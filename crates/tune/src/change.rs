@@ -13,7 +13,7 @@ use std::{
 
 use crate::{advise::Advice, conf::Style, diff::unified, facts::Stack, find::Root};
 
-/// What could not be done.
+/// Says what could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
     /// A file cannot be read.
@@ -27,7 +27,7 @@ pub enum TuneError {
     Refused {
         /// The program.
         program: String,
-        /// What it said.
+        /// The text that it wrote.
         said: String,
     },
     /// A file could not be put back.
@@ -35,7 +35,7 @@ pub enum TuneError {
     Lost {
         /// The file.
         file: PathBuf,
-        /// Its copy.
+        /// The copy of the file.
         backup: PathBuf,
         /// The reason that the system gives.
         source: io::Error,
@@ -53,7 +53,7 @@ pub struct Changes {
 #[derive(Debug)]
 struct FileChange {
     file: PathBuf,
-    /// What is there. `None`: nothing.
+    /// The text that is there. `None`: nothing.
     old: Option<String>,
     new: String,
     service: String,
@@ -66,7 +66,7 @@ struct Check {
     arguments: Vec<String>,
 }
 
-/// What the changes have done to the machine.
+/// Says what the changes have done to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The files that were written, each with its copy if there was something before.

@@ -2,7 +2,7 @@
 //!
 //! A file is edited as a person would: a value is replaced where it stands, or added below the comment that shows its default; nothing else changes.
 
-/// How a file of settings is written.
+/// Says how a file of settings is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// `key = value` in `[sections]`; `;` begins a comment. Php-fpm and `php.ini`.

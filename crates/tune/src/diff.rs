@@ -91,7 +91,7 @@ fn ops(a: &[&str], b: &[&str]) -> Vec<Op> {
 mod tests {
     use super::*;
 
-    /// As `diff -u` writes it.
+    /// The expected text is as `diff -u` writes it.
     #[test]
     fn differences_are_shown_as_diff_shows_them() {
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n";

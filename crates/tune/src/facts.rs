@@ -1,17 +1,17 @@
-//! What was found: the machine, and what runs on it. Values alone, so that advice can be tested with tables of machines.
+//! The facts that were found: the machine, and what runs on it. Values alone, so that advice can be tested with tables of machines.
 
 use std::path::PathBuf;
 
 use crate::conf::Style;
 
-/// All that an advice depends on.
+/// Holds all that an advice depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// The machine.
     pub machine: Machine,
-    /// What Seawall takes.
+    /// The memory that Seawall takes.
     pub seawall: Seawall,
-    /// What runs beside it.
+    /// The programs that run beside it.
     pub stack: Stack,
 }
 
@@ -20,15 +20,15 @@ pub struct Facts {
 pub struct Machine {
     /// Bytes of memory.
     pub memory: u64,
-    /// Where that number is from.
+    /// The source of that number.
     pub memory_from: String,
     /// Cores; at least one.
     pub cores: usize,
-    /// Where that number is from.
+    /// The source of that number.
     pub cores_from: String,
 }
 
-/// What Seawall takes of the memory.
+/// Says what Seawall takes of the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seawall {
     /// Bytes for stored responses: `[cache] memory`.
@@ -37,7 +37,7 @@ pub struct Seawall {
     pub config: Option<PathBuf>,
 }
 
-/// What runs beside Seawall.
+/// Holds what runs beside Seawall.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stack {
     /// The php-fpm that is running, or else the newest that is installed.
@@ -48,16 +48,16 @@ pub struct Stack {
     pub redis: Option<Redis>,
     /// The folders of WordPress.
     pub sites: Vec<Site>,
-    /// What could not be seen, or is not there, in words.
+    /// The notes on what could not be seen, or is not there.
     pub notes: Vec<String>,
 }
 
-/// Where a setting is written: a file, and in what style.
+/// Says where a setting is written: a file, and in what style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingLocation {
     /// The file. It may not be there yet.
     pub file: PathBuf,
-    /// How it is written.
+    /// The style in which it is written.
     pub style: Style,
     /// The section of the setting.
     pub section: Option<String>,
@@ -77,7 +77,7 @@ pub struct FoundValue {
 /// A setting with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Where it belongs.
+    /// The place where it belongs.
     pub place: SettingLocation,
     /// The key.
     pub key: String,
@@ -85,9 +85,9 @@ pub struct Setting {
     pub value: String,
     /// The value that is written there now. `None`: the default of the program counts.
     pub now: Option<String>,
-    /// That default, if it is worth saying.
+    /// The default of the program, if it is worth saying.
     pub default: Option<&'static str>,
-    /// Why it should have the value.
+    /// The reason why it should have the value.
     pub why: String,
     /// The service that reads it when it starts.
     pub service: String,
@@ -116,19 +116,19 @@ fn switch(text: &str) -> Option<bool> {
 /// A php-fpm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Php {
-    /// Its version, as the system names it: `8.2`; empty if nothing says it.
+    /// The version of PHP, as the system names it: `8.2`; empty if nothing says it.
     pub version: String,
-    /// Its configuration.
+    /// The file of its configuration.
     pub config: PathBuf,
     /// The program, to try a configuration with. `None`: it was not found.
     pub program: Option<PathBuf>,
     /// The name of its service.
     pub service: String,
-    /// Its pools; at least one.
+    /// The pools of php-fpm; at least one.
     pub pools: Vec<Pool>,
-    /// What its `php.ini` and the files beside it set, in the order in which they are read.
+    /// The values that its `php.ini` and the files beside it set, in the order in which they are read.
     pub ini: Vec<FoundValue>,
-    /// Where further settings of PHP go.
+    /// The place where further settings of PHP go.
     pub ini_place: SettingLocation,
     /// Bytes that one request may take: `memory_limit`.
     pub memory_limit: u64,
@@ -139,11 +139,11 @@ pub struct Php {
 /// A pool of php-fpm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// Its name.
+    /// The name of the pool.
     pub name: String,
-    /// Its section.
+    /// The place of its section.
     pub place: SettingLocation,
-    /// What is set there.
+    /// The values that are set there.
     pub now: Vec<FoundValue>,
 }
 
@@ -158,7 +158,7 @@ impl Pool {
 /// Children of php-fpm, as they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Children {
-    /// How many there are.
+    /// The number of children.
     pub count: usize,
     /// Bytes of the largest that are its own: without OPcache, which all share, and without files.
     pub largest: u64,
@@ -169,17 +169,17 @@ pub struct Children {
 /// A MariaDB or MySQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
-    /// Which of the two.
+    /// The flavour: which of the two it is.
     pub flavour: Flavour,
-    /// What its files set for the server, in the order in which they are read.
+    /// The values that its files set for the server, in the order in which they are read.
     pub now: Vec<FoundValue>,
-    /// Where further settings go.
+    /// The place where further settings go.
     pub place: SettingLocation,
     /// The program, to try a configuration with.
     pub program: Option<PathBuf>,
     /// The name of its service.
     pub service: String,
-    /// How much it stores.
+    /// The amount that it stores.
     pub size: DatabaseSize,
 }
 
@@ -203,7 +203,7 @@ impl Flavour {
     }
 }
 
-/// How much a database stores.
+/// Says how much a database stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseSize {
     /// Bytes of its tables.
@@ -215,7 +215,7 @@ pub enum DatabaseSize {
 /// A Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redis {
-    /// What its file sets.
+    /// The values that its file sets.
     pub now: Vec<FoundValue>,
     /// The file.
     pub place: SettingLocation,

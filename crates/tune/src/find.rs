@@ -93,7 +93,7 @@ pub fn read(root: &Root, seawall: Seawall, folders: &[PathBuf], (memory, cores):
 struct Process {
     id: String,
     name: String,
-    /// Its words. Those of php-fpm are one text.
+    /// The words of its command line. Those of php-fpm are one text.
     words: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{facts::Machine, find::Root};
 
-/// What a limit of a cgroup of version 1 says that is none: the largest number of pages.
+/// The value of a limit of a cgroup of version 1 that means no limit: the largest number of pages.
 const NO_LIMIT: u64 = 1 << 60;
 
 /// Reads them. What the operator says goes before what is found.

@@ -22,7 +22,7 @@ impl Machine {
         machine
     }
 
-    /// Debian 12 with PHP 8.2, MariaDB and a WordPress; two children of PHP have served pages, and one has not.
+    /// Returns Debian 12 with PHP 8.2, MariaDB and a WordPress; two children of PHP have served pages, and one has not.
     fn debian() -> Self {
         let machine = Self::new(&[
             ("etc/php/8.2/fpm/php-fpm.conf", "[global]\npid = /run/php/php8.2-fpm.pid\ninclude=/etc/php/8.2/fpm/pool.d/*.conf\n"),
@@ -90,7 +90,7 @@ impl Machine {
         (advice, changes)
     }
 
-    /// Every file with its text.
+    /// Returns every file with its text.
     fn everything(&self, below: &str) -> Vec<(String, String)> {
         let mut all = Vec::new();
         let mut left = vec![self.path(below)];

@@ -3,7 +3,7 @@
 /// The most field lines that a head may have, whatever is configured: the parser's table is on the stack (32 bytes a field).
 pub(crate) const FIELDS_CEILING: usize = 256;
 
-/// How large a request may be. What is beyond a limit is refused with the status that stands beside it.
+/// The limits of how large a request may be. What is beyond a limit is refused with the status that stands beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes of a head: request line and fields. More is 431.

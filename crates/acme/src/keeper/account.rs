@@ -13,7 +13,7 @@ use crate::{
 
 /// The time between two looks at whether another machine has made the account.
 const LOOK: Duration = Duration::from_millis(250);
-/// How many such looks are made. The other machine's lock has ended by then, if it died.
+/// The number of such looks that are made. The other machine's lock has ended by then, if it died.
 const LOOKS: usize = 120;
 
 impl Keeper {

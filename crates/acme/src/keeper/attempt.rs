@@ -18,14 +18,14 @@ use crate::{
     transport::{RetryFieldsHeard, system_time},
 };
 
-/// How long a rate limit is taken to last when the authority does not say.
+/// The time that a rate limit is taken to last when the authority does not say.
 const RATE_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// The time after which a twin whose name does not lead here is checked again.
 const TWIN_LATER: Duration = Duration::from_secs(60 * 60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// The time between two looks at what another machine orders, when somebody waits for it.
 const IMPATIENCE: Duration = Duration::from_millis(500);
-/// How many such looks are made.
+/// The number of such looks that are made.
 const LOOKS: usize = 180;
 /// A wait that ends so soon is worth waiting for.
 const AGAIN_SOON: Duration = Duration::from_secs(5);

@@ -16,13 +16,13 @@ use crate::{
 pub struct Status {
     /// The name.
     pub name: String,
-    /// Until when its certificate is valid; `None` if it has none.
+    /// The time until which its certificate is valid; `None` if it has none.
     pub not_after: Option<Timestamp>,
     /// The error of the last attempt; `None` after a success.
     pub last_error: Option<String>,
     /// The number of failures in a row since the process began.
     pub failures: u32,
-    /// When the next attempt is due.
+    /// The time at which the next attempt is due.
     pub next: Timestamp,
     /// The issuer of its certificate.
     pub issuer: Issuer,
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     /// The configured name, if this one is not configured itself but is the other form of it.
     pub(super) twin_of: Option<String>,
     pub(super) on_demand: bool,
-    /// When renewal information is to be asked for.
+    /// The time at which renewal information is to be asked for.
     pub(super) ask_at: Timestamp,
     /// The time before which a twin that does not lead here is not tried.
     pub(super) not_before: Timestamp,

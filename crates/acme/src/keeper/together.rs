@@ -25,7 +25,7 @@ use crate::{
     shelf::{Shelf, ShelfError, ShelfLock, Version},
 };
 
-/// How long a lock lasts that is not renewed: an orderer that dies delays the others for so long.
+/// The time for which a lock lasts that is not renewed: an orderer that dies delays the others for so long.
 const LOCK: Duration = Duration::from_secs(20);
 /// The time between two renewals of a lock.
 const RENEW: Duration = Duration::from_secs(5);
@@ -35,21 +35,21 @@ const LOOK: Duration = Duration::from_secs(5);
 const LOOK_AT_ALL: Duration = Duration::from_secs(10 * 60);
 /// The time after which a name is looked at again that another machine orders.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// How long the shelf has to be out of reach before a machine orders alone.
+/// The time for which the shelf has to be out of reach before a machine orders alone.
 const ALONE_AFTER: Duration = Duration::from_secs(60);
 /// The time between two tries to reach the shelf when a certificate is due.
 const REACH_AGAIN: Duration = Duration::from_secs(2);
-/// How long the shelf is out of reach before that is told: at the start, it is not there yet.
+/// The time for which the shelf is out of reach before that is told: at the start, it is not there yet.
 const TOLD_AFTER: Duration = Duration::from_secs(4);
 /// The pause between two look-ups of challenges.
 const LOOKUP_PAUSE: Duration = Duration::from_millis(20);
-/// How many times a change of a record is tried.
+/// The number of times that a change of a record is tried.
 const TRIES: usize = 5;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long the account stays on the shelf after it was last used.
+/// The time that the account stays on the shelf after it was last used.
 const KEEP_ACCOUNT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
-/// How long a record stays without a certificate, or after the certificate's end.
+/// The time that a record stays without a certificate, or after the certificate's end.
 const KEEP_RECORD: Duration = Duration::from_secs(9 * 24 * 60 * 60);
 
 /// The machines' common shelf, as a keeper uses it.
@@ -63,17 +63,17 @@ pub(super) struct SharedShelf {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the shelf said was new at the last look.
+    /// The value that the shelf said was new at the last look.
     news: Option<Vec<u8>>,
-    /// When all names were looked at.
+    /// The time at which all names were looked at.
     looked_at: Timestamp,
     unreachable_since: Option<Timestamp>,
     is_told: bool,
-    /// When this keeper began: what failed before it is no reason to wait.
+    /// The time at which this keeper began: what failed before it is no reason to wait.
     began: Option<Timestamp>,
 }
 
-/// What the shelf has for one name.
+/// Holds what the shelf has for one name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     /// The number of the claim: it only rises.
@@ -111,7 +111,7 @@ pub(super) enum OrderReason {
     Replace,
 }
 
-/// What a machine has to do for a name.
+/// Says what a machine has to do for a name.
 pub(super) enum Turn {
     /// It orders.
     Order(Claim),
@@ -280,7 +280,7 @@ impl SharedShelf {
     }
 }
 
-/// What was in the place of a record.
+/// Says what was in the place of a record.
 enum Before {
     Is(Version),
     /// Something that nobody can read.

@@ -19,7 +19,7 @@ use admin_api::{
 use policy::purge::{Order, What};
 use serde_json::json;
 
-/// What happens.
+/// Says what happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scene {
     /// The server has just started, and nobody has come.
@@ -28,9 +28,9 @@ pub(crate) enum Scene {
     Calm,
     /// A link to the shop is on the front page of a newspaper, and a plugin starts a session for everybody.
     Crowd,
-    /// As before, and the origin of the shop has gone away four minutes ago.
+    /// It is as before, and the origin of the shop has gone away four minutes ago.
     Down,
-    /// As a calm day, and everything that a stranger can choose was chosen to do harm.
+    /// It is as on a calm day, and everything that a stranger can choose was chosen to do harm.
     Hostile,
 }
 
@@ -41,7 +41,7 @@ impl Scene {
 
 const SITES: [&str; 3] = ["shop.example", "blog.example", "docs.example"];
 
-/// What strangers send to harm whoever looks at it. None of it may become markup, run, or turn the text around it.
+/// The texts that strangers send to harm whoever looks at it. None of it may become markup, run, or turn the text around it.
 pub(crate) const HOSTILE: [&str; 6] = [
     "<script>globalThis.harmed=1</script>",
     "<img src=x onerror=globalThis.harmed=1>",

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::theme::{Colour, LOOKS, LookName};
 
-/// How a blog looks. A field that is `None` has its default.
+/// Says how a blog looks. A field that is `None` has its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LookOptions {

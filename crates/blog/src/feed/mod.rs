@@ -82,7 +82,7 @@ struct Feed<'m> {
     author: Option<Author<'m>>,
     /// The address of the blog's icon, percent-encoded.
     icon: Option<String>,
-    /// When the newest change was.
+    /// The time of the newest change.
     updated: Timestamp,
     entries: Vec<Entry<'m>>,
 }

@@ -162,7 +162,7 @@ fn front(text: &str) -> FrontMatter {
     split.front
 }
 
-/// What other generators call the same.
+/// Other generators have other names for the same keys.
 #[test]
 fn keys_have_the_names_of_other_generators() {
     let text = |text: &str| Some(text.to_owned());

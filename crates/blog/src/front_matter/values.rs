@@ -14,7 +14,7 @@ use crate::{config::one_line, slug};
 /// The largest number of values in YAML. References can make many of few.
 const YAML_NODES_MAX: usize = 20_000;
 
-/// How deep values of YAML may lie in each other. Each level takes some kilobytes of the stack.
+/// The depth to which values of YAML may lie in each other. Each level takes some kilobytes of the stack.
 const YAML_DEPTH_MAX: usize = 16;
 
 /// The values of a table by their keys.

@@ -155,7 +155,7 @@ thread_local! {
     static MET: RefCell<HashMap<Scope, Option<&'static str>>> = RefCell::default();
 }
 
-/// The languages of blocks that are formulas, and not code.
+/// Tells whether blocks of this language are formulas, and not code.
 pub(super) fn is_formula(language: &str) -> bool {
     language.eq_ignore_ascii_case("math")
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::{escape::escape, words::Words};
 
-/// What an address leads to.
+/// Says what an address leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Video,

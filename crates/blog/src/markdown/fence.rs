@@ -1,4 +1,4 @@
-//! What stands behind the three backticks of a code block: language, title, line numbers, marked lines.
+//! Reads what stands behind the three backticks of a code block: language, title, line numbers, marked lines.
 //!
 //! Other engines have their own ways to say it, and texts come from all of them: `{3,5-7}` and `showLineNumbers` (Docusaurus, Astro),
 //! `{linenos=true,hl_lines=[8,"15-17"]}` (Hugo), `linenos,hl_lines=3-5 8` (Zola), `{.rust .numberLines}` (Pandoc).

@@ -1,4 +1,4 @@
-//! Where links and pictures lead: to other files of the folder by their paths, to addresses of this site, to anchors, or elsewhere.
+//! Finds where links and pictures lead: to other files of the folder by their paths, to addresses of this site, to anchors, or elsewhere.
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
@@ -15,7 +15,7 @@ use crate::{
 /// The largest number of problems of one text that are told, of each severity.
 const PROBLEMS_MAX: usize = 20;
 
-/// What is at the end of a link.
+/// Says what is at the end of a link.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Resolved {
     /// The target as it stands in HTML, but for the escaping. `None` if following it would run a script, or if it is a picture that is left out.

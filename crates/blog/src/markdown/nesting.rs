@@ -1,4 +1,4 @@
-//! How deep quotes and lists may lie in each other.
+//! Bounds how deep quotes and lists may lie in each other.
 //!
 //! The parser looks at every open quote and list for each line, so a hundred thousand lines within ten thousand lists would take an hour. No
 //! reader sees more than a few levels.

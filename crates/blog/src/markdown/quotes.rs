@@ -164,7 +164,8 @@ mod tests {
         out
     }
 
-    /// As the style guides of the languages say: The Chicago Manual of Style, Duden, Imprimerie nationale, RAE, and so on.
+    /// The expected marks are those of the languages' style guides: The Chicago Manual of Style, Duden, Imprimerie nationale, RAE, and so
+    /// on.
     #[test]
     fn marks_are_those_of_the_language() {
         let cases = [

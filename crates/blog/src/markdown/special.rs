@@ -5,7 +5,7 @@ use super::embeds::Card;
 /// The longest paragraph that is looked at.
 const BYTES_MAX: usize = 16 * 1024;
 
-/// What a paragraph stands for, as far as its source tells.
+/// Says what a paragraph stands for, as far as its source tells.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Special<'a> {
     /// `[TOC]` or `[[toc]]`.

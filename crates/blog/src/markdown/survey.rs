@@ -13,7 +13,7 @@ use crate::slug;
 /// Anchors that the pages of the theme have for themselves.
 const RESERVED: [&str; 2] = ["content", "search"];
 
-/// What one reading of a text tells.
+/// Holds what one reading of a text tells.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     /// The headings, without the one that is the title.

@@ -207,7 +207,7 @@ fn code_has_classes_a_caption_and_lines() {
     assert_eq!(feed, "<p>a.rs</p>\n<pre><code class=\"language-rust\">fn a() {}\n</code></pre>\n");
 }
 
-/// What each word is says the reference of its language.
+/// The reference of each language says what each word is.
 #[test]
 fn words_of_code_have_the_classes_of_what_they_are() {
     let cases = [
@@ -450,7 +450,7 @@ fn a_regular_expression_mentions_no_footnote() {
     }
 }
 
-/// Its fault is told of the picture itself.
+/// The fault of a picture is told of the picture itself.
 #[test]
 fn a_picture_that_is_left_out_keeps_no_text_back() {
     let left_out = rendered("# A\n\n![A cat](/left-out.jpg)\n\n![B](/left-out.jpg \"Title\") and [the cat](/left-out.jpg)");

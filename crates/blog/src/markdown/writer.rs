@@ -143,12 +143,12 @@ struct Columns {
     alignments: Vec<Alignment>,
     at: usize,
     is_head: bool,
-    /// Where the cell begins in the page and in the feed, and where its content begins in the page.
+    /// The places where the cell begins in the page and in the feed; `open` is where its content begins in the page.
     begun: (usize, usize),
     open: usize,
 }
 
-/// What a block quote was written as.
+/// Says what a block quote was written as.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quote {
     Plain,
@@ -161,7 +161,8 @@ pub(super) struct Writer<'t> {
     words: &'static Words,
     pub(super) links: Links<'t>,
     out: Html,
-    /// What was being written where a footnote began, and the number of the footnote. Without a number, the footnote is left out.
+    /// The output that was being written where a footnote began, and the number of the footnote. Without a number, the footnote is left
+    /// out.
     around: Vec<(Html, Option<usize>)>,
     notes: Vec<Note>,
     /// The quotes that are open.

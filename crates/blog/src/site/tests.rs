@@ -3,7 +3,7 @@ use std::{fs, path::PathBuf};
 use super::*;
 use crate::{feed, slug, starter};
 
-/// What a site answers everywhere, asked as `http://blog.test`.
+/// Returns what a site answers at each of its paths, asked as `http://blog.test`.
 fn pages(site: &Site) -> BTreeMap<String, Page> {
     let page = |path: &str| match site.find(path, "http://blog.test")? {
         SiteResource::Page(page) => Some((path.to_owned(), page)),
@@ -42,7 +42,7 @@ fn text(site: &Site, path: &str) -> String {
     String::from_utf8(page.body.to_vec()).expect("text")
 }
 
-/// The values of `href` and `src` in `html`.
+/// Returns the values of `href` and `src` in `html`.
 fn links(html: &str) -> Vec<&str> {
     let after = |mark: &'static str| html.split(mark).skip(1).filter_map(|rest| rest.split_once('"').map(|(url, _)| url));
     after(" href=\"").chain(after(" src=\"")).collect()

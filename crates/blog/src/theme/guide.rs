@@ -7,7 +7,7 @@ use super::{LOOKS, LookName, STYLE, embedded_templates};
 /// A kind of thing: its name here, its title in the guide, and its fields, each with what it is.
 type Kind = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// What templates are given. A test compares it with what they are really given.
+/// The list of what templates are given. A test compares it with what they are really given.
 const GUIDE: [Kind; 19] = [
     (
         "page",
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::{BlogOptions, build_texts, view::View};
 
-    /// Which kind of thing has its fields under a name.
+    /// Returns the kind of thing that has its fields under a name.
     fn kind_of(key: &str, of: &str) -> Option<&'static str> {
         Some(match key {
             "site" => "site",

@@ -11,8 +11,8 @@ fn options() -> BlogOptions {
     BlogOptions { base_url: Some("https://blog.test".to_owned()), ..BlogOptions::default() }
 }
 
-/// A blog of which everything ends in a feed: two authors, tags, a cover, another language, HTML of the author's own, and what XML and JSON
-/// have to escape.
+/// Returns a blog of which everything ends in a feed: two authors, tags, a cover, another language, HTML of the author's own, and what XML
+/// and JSON have to escape.
 fn blog() -> (Folder, blog::Blog) {
     let folder = Folder::of(&[
         ("blog.toml", "title = \"By <the> sea & more\"\ndescription = \"Notes \\\"from\\\" a wall\"\nauthor = \"Ann\"\n"),
@@ -48,7 +48,7 @@ fn texts<'a>(node: Node<'a>, namespace: &'a str, name: &'a str) -> Vec<&'a str> 
     named(node, namespace, name).into_iter().map(|n| n.text().unwrap_or_default()).collect()
 }
 
-/// Whatever the format, content has no link that is not absolute, and no script.
+/// Checks that content, whatever the format, has no link that is not absolute, and no script.
 fn assert_absolute(content: &str) {
     for link in ["https://blog.test/posts/cat.png", "https://blog.test/b/", "https://blog.test/big.png 2x", "https://blog.test/p.jpg"] {
         assert!(content.contains(link), "{link}: {content}");

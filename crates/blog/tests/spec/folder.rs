@@ -58,7 +58,7 @@ impl Folder {
     }
 }
 
-/// Everything that can be asked for, with its answer: every address, and those that redirect because of a slash.
+/// Returns everything that can be asked for, with its answer: every address, and those that redirect because of a slash.
 pub(crate) fn answers(site: &Site) -> BTreeMap<String, String> {
     let mut answers = BTreeMap::new();
     for (path, _) in site.addresses() {
@@ -72,13 +72,13 @@ pub(crate) fn answers(site: &Site) -> BTreeMap<String, String> {
     answers
 }
 
-/// What authors see beside that.
+/// Returns what authors see beside that.
 pub(crate) fn drafts(site: &Site) -> Vec<(&str, &str, String)> {
     let text = |path| text_of(site.draft(path, BASE).expect("a draft at its path"));
     site.drafts().map(|draft| (draft.path, draft.title, text(draft.path))).collect()
 }
 
-/// The paths whose answers differ.
+/// Returns the paths whose answers differ.
 pub(crate) fn differing(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     paths.into_iter().filter(|path| before.get(*path) != after.get(*path)).cloned().collect()

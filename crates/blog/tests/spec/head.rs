@@ -11,7 +11,7 @@ fn options() -> BlogOptions {
     BlogOptions { base_url: Some("https://blog.test".to_owned()), ..BlogOptions::default() }
 }
 
-/// The attributes of every element of this name in the head, in order.
+/// Returns the attributes of every element of this name in the head, in order.
 fn elements(html: &str, name: &str) -> Vec<BTreeMap<String, String>> {
     let head = html.split_once("</head>").expect("a head").0;
     let mut found = Vec::new();
@@ -31,7 +31,7 @@ fn elements(html: &str, name: &str) -> Vec<BTreeMap<String, String>> {
     found
 }
 
-/// The values of a property of Open Graph, or of a named datum.
+/// Returns the values of a property of Open Graph, or of a named datum.
 fn metas(html: &str, name: &str) -> Vec<String> {
     let is_it = |meta: &BTreeMap<String, String>| meta.get("property").or_else(|| meta.get("name")).is_some_and(|other| other == name);
     elements(html, "meta").into_iter().filter(is_it).map(|mut meta| meta.remove("content").unwrap_or_default()).collect()
@@ -41,7 +41,7 @@ fn links(html: &str, rel: &str) -> Vec<BTreeMap<String, String>> {
     elements(html, "link").into_iter().filter(|link| link.get("rel").is_some_and(|other| other == rel)).collect()
 }
 
-/// The nodes of the JSON-LD by their types.
+/// Returns the nodes of the JSON-LD by their types.
 fn json_ld(html: &str) -> BTreeMap<String, Value> {
     let Some((_, rest)) = html.split_once("<script type=\"application/ld+json\">") else { return BTreeMap::new() };
     let json: Value = serde_json::from_str(rest.split_once("</script>").expect("closed").0).expect("JSON");

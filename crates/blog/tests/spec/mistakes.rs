@@ -99,7 +99,7 @@ fn an_anchor_in_a_text_that_is_left_out_is_no_mistake_of_another() {
     assert!(told.len() == 1 && told[0].starts_with("b.md:2: `date` is \"soon\""), "{told:?}");
 }
 
-/// A price in dollars is not a formula because something else is wrong.
+/// A price in dollars does not become a formula because something else is wrong.
 #[test]
 fn a_text_without_formulas_has_none_when_its_front_matter_is_wrong() {
     for front in ["+++\nmath = false # prices\ndate = \"soon\"\n+++", "---\nkatex: false\ndate: [\n---"] {

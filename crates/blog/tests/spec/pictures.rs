@@ -11,7 +11,7 @@ use semantics::Scheme;
 
 use crate::folder::{Folder, lines, page, rebuilt};
 
-/// A photograph as a camera writes it: it says where it was taken, and that it has to be turned by a quarter if `is_turned`.
+/// Returns a photograph as a camera writes it: it says where it was taken, and that it has to be turned by a quarter if `is_turned`.
 fn photo(width: u32, height: u32, is_turned: bool) -> Vec<u8> {
     let mut seed = 7_u32;
     let picture = RgbImage::from_fn(width, height, |x, y| {
@@ -54,13 +54,13 @@ fn ask(blog: &Blog, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderM
     })
 }
 
-/// The values of an attribute in `html`, in order.
+/// Returns the values of an attribute in `html`, in order.
 fn values<'h>(html: &'h str, attribute: &str) -> Vec<&'h str> {
     let mark = format!(" {attribute}=\"");
     html.split(&mark).skip(1).filter_map(|rest| rest.split_once('"').map(|(value, _)| value)).collect()
 }
 
-/// The addresses and widths of a `srcset`.
+/// Returns the addresses and widths of a `srcset`.
 fn choices(srcset: &str) -> Vec<(String, u32)> {
     let one = |choice: &str| choice.split_once(' ').and_then(|(url, width)| Some((url.to_owned(), width.strip_suffix('w')?.parse().ok()?)));
     srcset.split(", ").filter_map(one).collect()
@@ -111,7 +111,7 @@ fn a_photograph_comes_in_every_useful_width_and_takes_its_place_at_once() {
     }
 }
 
-/// The boxes of an AVIF of the general brand `mif1` (ISO/IEC 23008-12): item 1 is the picture, item 2 says where it was taken.
+/// Returns the boxes of an AVIF of the general brand `mif1` (ISO/IEC 23008-12): item 1 is the picture, item 2 says where it was taken.
 fn avif() -> Vec<u8> {
     let boxed = |kind: &[u8; 4], content: &[u8]| {
         let length = u32::try_from(content.len() + 8).expect("short");

@@ -10,7 +10,7 @@ fn index(folder: &Folder) -> Value {
     serde_json::from_str(&page(&folder.blog(), "/search.json")).expect("JSON")
 }
 
-/// The words of the texts, with the titles of the posts in which they are, read as the documentation of the index says.
+/// Returns the words of the texts, with the titles of the posts in which they are, read as the documentation of the index says.
 fn words(index: &Value) -> BTreeMap<String, Vec<String>> {
     let title = |place: usize| index["posts"][place][0].as_str().expect("a title").to_owned();
     let titles = |places: &str| {

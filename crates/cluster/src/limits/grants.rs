@@ -1,4 +1,4 @@
-//! What a machine may send to the origins that it shares with others: a value, to which time is an argument.
+//! The number of requests that a machine may send to the origins that it shares with others: a value, to which time is an argument.
 //!
 //! The server grants places for [`GRANT_LASTS`], which this machine counts from when it asked. After that it keeps at most its equal part, and a little
 //! later, when the grants of all others have ended too, it takes that part. So the machines together have no more than the limit, but for requests that are
@@ -11,7 +11,7 @@ use std::{
 
 use super::{Origin, PlaceDemand, scripts::GRANT_LASTS};
 
-/// How much later than its own grant the grants of others may end: an interval, and a deadline.
+/// The time by which the grants of others may end later than this machine's own: an interval, and a deadline.
 const LATER: Duration = Duration::from_millis(500);
 /// The exchanges for which a need is remembered, so that a pause of a moment gives nothing away.
 const REMEMBERED: usize = 3;
@@ -30,7 +30,7 @@ pub(super) struct Grants {
 struct Grant {
     limit: usize,
     places: usize,
-    /// When those places were asked for.
+    /// The time at which those places were asked for.
     asked: Instant,
     needs: [usize; REMEMBERED],
     /// Whether the limit is kept by this machine alone, as the server does not answer.

@@ -1,4 +1,4 @@
-//! What a machine tells the others of its clients, as bytes under a seal.
+//! The report in which a machine tells the others of its clients, as bytes under a seal.
 //!
 //! A report says who made it and which one of theirs it is, so that one that is found twice counts once. Addresses are numbers that a secret of the
 //! cluster makes of them: who reads the server learns how many there are, and no more.
@@ -23,7 +23,7 @@ const VERSION: u8 = 1;
 /// The machines of which is remembered which report was the last. Beyond that, the one that is longest silent is forgotten.
 const MACHINES_MAX: usize = 256;
 
-/// What a machine tells of its clients.
+/// Holds what a machine tells of its clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Requests by the numbers of addresses: how many were admitted, and how many were asked for.
@@ -32,7 +32,7 @@ pub struct Report {
     pub wrong: Vec<(u64, u32)>,
 }
 
-/// Why a report is refused.
+/// The reason why a report is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     #[error("it is not a report of Seawall")]

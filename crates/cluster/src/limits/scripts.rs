@@ -1,11 +1,11 @@
-//! What the server does for limits, each as one step: scripts.
+//! The steps that the server does for limits, each as one step: scripts.
 //!
 //! | key | what |
 //! |---|---|
 //! | `limits` | a stream of reports: the last [`REPORTS_MAX`], for [`REPORTS_LAST`] |
 //! | `origin:<hash>` | a hash of the places at an origin: the machines' sessions, each with the places that it holds, those that it needs, and when that ends by the server's clock; and `born`, when the hash was made |
 //!
-//! Each of them expires. Nothing that lies there is believed: what is no report or no line of places is passed over, removed and counted.
+//! Each of them expires. Nothing that lies there is believed: what is neither a report nor a line of places is passed over, removed and counted.
 
 use std::time::Duration;
 
@@ -18,13 +18,14 @@ use crate::link::{LinkError, Reply, Values};
 pub(super) const REPORTS: &str = "limits";
 /// The most reports that the server keeps: 256 of 14 KiB are 3.5 MiB at most.
 const REPORTS_MAX: usize = 256;
-/// How long the server keeps them when no machine writes any more.
+/// The time that the server keeps the reports when no machine writes any more.
 const REPORTS_LAST: Duration = Duration::from_secs(10);
 /// The most reports that are read at once; the others are read at the next exchange.
 const READ_MAX: usize = 128;
-/// How long places that were granted last, from when they were asked for.
+/// The time for which places that were granted last, from when they were asked for.
 pub(super) const GRANT_LASTS: Duration = Duration::from_secs(2);
-/// How long after an account of places was made a machine gets no more places than it says it holds: others may have held some before.
+/// The time after an account of places was made during which a machine gets no more places than it says it holds: others may have held some
+/// before.
 const SETTLING: Duration = Duration::from_millis(300);
 /// The most machines that share an origin. An account with more lines is not ours, and is made anew.
 const MACHINES_MAX: usize = 256;
@@ -155,10 +156,10 @@ end
 return out
 ";
 
-/// What was found among the reports.
+/// Holds what was found among the reports.
 #[derive(Debug, Default)]
 pub(super) struct ReportsRead {
-    /// What was refused there.
+    /// The number that was refused there.
     pub(super) refused: u64,
     /// The last report that was read, or the last that there is if none was to be read.
     pub(super) last: Bytes,

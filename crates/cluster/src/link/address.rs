@@ -1,4 +1,4 @@
-//! Where the server is, as the operator wrote it.
+//! The address of the server, as the operator wrote it.
 
 use std::{fmt, net::IpAddr};
 
@@ -11,8 +11,8 @@ const SENTINEL_PORT: u16 = 26379;
 /// The most servers that an address names.
 const HOSTS_MAX: usize = 32;
 
-/// Where the server is: `redis://[user:password@]host[:port][/database]`, `rediss://` with TLS, `redis+sentinel://host,host/NAME[/database]` or
-/// `redis+cluster://host,host`. `valkey` may stand for `redis`.
+/// The address of the server: `redis://[user:password@]host[:port][/database]`, `rediss://` with TLS,
+/// `redis+sentinel://host,host/NAME[/database]` or `redis+cluster://host,host`. `valkey` may stand for `redis`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     pub(super) kind: Kind,
@@ -21,7 +21,7 @@ pub struct Address {
     tls: bool,
 }
 
-/// How the primary is found.
+/// Says how the primary is found.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It is the one of the hosts that is a primary.
@@ -47,7 +47,7 @@ pub(super) struct Login {
     pub(super) database: u32,
 }
 
-/// Why a text is not an address of a server, as a sentence without a full stop. It has no password in it.
+/// The reason why a text is not an address of a server, as a sentence without a full stop. It has no password in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAddress(pub String);

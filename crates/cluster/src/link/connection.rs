@@ -29,17 +29,17 @@ use super::{
     address::{Host, Login},
 };
 
-/// How many bytes of a password in what a server says keep that from being shown.
+/// The number of bytes of a password that keep a message of the server from being shown if they are in it.
 const REPEATED_BYTES: usize = 6;
 
-/// What a connection is used for.
+/// Holds the bounds of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// How many steps are under way at a time.
+    /// The number of steps that are under way at a time.
     pub(super) at_once: usize,
-    /// How many bytes may come in until a step is complete.
+    /// The number of bytes that may come in until a step is complete.
     pub(super) reply_bytes_max: usize,
-    /// How long connecting may take.
+    /// The time that connecting may take.
     pub(super) deadline: Duration,
 }
 
@@ -254,11 +254,11 @@ fn at_key(command: &redis::Cmd, error: LinkError) -> LinkError {
     }
 }
 
-/// How many bytes may still come in.
+/// Counts the bytes that come in, up to a bound.
 #[derive(Debug, Default)]
 struct Budget {
     bytes_max: usize,
-    /// How many came since the last step was complete.
+    /// The number of bytes that came since the last step was complete.
     bytes: AtomicUsize,
     is_exceeded: AtomicBool,
 }

@@ -16,12 +16,12 @@ use super::{
 };
 use crate::shelf::Shelf;
 
-/// How often one server of a cluster may send us on to another one.
+/// The number of times that one server of a cluster may send us on to another one.
 const MOVES_MAX: usize = 3;
 /// The oldest version that knows all commands of ours.
 const VERSION_MIN: (u32, u32) = (6, 2);
 
-/// How the server is reached, and what is said there.
+/// Says how the server is reached, and what is said there.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
     /// The address of the server.
@@ -30,9 +30,9 @@ pub struct EngineOptions {
     pub cluster: String,
     /// The secret that seals everything.
     pub secret: Secret,
-    /// How many replicas must have an entry before it counts as written.
+    /// The number of replicas that must have an entry before it counts as written.
     pub replicas: u32,
-    /// How long one round trip may take, and connecting to one server.
+    /// The time that one round trip may take, and connecting to one server.
     pub deadline: Duration,
     /// The certificates of authorities that are trusted in place of the system's, PEM.
     pub authorities: Option<Vec<u8>>,
@@ -76,11 +76,11 @@ impl Keys {
 /// The software that a link leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its address, without secrets, such as `redis://10.0.0.5:6379`.
+    /// The address of the server, without secrets, such as `redis://10.0.0.5:6379`.
     pub address: String,
     /// The software, such as `valkey` or `redis`.
     pub software: String,
-    /// Its version.
+    /// The version of the server.
     pub version: String,
 }
 

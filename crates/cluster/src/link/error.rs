@@ -1,8 +1,8 @@
-//! What can go wrong between a machine and the server, by who has to do something about it.
+//! The errors that can occur between a machine and the server, by who has to do something about it.
 
 use std::time::Duration;
 
-/// Why a step did not happen, or is not known to have happened. The text never has a password in it.
+/// The reason why a step did not happen, or is not known to have happened. The text never has a password in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// The options cannot be used.
@@ -13,7 +13,7 @@ pub enum LinkError {
     Unreachable {
         /// The server, without secrets.
         server: String,
-        /// What happened.
+        /// The description of what happened.
         why: String,
     },
     /// The server took too long. The step may have happened, or may happen yet.
@@ -21,7 +21,7 @@ pub enum LinkError {
     TooLate {
         /// The server, without secrets.
         server: String,
-        /// How long it had.
+        /// The time that it had.
         after: Duration,
     },
     /// The server refuses the user, or the user may not do this.
@@ -55,7 +55,7 @@ pub enum LinkError {
         server: String,
         /// The thing that is too long.
         what: String,
-        /// How long it may be.
+        /// The number of bytes that it may have.
         bytes_max: usize,
     },
     /// The reply is none that this command has: something else listens there, or the key holds what others wrote.
@@ -63,7 +63,7 @@ pub enum LinkError {
     Garbled {
         /// The server, without secrets.
         server: String,
-        /// What was expected.
+        /// The description of what was expected.
         why: String,
     },
 }

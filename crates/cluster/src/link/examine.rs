@@ -9,22 +9,23 @@ use redis::{Pipeline, cmd};
 
 use super::{Engine, LinkError, REPLY_BYTES_MAX, Server, reply};
 
-/// How often the round trip is measured.
+/// The number of times that the round trip is measured.
 const MEASURED: usize = 5;
-/// From which round trip on purges are slow.
+/// The round trip from which on purges are slow.
 const SLOW: Duration = Duration::from_millis(20);
 
-/// What a user of the server must be allowed to do, as `ACL SETUSER` takes it: our keys, and the commands that are used. Nothing else is needed.
+/// The rights that a user of the server must have, as `ACL SETUSER` takes them: our keys, and the commands that are used. Nothing else is
+/// needed.
 pub const USER_RULES: &str = "~seawall:* -@all +auth +select +ping +info +time +wait +multi +exec +eval +exists +type +del +pexpire +pttl \
     +hset +hsetnx +hget +hdel +hlen +hkeys +hstrlen +hgetall +xadd +xdel +xrange +xrevrange +xread \
     +set +get +getrange +incr +incrby +decrby +zadd +zrem +zpopmin +zrangebyscore";
 
-/// What a look at the server found.
+/// Holds what a look at the server found.
 #[derive(Debug, Clone)]
 pub struct Examination {
     /// The server.
     pub server: Server,
-    /// How long a round trip took: the middle one of five.
+    /// The time that a round trip took: the middle one of five.
     pub latency: Duration,
     /// The things to mend, each as a sentence with its remedy.
     pub warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! What others wrote into our keys and what is too long to be read: the server itself removes it, and nobody reads it.
+//! Removes what others wrote into our keys and what is too long to be read: the server itself removes it, and nobody reads it.
 
 use redis::cmd;
 

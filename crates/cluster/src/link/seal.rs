@@ -22,7 +22,7 @@ use crate::stream::{EntryContent, EntryMaker, VERSION};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
-/// Why a text is no secret.
+/// The reason why a text is not a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it has less than 16 bytes; make one with: openssl rand -hex 32")]
 pub struct BadSecret;
@@ -248,7 +248,7 @@ impl Seals {
         digest
     }
 
-    /// The seal of some parts. Each has its length before it, so that no two lists of parts have the same seal.
+    /// Returns the seal of some parts. Each has its length before it, so that no two lists of parts have the same seal.
     fn mac(&self, kind: &str, parts: &[&[u8]]) -> hmac::Tag {
         let mut context = hmac::Context::with_key(&self.told);
         for part in [kind.as_bytes()].iter().chain(parts) {
@@ -264,7 +264,7 @@ impl Seals {
     }
 }
 
-/// What every kept value begins with: its form.
+/// The bytes with which every kept value begins: they name its form.
 const KEPT: &[u8] = b"S1";
 
 /// Fills some bytes with what nobody can guess.

@@ -30,7 +30,7 @@ pub(super) struct Sentinels {
 
 struct Sentinel {
     host: Host,
-    /// For those that want a password: most have none, though their servers have one.
+    /// The login at those Sentinels that want a password: most have none, though their servers have one.
     login: Login,
     tls: Option<Arc<ClientConfig>>,
     bounds: Bounds,

@@ -19,17 +19,17 @@ use super::{
 };
 use crate::stream::{ENTRIES_MAX, Entry, EntryId, EntryMaker, Run};
 
-/// How long the hash of machines lives without a round.
+/// The time that the hash of machines lives without a round.
 const MACHINES_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long confirmations live without another one.
+/// The time that confirmations live without another one.
 const CONFIRMED_LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// About how many confirmations are kept.
 const CONFIRMED_MAX: usize = 4096;
-/// How long replicas may take to have an entry.
+/// The time that replicas may take to have an entry.
 const REPLICAS_WAIT: Duration = Duration::from_millis(100);
 /// The field with the word of whoever made the hash of machines.
 const BORN: &str = "born";
-/// What the field of a machine begins with, so that none can be named like another field.
+/// The prefix of the field of a machine, so that none can be named like another field.
 const MACHINE: &str = "m:";
 
 /// A connection to the primary that has this cluster's keys. One step is under way at a time, in the order in which they were begun; each has
@@ -281,7 +281,7 @@ impl Link {
     }
 }
 
-/// What each step finds beside its own results.
+/// Holds what each step finds beside its own results.
 struct Group {
     run: Run,
     members: BTreeMap<String, Member>,

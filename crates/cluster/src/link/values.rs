@@ -12,7 +12,7 @@ use tokio::{runtime::Handle, sync::watch, task::JoinSet, time::timeout};
 
 use super::{LinkError, connection::Connection, engine::Engine, reply};
 
-/// How long nobody looks for the server after it could not be reached.
+/// The time during which nobody looks for the server after it could not be reached.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Single values of the cluster, by name: `tier:...`, `lock:...`, `shelf:...`. They are not sealed here. A clone is the same one; any runtime may
@@ -24,7 +24,7 @@ pub struct Values(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     engine: Engine,
-    /// What drives the connection.
+    /// The runtime that drives the connection.
     runtime: Handle,
     state: Mutex<State>,
     /// Connects. At most one task is in it.

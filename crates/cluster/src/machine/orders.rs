@@ -42,7 +42,7 @@ pub(super) struct Orders {
     hold: Duration,
     unsent: VecDeque<WaitingOrder>,
     unsent_bytes: usize,
-    /// How many of the first of them are on their way to the server.
+    /// The number of the first of them that are on their way to the server.
     in_flight: usize,
     retry_at: Option<Instant>,
     /// The makers who wait for orders that are not appended, by the order's number.
@@ -80,7 +80,7 @@ struct Batch {
     last: EntryId,
     run: Run,
     born: String,
-    /// When no machine has a lease any more that the server may have forgotten.
+    /// The time at which no machine has a lease any more that the server may have forgotten.
     complete_at: Instant,
     waits: Vec<Wait>,
     strangers: Vec<String>,
@@ -93,24 +93,24 @@ struct Wait {
     field: String,
     /// The beat of what it had said last when the purge was appended.
     beat: u64,
-    /// When it surely has no lease any more from before the purge.
+    /// The time at which it surely has no lease any more from before the purge.
     lease_by: Instant,
-    /// How long it shows in doubt what its origin was asked for.
+    /// The time that it shows in doubt what its origin was asked for.
     hold: Duration,
 }
 
-/// How a batch is doing.
+/// Says how a batch is doing.
 struct BatchProgress {
-    /// How many machines may still have a lease, and have not confirmed it.
+    /// The number of machines that may still have a lease, and have not confirmed it.
     waiting: usize,
     expired: usize,
     /// Whether machines that the server may have forgotten have no lease any more.
     is_complete: bool,
-    /// How long after an order an expired machine may show what it validated before.
+    /// The time after an order during which an expired machine may show what it validated before.
     hold: Duration,
 }
 
-/// How a machine stands to a batch.
+/// Says how a machine stands to a batch.
 enum BatchState {
     Confirmed,
     /// It has no lease any more from before the purge.

@@ -11,11 +11,11 @@ use crate::{
     stream::Run,
 };
 
-/// How long a machine is remembered that the server has forgotten: it may be cut off from the server and go on serving.
+/// The time for which a machine is remembered that the server has forgotten: it may be cut off from the server and go on serving.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// How long a machine that has said nothing new stays on the server's list. Until then every purge counts it among those whose lease has passed, and
-/// an operator's waits for its `doubt_hold`. One that is gone for good (a container of yesterday) must not do so for ever. One that comes back
-/// registers anew before it gets a lease.
+/// The time that a machine that has said nothing new stays on the server's list. Until then every purge counts it among those whose lease
+/// has passed, and an operator's waits for its `doubt_hold`. One that is gone for good (a container of yesterday) must not do so for ever.
+/// One that comes back registers anew before it gets a lease.
 pub(super) const GONE_AFTER: Duration = Duration::from_secs(600);
 /// The most fields without this cluster's seal that are watched.
 const STRANGERS_MAX: usize = 256;
@@ -28,20 +28,20 @@ pub(super) const LEASE_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct OtherMachines {
     by_field: BTreeMap<String, Other>,
-    /// What does not bear this cluster's seal, and since when exactly that has been there.
+    /// The fields that do not bear this cluster's seal, and since when exactly each has been there.
     strangers: Vec<(Stranger, Instant)>,
     era: Option<Era>,
     lease_max: Duration,
-    /// When the list was read last.
+    /// The time at which the list was read last.
     read: Option<Instant>,
 }
 
-/// How long the server's list of machines has been known to be complete.
+/// Says how long the server's list of machines has been known to be complete.
 #[derive(Debug, Clone)]
 struct Era {
     run: Run,
     born: String,
-    /// When this machine first met it. Everybody who has a lease from before has lost it a lease later.
+    /// The time at which this machine first met it. Everybody who has a lease from before has lost it a lease later.
     since: Instant,
 }
 
@@ -50,7 +50,7 @@ struct Era {
 pub(super) struct Other {
     /// The last thing that it said of itself.
     pub(super) member: Member,
-    /// When this machine first saw exactly that: its last round is older.
+    /// The time at which this machine first saw exactly that: its last round is older.
     pub(super) since: Instant,
     /// Whether it said something else before: it is alive, or was.
     pub(super) has_risen: bool,

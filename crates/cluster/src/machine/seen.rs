@@ -1,4 +1,4 @@
-//! Which entries were carried out before: one that is appended twice is carried out once.
+//! The entries that were carried out before: one that is appended twice is carried out once.
 //!
 //! A machine appends its orders as they are numbered, and goes on to the next ones only when those before were appended. So an entry whose number is not
 //! above all that were met of its session was met, or stands for one that was, or was repeated by somebody who can write on the server.

@@ -50,7 +50,7 @@ impl Table {
         Self { machine: Machine::new(settings, now), now, entries: 1, members: Vec::new(), strangers: Vec::new() }
     }
 
-    /// A machine with a lease that has known the list of machines for longer than one.
+    /// Returns a machine with a lease that has known the list of machines for longer than one.
     fn settled() -> Self {
         let mut table = Self::new();
         table.round(Vec::new());

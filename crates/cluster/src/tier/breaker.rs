@@ -7,7 +7,7 @@ use std::{
 
 /// The number of failures in a row after which the tier is left alone.
 const FAILURES: u32 = 3;
-/// How long it is left alone. Then one question tries it.
+/// The time for which it is left alone. Then one question tries it.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Remembers how the tier's last questions ended.

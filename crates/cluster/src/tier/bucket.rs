@@ -44,7 +44,7 @@ use crate::link::trust;
 pub const BUCKET_PAGE_BYTES_MAX: usize = (4 << 20) + HEAD_BYTES_MAX;
 /// The most bytes that are read of an object.
 const OBJECT_BYTES_MAX: usize = BUCKET_PAGE_BYTES_MAX + FRAME;
-/// What may be read at once, in units of [`UNIT`]: 64 pages of up to 1 MiB, or fewer that are longer.
+/// The amount that may be read at once, in units of [`UNIT`]: 64 pages of up to 1 MiB, or fewer that are longer.
 const READING_MAX: usize = 64;
 const UNIT: usize = 1 << 20;
 /// The bytes that the server has of a page in a bucket.
@@ -57,9 +57,9 @@ const TELL: Duration = Duration::from_secs(60);
 /// A bucket, and whose it is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BucketOptions {
-    /// Its name.
+    /// The name of the bucket.
     pub name: String,
-    /// What the names of all objects begin with, without a slash at either end; it may be empty.
+    /// The prefix of the names of all objects, without a slash at either end; it may be empty.
     pub prefix: String,
     /// The address of the storage, such as `http://10.0.0.9:9000`; `None`: Amazon's, in the region.
     pub endpoint: Option<String>,
@@ -69,7 +69,7 @@ pub struct BucketOptions {
     pub key_id: String,
     /// The secret of the access key.
     pub secret_key: String,
-    /// What a session has beside them.
+    /// The token that a session has beside them.
     pub token: Option<String>,
     /// The certificates of authorities that are trusted in place of the system's, PEM.
     pub authorities: Option<Vec<u8>>,
@@ -95,7 +95,7 @@ impl fmt::Display for BucketOptions {
     }
 }
 
-/// Why a bucket cannot be used, and what to do about it.
+/// The reason why a bucket cannot be used, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BucketError {
     /// There was no answer in time.
@@ -135,7 +135,7 @@ pub enum BucketError {
     Said {
         /// The operation that was asked for.
         what: &'static str,
-        /// Its words.
+        /// The words of the bucket.
         said: String,
     },
     /// It forgets or alters what it is given.
@@ -146,16 +146,16 @@ pub enum BucketError {
     Options(String),
 }
 
-/// What a look at a bucket found.
+/// Holds what a look at a bucket found.
 #[derive(Debug, Clone)]
 pub struct BucketExamination {
-    /// How long a small object took to be read.
+    /// The time that it took to read a small object.
     pub read: Duration,
     /// The things to mend, each as a sentence with its remedy.
     pub warnings: Vec<String>,
 }
 
-/// What the server knows of a page in a bucket.
+/// Holds what the server knows of a page in a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stub {
     pub(super) mark: u128,
@@ -181,14 +181,14 @@ impl Stub {
     }
 }
 
-/// What was found in a bucket.
+/// Says what was found in a bucket.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Got {
     /// An object of the length that was asked for.
     Object(Bytes),
-    /// One of another length. It was not read.
+    /// An object of another length. It was not read.
     Another,
-    /// None.
+    /// There is no object.
     Nothing,
     /// Too much is being read.
     Busy,
@@ -199,19 +199,19 @@ pub(super) struct Bucket {
     place: String,
     prefix: String,
     store: AmazonS3,
-    /// What drives its connections.
+    /// The runtime that drives its connections.
     runtime: Handle,
     reading: Arc<Semaphore>,
     breaker: Breaker,
     trial: Mutex<Trial>,
 }
 
-/// When it is tried next, and what was said of it.
+/// Says when it is tried next, and what was said of it.
 #[derive(Debug)]
 struct Trial {
     due: Instant,
     pause: Duration,
-    /// Why it cannot be used, as it was told in the log.
+    /// The reason why it cannot be used, as it was told in the log.
     told: Option<BucketError>,
     quiet_until: Instant,
     /// Whether a trial has ever succeeded.

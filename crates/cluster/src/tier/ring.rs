@@ -1,4 +1,4 @@
-//! What the positions of the stream mean on this machine: the generations of its store.
+//! The meaning of the stream's positions on this machine: the generations of its store.
 //!
 //! A page in the tier says up to which entry its machine had carried out the stream when its fetch began. This ring says which generation of this
 //! machine's own store that was, so that the page is judged by the purges since, as if it had been fetched here.
@@ -33,7 +33,7 @@ struct Line {
     at: u64,
 }
 
-/// What a position is to this machine.
+/// Says what a position is to this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Since {
     /// The generation from which on purges count.

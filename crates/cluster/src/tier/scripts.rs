@@ -1,4 +1,4 @@
-//! What the server does for the tier, each as one step: scripts.
+//! The steps that the server does for the tier, each as one step: scripts.
 //!
 //! | key | what |
 //! |---|---|
@@ -20,14 +20,14 @@ use crate::link::{LinkError, Reply};
 /// The account of all pages: which there are, and how many bytes they have.
 const PAGES: &str = "tier-pages";
 const BYTES: &str = "tier-bytes";
-/// What the server takes for each page beside its bytes: its key, its expiry, and its line in the account.
+/// The bytes that the server takes for each page beside its content: its key, its expiry, and its line in the account.
 const OVERHEAD: usize = 300;
 /// The word in a lock of which the page is not for everybody.
 const NOT_FOR_ALL: &str = "-";
 /// The most locks that one step renews.
 const RENEWED_MAX: usize = 128;
 
-/// What a look came to.
+/// Says what a look came to.
 pub(super) enum Answer {
     /// There is something, and it expires after so long.
     Page { bytes: Bytes, expires: Option<Duration> },

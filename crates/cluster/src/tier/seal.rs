@@ -29,7 +29,7 @@ const HEAD: usize = MARK + 8 + 16 + 8 + 1;
 /// The most bytes that are written beside a page.
 pub(super) const FRAME: usize = HEAD + u8::MAX as usize + SEAL;
 
-/// What stands for the maker of an entry.
+/// Stands for the maker of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark([u8; 8]);
 
@@ -67,7 +67,7 @@ pub(super) struct UnsealedPage {
     pub(super) mark: u128,
 }
 
-/// Why something that was read is no page, or no lock.
+/// The reason why something that was read is neither a page nor a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     #[error("it is longer than a page may be")]

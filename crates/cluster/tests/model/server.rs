@@ -9,7 +9,7 @@ use cluster::{
 use fastrand::Rng;
 use std::time::Instant;
 
-/// What a server keeps. A dump and a replica are copies of it.
+/// Holds what a server keeps. A dump and a replica are copies of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerDump {
     stream: Option<VecDeque<Entry>>,
@@ -27,7 +27,7 @@ pub(crate) struct Server {
     pub(crate) replica: ServerDump,
     /// Whether the replica can be reached.
     pub(crate) has_replica: bool,
-    /// Its wall clock is so many milliseconds off. It is in the ids of entries.
+    /// The milliseconds by which its wall clock is off. It is in the ids of entries.
     pub(crate) wall: i64,
     pub(crate) is_up: bool,
 }

@@ -21,11 +21,11 @@ struct Stored {
     version: u64,
     /// The generation at which its fetch began.
     begun: u64,
-    /// When its origin was asked, and by which process.
+    /// The time at which its origin was asked, and the process that asked.
     asked: (Instant, u32),
 }
 
-/// What a machine has on the way to the server.
+/// Holds what a machine has on the way to the server.
 #[derive(Debug)]
 pub(crate) enum Link {
     Down,
@@ -49,7 +49,7 @@ pub(crate) struct Site {
     pub(crate) machine: Option<Machine>,
     pub(crate) lease: Duration,
     pub(crate) hold: Duration,
-    /// Its clock: so many millionths faster, and so much ahead.
+    /// The number of millionths by which its clock is faster, and the time by which it is ahead.
     pub(crate) rate: i64,
     pub(crate) ahead: Duration,
     pub(crate) fence: Option<Instant>,
@@ -60,7 +60,7 @@ pub(crate) struct Site {
     pub(crate) requests_cut: bool,
     pub(crate) replies_cut: bool,
     pub(crate) origin_cut: bool,
-    /// Which of the two servers it uses.
+    /// The number of the server that it uses, of the two.
     pub(crate) server: usize,
     pub(crate) timer: u64,
     /// Whether the server's list has had it since members were lost.

@@ -46,7 +46,7 @@ const MS: u64 = 1000;
 const DEADLINE: u64 = 1000 * MS;
 const DISPATCH_MAX: usize = 400_000;
 
-/// What came of a schedule.
+/// Says what came of a schedule.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
     pub(crate) purges: u64,
@@ -163,13 +163,13 @@ pub(crate) struct World {
     dumps: Vec<ServerDump>,
     /// The version of each page at the origin.
     origin: Vec<u64>,
-    /// What must at least be shown by whoever has a lease, as it was said to hold everywhere.
+    /// The versions that must at least be shown by whoever has a lease, as it was said to hold everywhere.
     everywhere: Vec<u64>,
-    /// What must at least be shown in doubt, by machine: of one that the server has never heard of, or of which it has lost every trace, nobody
-    /// can know whether it has fetched something just before.
+    /// The versions that must at least be shown in doubt, by machine: of one that the server has never heard of, or of which it has lost
+    /// every trace, nobody can know whether it has fetched something just before.
     everywhere_known: Vec<Vec<u64>>,
     taken: Vec<Vec<Taken>>,
-    /// Which machines the server knew of when it took a purge, by the purger, its process, and the number of the purge.
+    /// The machines that the server knew of when it took a purge, by the purger, its process, and the number of the purge.
     known: BTreeMap<(usize, u32, u64), Vec<bool>>,
     replicas: u32,
     keep: usize,
@@ -361,7 +361,7 @@ impl World {
         }
     }
 
-    /// A visitor asks a machine for a page: what is not fresh is asked of the origin, if that can be reached.
+    /// Has a visitor ask a machine for a page: what is not fresh is asked of the origin, if that can be reached.
     fn visit(&mut self) {
         let next = self.rng.u64(1..60) * MS;
         self.after(next, Event::Visit);
@@ -485,7 +485,7 @@ impl World {
         self.turn(site);
     }
 
-    /// The connection is given up.
+    /// Gives up the connection.
     fn lose(&mut self, site: usize, why: &str) {
         let now = self.local(site);
         let it = &mut self.sites[site];
@@ -499,7 +499,7 @@ impl World {
         }
     }
 
-    /// The server executes something, although its connection may be gone on the other side.
+    /// Has the server execute something, although its connection may be gone on the other side.
     fn arrives(&mut self, site: usize, at: usize, connection: u64, number: u64, op: Op) {
         let now_ms = self.now / MS;
         let (replicas, keep) = (self.replicas, self.keep);
@@ -594,7 +594,7 @@ impl World {
         self.after(delay, Event::Replies { site, connection, number, reply });
     }
 
-    /// What pub/sub would bring: only what came while one was listening, and nobody notices what is missing.
+    /// Reduces a round to what pub/sub would bring: only what came while one was listening, and nobody notices what is missing.
     fn lossy(&mut self, ask: &RoundQuestion, round: &mut Round) {
         if !round.continuous && ask.position.is_some() {
             round.continuous = true;

@@ -32,14 +32,14 @@ fn options(endpoint: &str) -> BucketOptions {
     }
 }
 
-/// A machine whose first trial of the bucket has succeeded.
+/// Returns a machine whose first trial of the bucket has succeeded.
 async fn machine(server: &Valkey, endpoint: &str) -> Machine {
     let machine = Machine::with_bucket(server, options(endpoint));
     until(|| !machine.tier.state().open).await;
     machine
 }
 
-/// The name in the bucket of the only page that there is.
+/// Returns the name in the bucket of the only page that there is.
 fn name(server: &Valkey) -> String {
     let key = key(server, "*:tier:*");
     format!("seawall/blog/{}", key.rsplit(':').next().expect("an id"))
@@ -210,7 +210,7 @@ async fn what_keeps_a_bucket_from_being_used_is_said() {
     }
 }
 
-/// TLS in front of a bucket, as a proxy in front of MinIO has it. Returns its address, and what serves it until it is dropped.
+/// Puts TLS in front of a bucket, as a proxy in front of MinIO has it. Returns its address, and what serves it until it is dropped.
 async fn tls_in_front_of(bucket: &MoodyBucket, (certificate, key): (&str, &str)) -> (String, JoinSet<()>) {
     let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");

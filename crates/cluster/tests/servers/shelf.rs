@@ -137,7 +137,7 @@ async fn a_lock_has_one_holder_and_its_number_rises() {
     }
 }
 
-/// Its holder was away for longer than it held the lock, and does not know that.
+/// The holder of the lock was away for longer than it held the lock, and does not know that.
 #[tokio::test]
 async fn a_late_holder_is_refused() {
     for software in Software::installed() {

@@ -35,7 +35,7 @@ impl Machine {
         Self::with(engine, TierOptions { memory, bucket: None, read_deadline: DEADLINE })
     }
 
-    /// One whose pages lie in a bucket.
+    /// Makes one whose pages lie in a bucket.
     pub(crate) fn with_bucket(server: &Valkey, bucket: BucketOptions) -> Self {
         Self::with_bucket_and_deadline(server, bucket, DEADLINE)
     }
@@ -93,7 +93,7 @@ pub(crate) async fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// The only key of the server that is named like this.
+/// Returns the only key of the server that is named like this.
 pub(crate) fn key(server: &Valkey, pattern: &str) -> String {
     let keys = server.ask(&["KEYS", pattern]);
     assert!(!keys.is_empty() && !keys.contains('\n'), "{keys}");

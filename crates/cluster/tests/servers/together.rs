@@ -19,7 +19,7 @@ use super::{options, order};
 const PATIENCE: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_secs(2);
 
-/// What the cluster has had done on a machine.
+/// Says what the cluster has had done on a machine.
 #[derive(Debug, PartialEq)]
 enum Done {
     Applied(Order),

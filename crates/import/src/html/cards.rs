@@ -1,4 +1,4 @@
-//! What editors make of their cards and blocks: Ghost's classes begin with `kg-`, WordPress's with `wp-block-`.
+//! Reads what editors make of their cards and blocks: Ghost's classes begin with `kg-`, WordPress's with `wp-block-`.
 
 use markup5ever_rcdom::Handle;
 

@@ -3,7 +3,7 @@
 use html5ever::{ParseOpts, QualName, driver::parse_fragment, local_name, ns, tendril::TendrilSink as _};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 
-/// How deeply elements may be nested. Texts that people write stay far below; writing recurses, and so needs a bound.
+/// The depth to which elements may be nested. Texts that people write stay far below; writing recurses, and so needs a bound.
 const DEPTH_MAX: usize = 100;
 
 /// Elements that are never closed.

@@ -18,7 +18,7 @@ use self::{
     raw::{raw, raw_block, start_tag, without_blank_lines},
 };
 
-/// Where the addresses of a text lead now.
+/// Tells where the addresses of a text lead now.
 pub(crate) trait Targets {
     /// Returns the target of a link.
     fn link(&self, url: &str) -> String;
@@ -56,7 +56,7 @@ const SCRIPTS_OF_CARDS: [&str; 9] = [
     "embed.bsky.app",
 ];
 
-/// What surrounds a run of text.
+/// Says what surrounds a run of text.
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
     /// Whether the text must stay on one line.

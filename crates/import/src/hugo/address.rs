@@ -1,4 +1,4 @@
-//! Where Hugo shows a text, and where it redirects to it.
+//! Finds where Hugo shows a text, and where it redirects to it.
 
 use super::{Site, Text};
 use crate::front_matter::text;

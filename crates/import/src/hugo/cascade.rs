@@ -49,7 +49,7 @@ struct Rule {
     values: Table,
 }
 
-/// What a condition is about.
+/// Says what a condition is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     Path,

@@ -1,4 +1,4 @@
-//! What keeps a text from readers in Hugo, other than that it is a draft.
+//! Finds what keeps a text from readers in Hugo, other than that it is a draft.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const EXPIRING: [&str; 2] = ["expirydate", "unpublishdate"];
 /// The date that stands for none in Go.
 const NO_DATE: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
-/// Why readers do not see a text.
+/// Says why readers do not see a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hidden {
     /// The state of the text in the account.
@@ -19,7 +19,7 @@ pub(super) struct Hidden {
     pub(super) why: String,
 }
 
-/// When texts expire.
+/// Says when texts expire.
 #[derive(Debug, Default)]
 pub(super) struct Expiry {
     keys: Vec<String>,

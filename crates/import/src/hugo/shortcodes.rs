@@ -2,7 +2,7 @@
 
 use crate::html::{card_of, destination, escape, fenced, folded, indented, shortened};
 
-/// What the arguments of shortcodes stand for.
+/// Knows what the arguments of shortcodes stand for.
 pub(super) trait Names {
     /// Returns the address of a text, by the path of its file.
     fn address(&self, path: &str) -> Option<String>;
@@ -32,7 +32,7 @@ const BOXES: [(&str, &str); 18] = [
     ("bug", "CAUTION"),
 ];
 
-/// How deeply shortcodes may stand in one another.
+/// The depth to which shortcodes may stand in one another.
 const DEPTH_MAX: usize = 16;
 
 /// A shortcode in a text.

@@ -1,4 +1,4 @@
-//! What kramdown adds to Markdown, and the blog does not know: attributes, extensions, and the place of the table of contents.
+//! Takes out what kramdown adds to Markdown, and the blog does not know: attributes, extensions, and the place of the table of contents.
 
 use crate::markdown::fenced_lines;
 

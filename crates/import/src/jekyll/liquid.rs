@@ -2,11 +2,11 @@
 
 use crate::html::{card_of, destination, fenced, shortened};
 
-/// What themes call their templates for a picture with words below it, and the names by which they are given the picture.
+/// The names that themes give their templates for a picture with words below it, and the names by which they are given the picture.
 const FIGURES: [&str; 6] = ["figure", "figure-image", "fig", "image", "img", "picture"];
 const SOURCES: [&str; 7] = ["src", "image_path", "path", "url", "image", "img", "file"];
 
-/// What the names in a text stand for.
+/// Knows what the names in a text stand for.
 pub(super) trait Names {
     /// Returns the address of a post, by the name of its file.
     fn of_post(&self, name: &str) -> Option<String>;

@@ -34,7 +34,7 @@ use crate::{
 /// The largest number of items in an export.
 const ITEMS_MAX: usize = 1_000_000;
 
-/// What WordPress keeps beside texts, and why it is not in the blog.
+/// The types of what WordPress keeps beside texts, and why it is not in the blog.
 const INTERNAL: [(&str, &str); 20] = [
     ("revision", "earlier versions"),
     ("nav_menu_item", "lines of menus; those of the first menu are in blog.toml"),

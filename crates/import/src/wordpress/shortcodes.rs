@@ -2,7 +2,7 @@
 
 use crate::html::{Targets, escape, escape_text, shortened};
 
-/// What a shortcode can refer to.
+/// Knows what a shortcode can refer to.
 pub(super) trait Attachments {
     /// Returns address, alternative text and caption of a picture.
     fn picture(&self, id: &str) -> Option<(String, String, String)>;
@@ -15,7 +15,7 @@ pub(super) trait Attachments {
 struct Shortcode<'t> {
     name: &'t str,
     attributes: Vec<(String, String)>,
-    /// What is between it and its end, if it has one.
+    /// The text between it and its end, if it has one.
     content: Option<&'t str>,
     /// The length of the whole.
     length: usize,

@@ -12,7 +12,7 @@ use crate::{
     limit::{Mark, PIECE_BYTES_MAX, Pieces},
 };
 
-/// How deeply elements may be nested: the format has six levels.
+/// The depth to which elements may be nested: the format has six levels.
 const DEPTH_MAX: usize = 16;
 
 /// The size of all texts of one item with its comments.
@@ -137,7 +137,7 @@ struct State {
     item: Option<Box<Item>>,
     item_bytes: usize,
     term: Option<Fields>,
-    /// What is open within the item: a comment, or a value of its own.
+    /// The part that is open within the item: a comment, or a value of its own.
     inner: Option<Fields>,
     /// The taxonomy and slug of a term of an item.
     attributes: Option<(String, String)>,

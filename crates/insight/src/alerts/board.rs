@@ -1,4 +1,4 @@
-//! How long something has to be wrong until it is an alert, and how long it has to be right until that is over.
+//! Knows how long something has to be wrong until it is an alert, and how long it has to be right until that is over.
 //!
 //! Each subject of each kind is in one of four states: nothing is known against it, it is suspected (wrong, but not for long), an alert stands, or an
 //! alert stands and it has been right for a while. Only subjects that are not in the first state take memory.
@@ -26,7 +26,7 @@ pub(super) const ABOUT_BYTES_MAX: usize = 300;
 /// The longest text of an alert, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 600;
 
-/// What is wrong, or was until lately.
+/// Holds what is wrong, or was until lately.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Board {
     watches: BTreeMap<(Kind, String), Watch>,

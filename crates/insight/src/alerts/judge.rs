@@ -1,4 +1,4 @@
-//! Whether something is wrong at this moment, as pure functions; and what is then said of it.
+//! Judges whether something is wrong at this moment, as pure functions; and what is then said of it.
 
 use std::borrow::Cow;
 

@@ -66,13 +66,13 @@ impl Kind {
 pub struct Rules {
     /// The kinds that are not watched.
     pub off: Vec<Kind>,
-    /// How long something has to be wrong, without a break, before an alert begins.
+    /// The time for which something has to be wrong, without a break, before an alert begins.
     pub after: Duration,
-    /// How long it has to be right, without a break, before the alert ends.
+    /// The time for which it has to be right, without a break, before the alert ends.
     pub clear_after: Duration,
     /// The share of a site's responses in five minutes that may be errors of the server, in per cent.
     pub server_errors: u8,
-    /// How far a site's hit ratio may be below that of the week before, in percentage points.
+    /// The number of percentage points by which a site's hit ratio may be below that of the week before.
     pub hit_ratio_fall: u8,
     /// The time before a certificate's end at which it should have been renewed.
     pub certificate: Duration,
@@ -94,13 +94,13 @@ impl Default for Rules {
     }
 }
 
-/// What is known at one moment. A list names all that there is of its kind: an alert about something that is no longer in it ends. A list that is
-/// `None` was not looked at this time, and changes nothing.
+/// Holds what is known at one moment. A list names all that there is of its kind: an alert about something that is no longer in it ends. A
+/// list that is `None` was not looked at this time, and changes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts<'a> {
     /// The servers behind the sites.
     pub origins: Option<&'a [OriginFact]>,
-    /// What the sites were asked since they were looked at last.
+    /// The counts of what the sites were asked since they were looked at last.
     pub traffic: Option<&'a [TrafficFact]>,
     /// The certificates.
     pub certificates: Option<&'a [CertificateState]>,
@@ -119,7 +119,7 @@ pub struct OriginFact {
     pub up: Option<bool>,
 }
 
-/// What a site was asked since it was looked at last.
+/// Counts what a site was asked since it was looked at last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrafficFact {
     /// The site.
@@ -141,7 +141,7 @@ pub struct DiskFact {
     pub folder: String,
     /// The bytes that Seawall could still write; `None` if the system does not say.
     pub free: Option<u64>,
-    /// What Seawall itself has met: `is full`, `is read-only`, `fails`.
+    /// The words for what Seawall itself has met: `is full`, `is read-only`, `fails`.
     pub trouble: Option<&'static str>,
 }
 

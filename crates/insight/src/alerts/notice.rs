@@ -1,4 +1,4 @@
-//! What is sent of an alert: when it begins, and when it ends.
+//! The notice that is sent of an alert: when it begins, and when it ends.
 
 use admin_api::AlertLine;
 use serde_json::json;
@@ -26,7 +26,7 @@ impl State {
 /// An alert that has begun or ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Which of the two.
+    /// The state: whether the alert begins or ends.
     pub state: State,
     /// The alert.
     pub alert: AlertLine,

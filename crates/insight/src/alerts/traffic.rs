@@ -1,4 +1,5 @@
-//! What the rules about traffic compare: the last hour of each site by minutes, and the hit ratio of each hour of the last week.
+//! The numbers that the rules about traffic compare: the last hour of each site by minutes, and the hit ratio of each hour of the last
+//! week.
 //!
 //! A site takes 2 KiB, so all of them take 512 KiB at most.
 
@@ -205,7 +206,7 @@ mod tests {
         TrafficFact { site: "a".to_owned(), requests: lookups, lookups, hits, server_errors: 0 }
     }
 
-    /// Minute `n` of a time that begins with an hour.
+    /// Returns minute `n` of a time that begins with an hour.
     fn at(n: u64) -> Timestamp {
         Timestamp::from_secs(1_767_225_600 + n * 60)
     }

@@ -1,4 +1,4 @@
-//! What an answer's fields say about the caches it came through.
+//! Reads what an answer's fields say about the caches it came through.
 //!
 //! There is one standard, `Cache-Status` (RFC 9211), and many customs. An answer may have come through several caches, each with a field of its own, or
 //! one field with a list. One cache that answered is enough for a hit: the origin was spared. So each statement is read by itself, and the best of them
@@ -106,7 +106,7 @@ fn outcome_of(word: &[u8]) -> Outcome {
 struct Standard {
     /// The hit nearest to the user, and whether the origin was asked all the same.
     hit: Option<(Outcome, bool)>,
-    /// What the cache nearest to the user did, if it forwarded the request.
+    /// The outcome at the cache nearest to the user did, if it forwarded the request.
     forwarded: Option<Outcome>,
     /// Whether a cache did not forward the request, but waited for another one's answer.
     collapsed: bool,

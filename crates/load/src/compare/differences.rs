@@ -15,7 +15,7 @@ use crate::{
     results::Second,
 };
 
-/// How two results differ.
+/// Says how two results differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Differences {
     /// Good answers a second.
@@ -28,9 +28,9 @@ pub struct Differences {
     pub p99: Change,
     /// The share of requests that failed, 0 to 1.
     pub errors: Change,
-    /// What was not the same in the two runs, and so may be the cause.
+    /// The facts that were not the same in the two runs, and so may be the cause.
     pub not_the_same: Vec<String>,
-    /// What cannot be known from the two results.
+    /// The sentence about what cannot be known from the two results.
     pub unknown: String,
 }
 

@@ -11,7 +11,7 @@ use crate::{
 /// The exit code of a run that exceeds a bound.
 pub const EXIT_CODE: u8 = 3;
 
-/// What can stand before `<` or `>`.
+/// The names that can stand before `<` or `>`.
 pub const METRICS: &str =
     "p50, p75, p90, p95, p99, p99.9, mean, max (times: 200ms), rate (1000), errors (5 or 0.1%), requests, missed, hits (90%)";
 

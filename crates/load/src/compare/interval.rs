@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How often data are resampled.
+/// The number of times that data are resampled.
 const RESAMPLES: usize = 2_000;
 
 /// The part of the values that is left out at either end of a mean: rounds in which the machine did something else count no more than the others. On a
@@ -14,14 +14,14 @@ const TRIMMED: f64 = 0.35;
 /// The fewest values that an interval can be made of.
 pub(super) const VALUES_MIN: usize = 5;
 
-/// How many times as large one side is as the other, and the interval in which that lies with 95 % confidence.
+/// The factor by which one side is as large as the other, and the interval in which that lies with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The second side divided by the first.
     pub ratio: f64,
     /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 

@@ -13,13 +13,13 @@ use crate::{
     results::{Limit, NotEncoded, Run, Second, Times, Verdict},
 };
 
-/// How far apart machines may begin, in seconds. Their clocks differ a little, and whole seconds are noted.
+/// The longest time between the beginnings of two machines, in seconds. Their clocks differ a little, and whole seconds are noted.
 const APART_MAX: f64 = 5.0;
 
-/// How far apart runs may begin however short they are, in seconds: the beginning is noted in whole seconds.
+/// The time between the beginnings of two runs that is allowed however short they are, in seconds: the beginning is noted in whole seconds.
 const OVERLAP_SURE: f64 = 1.0;
 
-/// Why results cannot be added.
+/// The reason why results cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// There are none.
@@ -31,13 +31,13 @@ pub enum MergeError {
     /// Results are of different things. The number counts from 1.
     #[error("result {number} is of something else than the first: {what} is {other:?}, not {first:?}")]
     Different {
-        /// Which result.
+        /// The number of the result.
         number: usize,
-        /// What differs.
+        /// The name of what differs.
         what: &'static str,
-        /// Its value in the first result.
+        /// The value in the first result.
         first: String,
-        /// Its value in that result.
+        /// The value in the other result.
         other: String,
     },
     /// A result is there twice. The numbers count from 1.
@@ -48,11 +48,11 @@ pub enum MergeError {
         "these runs did not overlap: result {number} began {apart} from the first, and the shorter one took {took}. Begin them together with --start-at"
     )]
     NoOverlap {
-        /// Which result.
+        /// The number of the result.
         number: usize,
         /// The time between their beginnings.
         apart: String,
-        /// How long the shorter run took.
+        /// The time that the shorter run took.
         took: String,
     },
     /// Machines began at different times. The number counts from 1.

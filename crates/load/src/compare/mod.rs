@@ -40,7 +40,7 @@ pub enum Side {
     B,
 }
 
-/// What a comparison of two servers found.
+/// Holds what a comparison of two servers found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// All rounds of A together. A row of `seconds` is a round.
@@ -51,7 +51,7 @@ pub struct Comparison {
     pub ratio: Ratios,
     /// Pair by pair.
     pub rounds: Vec<Round>,
-    /// What follows from the ratios.
+    /// The claim that follows from the ratios.
     pub verdict: Claim,
     /// Whether A went past the cache of the server of B (`--direct`).
     #[serde(default)]
@@ -61,7 +61,7 @@ pub struct Comparison {
     pub ended_early: bool,
 }
 
-/// How many times as large B's values are as A's.
+/// The factors by which B's values are as large as A's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name says which percentile of the latency it is")]
 pub struct Ratios {
@@ -77,13 +77,13 @@ pub struct Ratios {
 pub struct Round {
     /// Whether A came first.
     pub a_first: bool,
-    /// What A's round measured.
+    /// The measurements of A's round.
     pub a: Measured,
-    /// What B's round measured.
+    /// The measurements of B's round.
     pub b: Measured,
 }
 
-/// What one round measured.
+/// Holds what one round measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Requests a second that were answered without an error. Where clients get less than 100 answers in a round, it is clients divided by the mean
@@ -106,7 +106,7 @@ pub struct Claim {
     pub by: By,
     /// The side that is better.
     pub better: Option<Side>,
-    /// What was found, for people.
+    /// The findings, in words for people.
     pub said: String,
     /// The doubts about it, for people.
     pub warnings: Vec<String>,

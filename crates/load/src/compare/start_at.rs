@@ -1,4 +1,4 @@
-//! When a run begins, so that several machines begin together: `2026-11-23T12:00:00Z`, `12:00`, `12:00:30`, `+10s`.
+//! The time at which a run begins, so that several machines begin together: `2026-11-23T12:00:00Z`, `12:00`, `12:00:30`, `+10s`.
 
 use std::{thread, time::Duration};
 
@@ -9,23 +9,23 @@ use crate::Watch;
 /// The longest time to wait for the beginning: a day.
 pub const START_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// How often the watch is asked whether it has had enough of waiting.
+/// The interval at which the watch is asked whether it has had enough of waiting.
 const ASK_WATCH: Duration = Duration::from_millis(50);
 
-/// Why a run cannot begin at a time.
+/// The reason why a run cannot begin at a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// It is no time.
+    /// It is not a time.
     #[error("{0:?} is not a time: write 2026-11-23T12:00:00Z, 12:00, 12:00:30, or +10s")]
     NoTime(String),
     /// It has passed.
     #[error("{text} was {ago} ago{tomorrow}")]
     Past {
-        /// What was written.
+        /// The text that was written.
         text: String,
-        /// How long ago it was.
+        /// The time that has passed since then.
         ago: String,
-        /// What to write for the same hour of tomorrow.
+        /// The text to write for the same hour of tomorrow.
         tomorrow: String,
     },
     /// It is too far away.
@@ -36,7 +36,7 @@ pub enum StartError {
 /// Reads when a run begins. A time of day is of today, where `now` is.
 ///
 /// # Errors
-/// When it is no time, has passed, or is more than [`START_MAX`] away.
+/// When it is not a time, has passed, or is more than [`START_MAX`] away.
 pub fn start_at(text: &str, now: &Zoned) -> Result<Timestamp, StartError> {
     let no_time = || StartError::NoTime(text.to_owned());
     let mut is_of_today = false;

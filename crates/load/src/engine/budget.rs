@@ -1,4 +1,4 @@
-//! How many requests may still be made.
+//! The number of requests that may still be made.
 
 use std::{
     sync::{

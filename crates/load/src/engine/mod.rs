@@ -49,10 +49,10 @@ use crate::{
 /// Intervals that may wait for the thread that adds them up, for each worker.
 const INTERVALS_WAITING: usize = 4;
 
-/// How often the watch is asked whether the run is to end.
+/// The interval at which the watch is asked whether the run is to end.
 const ASK_WATCH: Duration = Duration::from_millis(50);
 
-/// Why a run could not be made. Failures of requests are no such reason: they are results.
+/// The reason why a run could not be made. Failures of requests are no such reason: they are results.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system has no thread left.
@@ -74,7 +74,7 @@ pub enum Error {
     Source {
         /// The address.
         address: std::net::IpAddr,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Clients need more descriptors than the system allows.
@@ -125,16 +125,16 @@ impl Clock {
     }
 }
 
-/// What a worker's thread has.
+/// Holds what a worker's thread works with.
 #[derive(Debug)]
 pub struct Worker {
-    /// What the run is.
+    /// The plan of the run.
     pub plan: Arc<Plan>,
-    /// Its part of the schedule.
+    /// The worker's part of the schedule.
     pub share: Share,
     /// The run's clock. It runs when [`Worker::begin`] has returned.
     pub clock: Clock,
-    /// Where the connections to each origin of the request set lead.
+    /// The targets of the connections to each origin of the request set.
     pub targets: Arc<[Target]>,
     /// Takes what happened.
     pub recorder: Recorder,

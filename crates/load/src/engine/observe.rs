@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::results::Generator;
 
-/// What a run showed of the load tester and its machine. All times are in seconds.
+/// Holds what a run showed of the load tester and its machine. All times are in seconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observations {
     /// The CPU time of the process.
@@ -26,7 +26,7 @@ pub struct Observations {
     pub machine_idle_share: f64,
     /// The part of the machine's CPU time that its host took away, 0 to 1.
     pub steal_share: f64,
-    /// How far the clock of the date jumped against the one that only goes on.
+    /// The time by which the clock of the date jumped against the one that only goes on.
     pub clock_jump: f64,
     /// Requests that were sent again, because the server had closed a connection that it had kept when they came.
     pub resent: u64,
@@ -36,7 +36,7 @@ pub struct Observations {
     pub descriptors_exhausted: u64,
     /// The descriptors that the load tester may have open.
     pub descriptors_max: u64,
-    /// Where the connections of each origin led.
+    /// The targets of the connections of each origin.
     pub targets: Vec<String>,
 }
 
@@ -78,18 +78,18 @@ impl From<&Observations> for Generator {
     }
 }
 
-/// What the system counted for a worker's thread. All times are in seconds.
+/// Holds what the system counted for a worker's thread. All times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct WorkerSeen {
-    /// How long it was at work or waited for work.
+    /// The time for which it was at work or waited for work.
     pub wall: f64,
-    /// Its CPU time.
+    /// The CPU time of the thread.
     pub cpu: f64,
-    /// How long it could have worked, and others had the CPU.
+    /// The time for which it could have worked while others had the CPU.
     pub waiting: f64,
-    /// How often it gave the CPU away because it had nothing to do.
+    /// The number of times that it gave the CPU away because it had nothing to do.
     pub voluntary_switches: u64,
-    /// How often the CPU was taken from it.
+    /// The number of times that the CPU was taken from it.
     pub involuntary_switches: u64,
 }
 
@@ -113,7 +113,7 @@ impl WorkerSeen {
     }
 }
 
-/// What the system has counted for the calling thread so far.
+/// Holds what the system has counted for the calling thread so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
     wall: Duration,

@@ -22,7 +22,7 @@ use crate::schedule::Share;
 /// The ports of a system that does not tell its own.
 const USUAL_PORTS: RangeInclusive<u16> = 32_768..=60_999;
 
-/// How many ports are tried for one connection, if others have them.
+/// The number of ports that are tried for one connection, if others have them.
 const TRIES: u32 = 64;
 
 /// Addresses in turns, and the ports of each one after the other. Each worker has ports of its own.

@@ -1,4 +1,4 @@
-//! Where connections lead.
+//! The targets of connections.
 
 use std::{
     fmt,
@@ -9,12 +9,12 @@ use std::{
 use super::Error;
 use crate::plan::Plan;
 
-/// Where the connections to an origin lead.
+/// Says where the connections to an origin lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// To an address.
+    /// The connections lead to an address.
     Address(SocketAddr),
-    /// To a socket of the system.
+    /// The connections lead to a socket of the system.
     Unix(PathBuf),
 }
 

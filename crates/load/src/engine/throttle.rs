@@ -17,7 +17,7 @@ const BURST: u64 = 5;
 pub struct Throttle {
     /// Nanoseconds from token to token.
     every: u64,
-    /// When the bucket is full, in nanoseconds.
+    /// The time at which the bucket is full, in nanoseconds.
     full_at: AtomicU64,
     /// The most connections of all workers together.
     connections: u32,

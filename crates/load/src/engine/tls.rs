@@ -29,7 +29,7 @@ use crate::{
 /// all of them take 30 MB.
 const TICKETS_MAX: usize = 10_240;
 
-/// Why TLS cannot be spoken as the plan says.
+/// The reason why TLS cannot be spoken as the plan says.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The file of certificates cannot be read.
@@ -247,7 +247,7 @@ impl ServerCertVerifier for AnyCertificate {
 #[derive(Default)]
 struct Sessions(Mutex<HashMap<ServerName<'static>, Server>>);
 
-/// What is known of a server.
+/// Holds what is known of a server.
 #[derive(Default)]
 struct Server {
     group: Option<NamedGroup>,

@@ -28,16 +28,16 @@ pub const P99: Duration = Duration::from_millis(500);
 /// The share of failed requests that counts as too many, unless another is given: one in a thousand.
 pub const ERRORS: f64 = 0.001;
 
-/// How late a request may leave, in milliseconds, before the load tester has stalled.
+/// The delay of a request, in milliseconds, above which the load tester has stalled.
 const STALL: f64 = 20.0;
 
-/// How late one request in a hundred may leave, in milliseconds, before the latency is not the server's alone.
+/// The delay of one request in a hundred, in milliseconds, above which the latency is not the server's alone.
 const LATE: f64 = 10.0;
 
 /// The connections of a step, at least and at most. Between them there are as many as are needed if each answer takes as long as it may.
 const CONNECTIONS: (f64, f64) = (16.0, 10_000.0);
 
-/// What is still good.
+/// The bounds within which a step is still good.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The longest p99 of the latency, measured from the intended moment. In JSON: milliseconds.
@@ -77,7 +77,7 @@ fn from_milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::
 pub struct Step {
     /// Requests a second.
     pub rate: f64,
-    /// How long the rate is tried.
+    /// The time for which the rate is tried.
     pub time: Duration,
     /// A pause before it, in which what waits in the server can drain.
     pub pause: Duration,
@@ -85,7 +85,7 @@ pub struct Step {
     pub is_hold: bool,
 }
 
-/// What a step has shown.
+/// Holds what a step has shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// Requests that ended.
@@ -144,7 +144,7 @@ impl StepResult {
     }
 }
 
-/// Why a rate is too high.
+/// The reason why a rate is too high.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Excess {
@@ -174,11 +174,11 @@ impl fmt::Display for Excess {
 pub struct TriedRate {
     /// Requests a second.
     pub rate: f64,
-    /// How many seconds the rate was tried.
+    /// The number of seconds for which the rate was tried.
     pub seconds: f64,
-    /// What was seen.
+    /// The result of the step.
     pub seen: StepResult,
-    /// Which bound it exceeded.
+    /// The bound that it exceeded.
     pub excess: Option<Excess>,
 }
 
@@ -201,7 +201,7 @@ impl fmt::Display for TriedRate {
 pub struct Beyond {
     /// Requests a second.
     pub rate: f64,
-    /// Which bound it exceeded.
+    /// The bound that it exceeded.
     pub excess: Excess,
 }
 
@@ -211,7 +211,7 @@ impl fmt::Display for Beyond {
     }
 }
 
-/// What a search has found.
+/// Holds what a search has found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchResult {
     /// The highest rate within the bounds; none: no rate is.

@@ -36,16 +36,17 @@ const SAFE: f64 = 0.97;
 /// The most rates that are held.
 const HOLDS_MAX: u32 = 4;
 
-/// How much higher than the rate that was found a last rate is tried: more than reserves allow that came back during the step before. If it is good, what was beyond before was chance, and the search goes on upwards.
+/// The factor by which a last rate that is tried is higher than the rate that was found: more than reserves allow that came back during the
+/// step before. If it is good, what was beyond before was chance, and the search goes on upwards.
 const CHECK: f64 = 1.1;
 
 /// The factor to the next lower rate when one could not be held, and nothing says what could be.
 const LOWER: f64 = 0.98;
 
-/// How often the search goes on upwards.
+/// The number of times that the search may go on upwards.
 const UPWARDS_MAX: u32 = 2;
 
-/// How often a step is repeated because the load tester itself stalled in it.
+/// The number of times that a step is repeated because the load tester itself stalled in it.
 const REPEATS_MAX: u32 = 4;
 
 /// The longest pause in which a queue may drain.
@@ -61,7 +62,7 @@ pub struct Range {
     pub from: f64,
     /// The highest rate that may be asked for.
     pub most: f64,
-    /// How long the limit is held.
+    /// The time for which the limit is held.
     pub hold: Duration,
 }
 
@@ -81,7 +82,7 @@ impl Range {
     }
 }
 
-/// What comes next.
+/// Says what comes next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// A rate to be tried.
@@ -113,7 +114,7 @@ pub struct Search {
     good: Vec<(f64, bool)>,
     /// The lowest rate beyond.
     beyond: Option<(f64, StepResult)>,
-    /// What the server can do, as steps beyond the bounds have shown.
+    /// The rate that the server can do, as steps beyond the bounds have shown.
     guess: Option<f64>,
     narrowed: u32,
     upwards: u32,

@@ -17,15 +17,15 @@ use crate::{
 /// Two results beside each other.
 #[derive(Debug, Clone)]
 pub struct Beside<'a> {
-    /// What they are called: `before` and `after`, `A` and `B`.
+    /// The names of the two: `before` and `after`, `A` and `B`.
     pub names: [&'a str; 2],
     /// The results.
     pub results: [&'a Results; 2],
-    /// How they differ.
+    /// The ratios by which they differ.
     pub ratios: Ratios,
     /// The rates of both in each pair of rounds, if there were rounds. Then their seconds are rounds, and no chart shows them over time.
     pub rounds: Vec<[f64; 2]>,
-    /// What is claimed, in a sentence; empty: nothing beyond the figures.
+    /// The claim, in a sentence; empty: nothing beyond the figures.
     pub said: String,
     /// The doubts about it, for people.
     pub remarks: Vec<String>,
@@ -66,7 +66,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// What the ratios of a comparison by turns are: no quotient of two columns.
+/// The note that explains the ratios of a comparison by turns: they are no quotients of two columns.
 const RATIO_OF_ROUNDS: &str =
     "Ratio: the middle of the pairs of rounds, with its 95 % interval. It need not be the quotient of the two columns.";
 

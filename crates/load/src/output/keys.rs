@@ -10,7 +10,7 @@ use rustix::{
     termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcgetpgrp, tcsetattr},
 };
 
-/// How the terminal was, while keys are listened to.
+/// The earlier settings of the terminal, while keys are listened to.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Listens to keys until it is dropped.

@@ -51,7 +51,7 @@ const VALUE: u16 = 13;
 /// The share of its CPU from which the load tester is said to be at its limit.
 const BUSY: f64 = 0.9;
 
-/// What is shown.
+/// Holds what is shown.
 #[derive(Debug, Default)]
 struct State {
     run: Run,

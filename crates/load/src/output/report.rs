@@ -63,7 +63,7 @@ pub(super) struct Tile {
 
 /// Everything that a page says.
 pub(super) struct Page {
-    /// What stands above the large text, the large text, and what stands below.
+    /// The text above the large text, the large text, and what stands below.
     pub(super) hero: [String; 3],
     /// Whether the large text is a warning.
     pub(super) bad: bool,

@@ -15,15 +15,15 @@ use crate::{
 /// The most points of a chart.
 pub(super) const POINTS_MAX: usize = 600;
 
-/// What is left of a second that is not shown by itself: its rate would say nothing.
+/// The length in seconds below which the rest of a run is not shown by itself: its rate would say nothing.
 const SHORT: f64 = 0.5;
 
 /// One or more seconds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Point {
-    /// When it begins, in seconds from the beginning of the run.
+    /// The time at which it begins, in seconds from the beginning of the run.
     pub(super) begin: f64,
-    /// How much time was measured in it, in seconds.
+    /// The time that was measured in it, in seconds.
     pub(super) length: f64,
     /// Answers a second: mean, lowest and highest.
     pub(super) rate: [f64; 3],

@@ -11,7 +11,7 @@ use crate::{
     results::{Limit, Results, Times, WarmUp},
 };
 
-/// Whether text has colours.
+/// Says whether text has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ink {
     /// It has none.

@@ -1,4 +1,4 @@
-//! What the names of the JSON form mean, in words.
+//! The meanings of the names of the JSON form, in words.
 
 use crate::{
     answer::Outcome,
@@ -77,13 +77,13 @@ pub(super) fn reasons(results: &Results) -> impl Iterator<Item = String> {
 /// The share of failed requests from which a headline is a warning, and no lower bound of anything.
 const BAD: f64 = 0.01;
 
-/// What a result says first.
+/// Holds what a result says first.
 pub(super) struct Headline {
-    /// What stands before the figure: `at least`, `the highest rate:`. It may be empty.
+    /// The text before the figure: `at least`, `the highest rate:`. It may be empty.
     pub(super) before: String,
     /// The figure, and what it counts.
     pub(super) text: String,
-    /// What must not be overlooked beside it. It may be empty.
+    /// The text that must not be overlooked beside it. It may be empty.
     pub(super) after: String,
     /// Whether so much failed that the figure alone would mislead.
     pub(super) bad: bool,

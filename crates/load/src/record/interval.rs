@@ -1,19 +1,19 @@
-//! What one second brought.
+//! The record of one second.
 
 use std::time::Duration;
 
 use super::Tally;
 
-/// What one second brought to one worker.
+/// Holds what one second brought to one worker.
 #[derive(Debug, Clone)]
 pub struct Interval {
-    /// Which worker.
+    /// The number of the worker.
     pub worker: u32,
-    /// Which second, from 0.
+    /// The number of the second, from 0.
     pub second: u64,
-    /// How long it was: the last one of a run is shorter, and may have no length at all.
+    /// The length of the second: the last one of a run is shorter, and may have no length at all.
     pub length: Duration,
-    /// Its requests.
+    /// The requests of that second.
     pub tally: Tally,
     /// Whether the worker has ended with it.
     pub last: bool,

@@ -1,4 +1,4 @@
-//! What is recorded of each request: distributions and counts, for each worker its own.
+//! The records of requests: distributions and counts, for each worker its own.
 //!
 //! An engine tells its [`Recorder`] what happened. The recorder keeps two [`Tally`]s, one of the whole run and one of the second that is going on,
 //! which it hands on when the second is over ([`Interval`]). Nothing is kept for a request or a connection, so a run's length costs no memory.
@@ -19,7 +19,7 @@ pub use self::{
 };
 use crate::answer::Outcome;
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
@@ -93,25 +93,26 @@ impl ErrorClass {
 /// A request that has ended. All moments are times from the beginning of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// When the schedule wanted it sent. In closed schedules: when its client wanted to send it, so that the time to connect is part of the latency.
+    /// The time at which the schedule wanted it sent. In closed schedules: the time at which its client wanted to send it, so that the time
+    /// to connect is part of the latency.
     pub intended: Duration,
-    /// When its first byte was given to the system.
+    /// The time at which its first byte was given to the system.
     pub sent: Duration,
-    /// When the first byte of the answer came; none: none came.
+    /// The time at which the first byte of the answer came; none: none came.
     pub first_byte: Option<Duration>,
-    /// When it ended: with the last byte, or the failure.
+    /// The time at which it ended: with the last byte, or the failure.
     pub ended: Duration,
     /// The status; 0: there is no answer.
     pub status: u16,
     /// Bytes that came: heads and contents as they crossed the connection, without TLS.
     pub bytes: u64,
-    /// What the cache did.
+    /// The outcome at the cache.
     pub outcome: Outcome,
     /// Whether the origin behind the cache was asked, if the answer says so.
     pub origin_reached: Option<bool>,
-    /// How long the page took that this request completed, from the intended moment of its first request.
+    /// The time that the page took that this request completed, from the intended moment of its first request.
     pub page: Option<Duration>,
-    /// Why it failed, if it did. An answer may be whole, and an error all the same (`Status`, `Body`, `Field`, `Leak`).
+    /// The reason why it failed, if it did. An answer may be whole, and an error all the same (`Status`, `Body`, `Field`, `Leak`).
     pub error: Option<ErrorClass>,
 }
 
@@ -123,7 +124,7 @@ pub struct Recorder {
     /// The end of the second that is going on.
     until: Duration,
     warm_up: Duration,
-    /// When the run ends, if that is known. What ends later belongs to its last second.
+    /// The time at which the run ends, if that is known. What ends later belongs to its last second.
     ends: Option<Duration>,
     /// Whether a request belongs to the warm-up that was meant to be sent in it, however late it ended.
     counts_by_beginning: bool,
@@ -131,7 +132,7 @@ pub struct Recorder {
     intervals: SyncSender<Interval>,
 }
 
-/// Why a connection could not be made, where that was not the server's doing.
+/// The reason why a connection could not be made, where that was not the server's doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {
     /// No port was free at the address that it would come from.
@@ -277,7 +278,7 @@ impl Recorder {
 /// A TLS handshake that was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake {
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
     /// Whether it resumed an earlier session.
     pub resumed: bool,

@@ -59,25 +59,25 @@ pub struct Tally {
     pub statuses: BTreeMap<u16, u64>,
     /// Failures by class.
     pub errors: BTreeMap<ErrorClass, u64>,
-    /// From the intended moment to the last byte. Timeouts and answers with a wrong status are part of it.
+    /// The time from the intended moment to the last byte. Timeouts and answers with a wrong status are part of it.
     pub latency: Distribution,
-    /// From the moment of sending to the last byte.
+    /// The time from the moment of sending to the last byte.
     pub latency_uncorrected: Distribution,
-    /// From the moment of sending to the first byte.
+    /// The time from the moment of sending to the first byte.
     pub first_byte: Distribution,
-    /// By what the cache did: the latency of answers, corrected.
+    /// The latency of answers by what the cache did, corrected.
     pub outcomes: BTreeMap<Outcome, Distribution>,
     /// Answers that say that the origin behind the cache was asked for them, and answers that say whether it was.
     pub origin_reached: (u64, u64),
-    /// How long whole pages took, with all that belongs to them.
+    /// The time that whole pages took, with all that belongs to them.
     pub page: Distribution,
-    /// How long it took to be connected.
+    /// The time that it took to be connected.
     pub connect: Distribution,
     /// The part of TLS in it.
     pub handshake: Distribution,
     /// TLS handshakes that resumed a session.
     pub resumed: u64,
-    /// How late the generator sent what was due.
+    /// The delay with which the generator sent what was due.
     pub lag: Distribution,
     /// Requests that were due and never sent.
     pub missed: u64,
@@ -93,7 +93,7 @@ pub struct Tally {
     pub warm_up: u64,
     /// Failures among them.
     pub warm_up_errors: u64,
-    /// When the recording ended, from the beginning of the run. Of several workers: when the last did.
+    /// The time at which the recording ended, from the beginning of the run. Of several workers: the time at which the last one ended.
     pub ended_at: Duration,
     digits: u8,
 }

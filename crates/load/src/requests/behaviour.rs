@@ -1,4 +1,4 @@
-//! What visitors do beyond sending a request as it stands.
+//! The things that visitors do beyond sending a request as it stands.
 
 use std::{
     sync::{
@@ -17,24 +17,24 @@ use super::{
     template::{Braces, Template, TemplateError},
 };
 
-/// What visitors do beyond sending a request as it stands. The default is nothing.
+/// Says what visitors do beyond sending a request as it stands. The default is nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Behaviour {
     /// The kinds of visitors.
     pub(super) classes: Vec<Class>,
-    /// What is filled in, for each request.
+    /// The templates that are filled in, for each request.
     pub(super) templates: Vec<Option<Box<Templates>>>,
     /// Requests are asked in the order of the set, by all visitors together: the number of the next one.
     pub(super) in_order: Option<Arc<AtomicU64>>,
     /// Whether visitors take cookies and send them back.
     pub(super) cookies: bool,
-    /// What answers must be.
+    /// The checks that answers must pass.
     pub(super) checks: Checks,
     /// Whether answers are searched for what belongs to other clients.
     pub(super) leak: Option<LeakCheck>,
     pub(super) leaks: Arc<Leaks>,
     pub(super) library: Arc<Library>,
-    /// What was last said of the requests of conditional visitors.
+    /// The validators that were last received for the requests of conditional visitors.
     pub(super) validators: Arc<RwLock<std::collections::HashMap<u32, Arc<Validators>>>>,
     /// The shape of the crowd, if there is one: its name, and where it is from.
     pub(super) shape: Option<(String, Vec<String>)>,
@@ -47,24 +47,25 @@ pub struct Behaviour {
 /// A kind of visitors.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Class {
-    /// How many come, beside the others: at moments from the beginning, along straight lines. Empty: as many all the time.
+    /// The weight of the arrivals beside the others', at moments from the beginning and along straight lines between them. Empty: as many
+    /// come all the time.
     pub(crate) arrivals: Vec<(Duration, f64)>,
-    /// What a visit is.
+    /// The steps of a visit.
     pub(crate) steps: Vec<Step>,
 }
 
 /// A part of a visit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Step {
-    /// What is asked: one of these.
+    /// The requests of which one is asked.
     pub(crate) requests: Vec<u32>,
-    /// Which of them.
+    /// The choice among them.
     pub(crate) choice: Choice,
     /// Whether what belongs to a page is asked with it.
     pub(crate) page: bool,
     /// Whether it is asked as by someone who has an earlier answer.
     pub(crate) conditional: bool,
-    /// How often it is done, at least and at most.
+    /// The least and the largest number of times that it is done.
     pub(crate) times: (u32, u32),
 }
 

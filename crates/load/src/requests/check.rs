@@ -1,11 +1,11 @@
-//! What answers must be.
+//! The checks that answers must pass.
 
 use memchr::memmem::Finder;
 
 use super::content::decoded;
 use crate::{answer::Answer, record::ErrorClass, requests::WANTED_MAX};
 
-/// What answers must be. Without any check, a status of 400 or more is an error.
+/// Says what answers must be. Without any check, a status of 400 or more is an error.
 #[derive(Debug, Clone, Default)]
 pub struct Checks {
     statuses: Vec<(u16, u16)>,
@@ -14,7 +14,7 @@ pub struct Checks {
     fields: Vec<FieldCheck>,
 }
 
-/// What a field must be.
+/// Says what a field must be.
 #[derive(Debug, Clone)]
 struct FieldCheck {
     name: String,
@@ -29,7 +29,7 @@ enum FieldIs {
     Other(String),
 }
 
-/// Why a text is not a check.
+/// The reason why a text is not a check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// It is not a list of statuses.

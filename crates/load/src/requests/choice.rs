@@ -3,7 +3,7 @@
 /// Chooses among numbered things by their weights, in the same time however many there are (the alias method of Walker and Vose).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Choice {
-    /// For each column: the share of it that is its own, as a part of 2^32, and whose the rest is.
+    /// The columns: for each one, the share of it that is its own, as a part of 2^32, and whose the rest is.
     columns: Vec<(u32, u32)>,
 }
 
@@ -38,7 +38,7 @@ impl Choice {
         Self { columns }
     }
 
-    /// Chooses; nothing if there is nothing to choose from.
+    /// Chooses one at random. Returns `None` if there is nothing to choose from.
     #[must_use]
     pub(crate) fn choose(&self, random: &mut fastrand::Rng) -> Option<usize> {
         if self.columns.len() <= 1 {

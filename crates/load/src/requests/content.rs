@@ -9,7 +9,7 @@ use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 
 use crate::answer::Field;
 
-/// Why a content cannot be read.
+/// The reason why a content cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// It has a coding that is not known here.

@@ -14,7 +14,7 @@ use memchr::memmem::Finder;
 use super::{WANTED_MAX, content::decoded, template::Template};
 use crate::{answer::Answer, results::Leak};
 
-/// What every marker begins with. Lower case and letters alone: it stays as it is in URLs, HTML, JSON and names of files.
+/// The text with which every marker begins. Lower case and letters alone: it stays as it is in URLs, HTML, JSON and names of files.
 const PREFIX: &str = "seawallmarker";
 
 /// Hexadecimal digits of a marker: run, client, checksum.
@@ -66,7 +66,7 @@ impl Leaks {
 /// A marker of somebody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ForeignMarker {
-    /// Whose; none: it is of another run.
+    /// The client whose marker it is; none: it is of another run.
     pub(super) owner: Option<u64>,
     /// `body`, or the name of a field.
     pub(super) place: String,

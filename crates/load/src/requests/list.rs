@@ -22,7 +22,7 @@ pub(super) struct Line {
     pub(super) weight: u32,
 }
 
-/// What is wrong with a list.
+/// Says what is wrong with a list.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The file cannot be read.
@@ -41,7 +41,7 @@ pub enum ListError {
         file: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         error: UrlError,
     },
     /// A line is something else.
@@ -51,7 +51,7 @@ pub enum ListError {
         file: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The description of the error.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What is asked, in no protocol's form, and what a visitor asks next.
+//! The requests of a run, in no protocol's form, and what a visitor asks next.
 //!
 //! A [`RequestSet`] is shared by all workers and never changes during a run. A [`Visitor`] is one simulated client: it chooses from the set, keeps its
 //! cookies, and learns from answers (`--page`: what else the page needs). Engines know visitors alone: they ask them what to send
@@ -55,9 +55,9 @@ pub const WANTED_MAX: usize = 4 << 20;
 pub struct Origin {
     /// Whether it is asked over TLS.
     pub tls: bool,
-    /// Its name or address, without brackets.
+    /// The name or address of the server, without brackets.
     pub host: String,
-    /// Its port.
+    /// The port of the server.
     pub port: u16,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Origin {
 /// A request that can be asked many times.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Whom: an index into [`RequestSet::origins`].
+    /// The origin that is asked: an index into [`RequestSet::origins`].
     pub origin: u16,
     /// The method.
     pub method: String,
@@ -89,11 +89,11 @@ pub struct Request {
     pub fields: Vec<(String, String)>,
     /// The content.
     pub body: Bytes,
-    /// How often it is chosen, beside the others.
+    /// The weight with which it is chosen, beside the others.
     pub weight: u32,
 }
 
-/// What a run asks. It is shared by all workers, and never changes.
+/// Holds what a run asks. It is shared by all workers, and never changes.
 ///
 /// [`RequestOptions`] makes a set of what people write. A set that is written as a literal asks its requests as they stand, each as often.
 #[derive(Debug, Clone, Default)]
@@ -102,18 +102,18 @@ pub struct RequestSet {
     pub origins: Vec<Origin>,
     /// The requests of the set.
     pub requests: Vec<Request>,
-    /// What visitors do beyond sending a request as it stands.
+    /// The behaviour of visitors beyond sending a request as it stands.
     pub behaviour: Behaviour,
 }
 
 /// A request that a visitor asks now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitorRequest {
-    /// Which of the set's requests it is, or by which one it was found.
+    /// The number of the set's request that it is, or by which it was found.
     pub request: u32,
     /// The server that is asked.
     pub origin: u16,
-    /// What differs from the set's request; none: it is sent as it stands there, and engines can keep its bytes.
+    /// The parts that differ from the set's request; none: it is sent as it stands there, and engines can keep its bytes.
     pub own: Option<Box<Own>>,
     /// Whether [`Visitor::answered`] needs the content of the answer.
     pub wants_body: bool,

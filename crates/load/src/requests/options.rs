@@ -22,10 +22,10 @@ use crate::shape::Shape;
 /// The largest content of a request.
 const BODY_MAX: u64 = 256 << 20;
 
-/// How the load tester calls itself, unless another `User-Agent` is given.
+/// The `User-Agent` of the load tester, unless another `User-Agent` is given.
 const USER_AGENT: &str = concat!("seawall-bench/", env!("CARGO_PKG_VERSION"));
 
-/// What a run asks, as people write it.
+/// Says what a run asks, as people write it.
 ///
 /// Fields are few unless somebody gives more: `User-Agent: seawall-bench/...` and `Accept: */*`, as of ab, and no `Accept-Encoding`, as of ab and wrk, so
 /// that figures compare. Pages are asked with `Accept-Encoding: gzip`.
@@ -49,7 +49,7 @@ pub struct RequestOptions {
     pub in_order: bool,
     /// Take cookies and send them back.
     pub cookies: bool,
-    /// What answers must be.
+    /// The checks that answers must pass.
     pub checks: Checks,
     /// Ask what belongs to pages, too.
     pub page: bool,
@@ -59,7 +59,7 @@ pub struct RequestOptions {
     pub leak_cookie: Option<String>,
     /// The shape of a crowd; none: each visitor asks one of the URLs.
     pub shape: Option<Shape>,
-    /// How long the crowd of the shape comes; none: as the shape says.
+    /// The time during which the crowd of the shape comes; none: as the shape says.
     pub over: Option<std::time::Duration>,
     /// A random number that only this run has.
     pub run: u32,
@@ -70,9 +70,9 @@ pub struct RequestOptions {
 /// The content of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// As it stands.
+    /// The text is the content, as it stands.
     Literal(String),
-    /// What is in a file.
+    /// The content is in a file.
     File(PathBuf),
 }
 
@@ -84,7 +84,7 @@ impl Body {
     }
 }
 
-/// Why nothing can be asked.
+/// The reason why nothing can be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestOptionsError {
     /// A URL is none.

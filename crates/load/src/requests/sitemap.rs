@@ -28,42 +28,42 @@ const URLS_OF_A_FILE_MAX: usize = 50_000;
 /// The most files that are read.
 const FILES_MAX: usize = 500;
 
-/// Where reading ends.
+/// Says where reading ends.
 struct Bounds {
     /// The most URLs that are taken in all.
     urls: usize,
     /// The most bytes of all files, without their coding. The last one may be above it.
     bytes: usize,
-    /// How long files are read. The last one may take longer, as long as a request may take.
+    /// The time during which files are read. The last one may take longer, as long as a request may take.
     time: Duration,
 }
 
 const BOUNDS: Bounds = Bounds { urls: 500_000, bytes: 512 << 20, time: Duration::from_mins(3) };
 
-/// How deep indexes are followed: an index may name another one.
+/// The depth to which indexes are followed: an index may name another one.
 const DEPTH_MAX: u8 = 2;
 
 /// The deepest element that is looked at.
 const ELEMENTS_MAX: usize = 32;
 
-/// What a sitemap lists.
+/// Holds what a sitemap lists.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sitemap {
     /// The URLs, at the server where the sitemap was found.
     pub urls: Vec<Url>,
-    /// How many of them name another server.
+    /// The number of URLs that name another server.
     pub elsewhere: usize,
     /// The files that were asked for.
     pub files: usize,
-    /// How many of them could not be read, where there are others.
+    /// The number of sitemaps that could not be read, where there are others.
     pub failed: usize,
-    /// Why the first of those could not be read.
+    /// The reason why the first of those could not be read.
     pub failure: Option<String>,
     /// Whether bounds kept some out.
     pub is_cut: bool,
 }
 
-/// Why a sitemap cannot be read.
+/// The reason why a sitemap cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SitemapError {
     /// It cannot be had.
@@ -179,7 +179,7 @@ struct Listed {
     urls: Vec<String>,
     sitemaps: Vec<String>,
     is_cut: bool,
-    /// How much was read, without its coding.
+    /// The number of bytes that were read, without their coding.
     bytes: usize,
 }
 

@@ -27,7 +27,7 @@ enum TemplatePart {
     Marker,
 }
 
-/// What braces mean beside placeholders.
+/// Says what braces mean beside placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Braces {
     /// Path and query: `{{` is a brace, percent-encoded.
@@ -40,7 +40,7 @@ pub(crate) enum Braces {
     Cookie,
 }
 
-/// What is wrong with the placeholders of a text.
+/// Says what is wrong with the placeholders of a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}, at byte {at} of {text:?}")]
 pub struct TemplateError {
@@ -51,7 +51,7 @@ pub struct TemplateError {
     what: String,
 }
 
-/// What placeholders are filled with.
+/// Holds what placeholders are filled with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Values {
     /// A number that only this run has.

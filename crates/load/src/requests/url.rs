@@ -19,7 +19,7 @@ pub struct Url {
     pub target: String,
 }
 
-/// Why a text is not a URL that can be asked.
+/// The reason why a text is not a URL that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It is empty.
@@ -40,7 +40,7 @@ pub enum UrlError {
     /// Its host is written in another script than ASCII.
     #[error("the host {0:?} is not ASCII: write it in its xn-- form, as the browser's certificate view shows it")]
     NotAscii(String),
-    /// Its host is no name and no address.
+    /// Its host is neither a name nor an address.
     #[error("{0:?} is not a host: a name or an IPv4 address, or an IPv6 address in brackets")]
     Host(String),
     /// Its port is none.

@@ -18,10 +18,10 @@ use crate::{
     results::Leak,
 };
 
-/// How many connections browsers open to one server over HTTP/1.1.
+/// The number of connections that browsers open to one server over HTTP/1.1.
 const BROWSER_CONNECTIONS: usize = 6;
 
-/// What a visitor does next.
+/// Says what a visitor does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// It asks. There may be more to ask at the same time: ask again, while a connection is free.
@@ -40,7 +40,7 @@ pub struct Visitor {
     client: Client,
 }
 
-/// What a visitor is beside what all of them share.
+/// Holds what a visitor has beside what all of them share.
 #[derive(Debug)]
 struct Client {
     number: u64,
@@ -48,13 +48,13 @@ struct Client {
     /// The requests it has made.
     n: u64,
     class: Option<u16>,
-    /// Where in its visit it is: the step, and how often it is still to do. None: it has not begun.
+    /// The place in its visit: the step, and the number of times that it is still to be done. None: it has not begun.
     at: Option<(u16, u32)>,
     under_way: u32,
     state: Option<Box<State>>,
 }
 
-/// What some visitors keep between requests.
+/// Holds what some visitors keep between requests.
 #[derive(Debug, Default)]
 struct State {
     jar: Jar,
@@ -329,7 +329,7 @@ impl Client {
     }
 }
 
-/// What an answer must be given to, beside the request: a part of a page.
+/// Holds the part of a page to which an answer must be given, beside the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundPart(Arc<PagePart>);
 

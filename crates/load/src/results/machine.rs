@@ -12,7 +12,7 @@ pub struct Machine {
     pub cpu: String,
     /// The cores that the load tester may use.
     pub cores: u32,
-    /// Its memory in bytes.
+    /// The memory of the machine in bytes.
     pub memory: u64,
     /// The kernel, with its version.
     pub kernel: String,

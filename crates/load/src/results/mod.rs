@@ -1,4 +1,4 @@
-//! What a run found. The names of the JSON form stay, because people's scripts read them: `doc/bench-json.md` describes them.
+//! The results of a run. The names of the JSON form stay, because people's scripts read them: `doc/bench-json.md` describes them.
 //!
 //! Whatever a later version adds has a default, so that it reads the results of earlier ones.
 
@@ -25,13 +25,13 @@ pub use self::{
     run::{Kind, Run, URLS_NAMED},
 };
 
-/// What a run found.
+/// Holds what a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// What was run.
+    /// The run that these results are of.
     #[serde(default)]
     pub run: Run,
-    /// Where the load came from.
+    /// The machine that the load came from.
     #[serde(default)]
     pub machine: Machine,
     /// The seconds that were measured: without the warm-up.
@@ -57,24 +57,24 @@ pub struct Results {
     pub errors: BTreeMap<ErrorClass, u64>,
     /// Answers by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// From the intended moment to the last byte.
+    /// The time from the intended moment to the last byte.
     pub latency: Times,
-    /// From the moment of sending to the last byte.
+    /// The time from the moment of sending to the last byte.
     pub latency_uncorrected: Times,
-    /// From the moment of sending to the first byte.
+    /// The time from the moment of sending to the first byte.
     pub first_byte: Times,
-    /// How long it took to be connected.
+    /// The time that it took to be connected.
     pub connect: Times,
     /// The part of TLS in it.
     pub handshake: Times,
     /// TLS handshakes that resumed an earlier session.
     #[serde(default)]
     pub resumed: u64,
-    /// How late the generator sent what was due.
+    /// The delay with which the generator sent what was due.
     pub send_lag: Times,
     /// Requests that were due, and never sent.
     pub missed: u64,
-    /// What the cache did.
+    /// The figures by what the cache did.
     pub cache: BTreeMap<Outcome, CacheResult>,
     /// The part of the answers for which the origin behind the cache was asked, 0 to 1, among those that say it; none: no answer says whether it was.
     #[serde(default)]
@@ -82,7 +82,7 @@ pub struct Results {
     /// Answers that say whether the origin was asked.
     #[serde(default)]
     pub origin_known: u64,
-    /// How long whole pages took, with all that belongs to them. Empty unless pages were asked.
+    /// The time that whole pages took, with all that belongs to them. Empty unless pages were asked.
     #[serde(default)]
     pub page: Times,
     /// Parts of pages that were not asked, because they belong to servers that the run does not load.
@@ -91,17 +91,17 @@ pub struct Results {
     /// Answers that carried what belongs to another client: the first ones.
     #[serde(default)]
     pub leaks: Vec<Leak>,
-    /// What was done in the warm-up. It is part of nothing else but `seconds`.
+    /// The figures of the warm-up. They are part of nothing else but `seconds`.
     #[serde(default)]
     pub warm_up: WarmUp,
-    /// What the load tester itself needed.
+    /// The figures of the load tester itself.
     #[serde(default)]
     pub generator: Generator,
     /// The most clients at a time.
     pub clients: u32,
     /// Second by second, with those of the warm-up.
     pub seconds: Vec<Second>,
-    /// Who was the bottleneck.
+    /// The verdict on who was the bottleneck.
     pub verdict: Verdict,
     /// The search that these results belong to, if the highest rate was searched: they are then those of the rate that was held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,21 +114,21 @@ pub struct Results {
 /// An answer that carried what belongs to another client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leak {
-    /// What was asked.
+    /// The URL that was asked.
     pub url: String,
-    /// Who asked it.
+    /// The number of the client that asked it.
     pub client: u64,
-    /// Whose marker came; none: that of a client of an earlier run.
+    /// The client whose marker came; none: it is that of a client of an earlier run.
     pub owner: Option<u64>,
-    /// Where the marker was: `body`, or the name of a field.
+    /// The place of the marker: `body`, or the name of a field.
     pub place: String,
 }
 
-/// What was done before the measurement began.
+/// Says what was done before the measurement began.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WarmUp {
-    /// How long it was.
+    /// The length in seconds.
     pub seconds: f64,
     /// Requests that ended in it.
     pub requests: u64,
@@ -136,7 +136,7 @@ pub struct WarmUp {
     pub errors: u64,
 }
 
-/// What the load tester itself needed: whether it can be trusted with what it measured.
+/// Holds what the load tester itself needed, which tells whether its measurements can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Generator {
@@ -152,7 +152,7 @@ pub struct Generator {
     pub memory_max: u64,
     /// The share of the machine's CPU time that its host gave to others, 0 to 1.
     pub steal: f64,
-    /// How far the system's clock jumped during the run, in seconds.
+    /// The time by which the system's clock jumped during the run, in seconds.
     pub clock_jump: f64,
     /// The descriptors that the process may have.
     pub descriptors_max: u64,
@@ -184,7 +184,7 @@ pub struct Histograms {
 #[serde(default)]
 #[expect(missing_docs, reason = "each name says which percentile it is")]
 pub struct Times {
-    /// How many were counted.
+    /// The number of values that were counted.
     pub count: u64,
     pub min: f64,
     pub mean: f64,
@@ -222,14 +222,14 @@ impl From<&Distribution> for Times {
     }
 }
 
-/// What the cache did to a part of the requests.
+/// Holds the figures of the requests for which the cache did the same.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CacheResult {
-    /// How many.
+    /// The number of these requests.
     pub requests: u64,
-    /// Their part of all answers, 0 to 1.
+    /// The part of these requests in all answers, 0 to 1.
     pub share: f64,
-    /// Their latency.
+    /// The latency of these requests.
     pub latency: Times,
 }
 
@@ -237,9 +237,9 @@ pub struct CacheResult {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Second {
-    /// Which one, from 0; those of the warm-up are among them.
+    /// The number of the second, from 0; those of the warm-up are among them.
     pub second: u64,
-    /// How much of it was measured, 0 to 1: the last second of a run is rarely whole.
+    /// The part of it that was measured, 0 to 1: the last second of a run is rarely whole.
     pub length: f64,
     /// Requests that ended in it.
     pub requests: u64,
@@ -306,37 +306,37 @@ impl Second {
     }
 }
 
-/// Who was the bottleneck.
+/// Says who was the bottleneck.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whose limit was measured.
+    /// The limit that was measured.
     pub limit: Limit,
     /// Whether the server could do more than what was measured.
     pub at_least: bool,
     /// The reason, for people.
     pub reason: String,
-    /// What to do about it, for people.
+    /// The advice what to do about it, for people.
     #[serde(default)]
     pub hint: Option<String>,
 }
 
-/// Whose limit a run measured.
+/// Says whose limit a run measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The server's.
+    /// The limit is the server's.
     Server,
-    /// The load tester's own: CPU, late or missed sends.
+    /// The limit is the load tester's own: CPU, late or missed sends.
     Generator,
-    /// The network's: the rate is clients divided by the round trip.
+    /// The limit is the network's: the rate is clients divided by the round trip.
     Network,
     /// Ports, or descriptors.
     PortsOrDescriptors,
-    /// The machine's: its host took the CPU away, or its clock jumped.
+    /// The limit is the machine's: its host took the CPU away, or its clock jumped.
     Machine,
-    /// Nobody's: the schedule asked for no more.
+    /// The limit is nobody's: the schedule asked for no more.
     Schedule,
-    /// Not known: the run was too short to tell.
+    /// The limit is not known: the run was too short to tell.
     Unknown,
 }
 

@@ -14,7 +14,7 @@ const SECONDS_MAX: f64 = 31.0 * 86_400.0;
 /// The most rows of seconds: a day.
 const ROWS_MAX: usize = 86_400;
 
-/// Why a text is not read as a result.
+/// The reason why a text is not read as a result.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// It has another form.

@@ -1,4 +1,4 @@
-//! What was run, in values and in words.
+//! The run that was made, in values and in words.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::{
 /// The URLs that a result names; of the others it says how many there are.
 pub const URLS_NAMED: usize = 20;
 
-/// What was run.
+/// Says what was run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Run {
     /// The command line. Whoever sets it hides what is secret in it: results are shared.
     pub command: String,
-    /// When the run began (RFC 3339, UTC).
+    /// The time at which the run began (RFC 3339, UTC).
     pub began: String,
     /// The version of Seawall.
     pub seawall: String,
-    /// What was asked: the first [`URLS_NAMED`] URLs.
+    /// The URLs that were asked: the first [`URLS_NAMED`] URLs.
     pub urls: Vec<String>,
-    /// How many URLs there are.
+    /// The number of all URLs.
     pub urls_count: u64,
     /// The version of HTTP, and what is special about its use: `HTTP/1.1`, `HTTP/2, 10 streams`.
     pub protocol: String,
@@ -33,22 +33,22 @@ pub struct Run {
     pub tls: bool,
     /// Whether a connection was used for one request only.
     pub no_keepalive: bool,
-    /// When requests were made, in words.
+    /// The schedule of the requests, in words.
     pub schedule: String,
     /// The name of the shape whose crowd came; empty: no shape.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub shape: String,
-    /// Where the figures of the shape are from.
+    /// The sources of the figures of the shape.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shape_sources: Vec<String>,
     /// Whether answers were searched for what belongs to other clients.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub leak_check: bool,
-    /// When requests were made, for programs.
+    /// The kind of the schedule, for programs.
     pub kind: Kind,
     /// Whether requests came whether or not earlier ones were answered. Then latencies count from the intended moment.
     pub open: bool,
-    /// When the run was to end, in words.
+    /// The end that the run was to have, in words.
     pub stop: String,
     /// The most clients at a time that the schedule allows, if it says so.
     pub clients: Option<u32>,
@@ -56,7 +56,7 @@ pub struct Run {
     pub requests: Option<u64>,
     /// The seconds that were to be measured, if a time was given or the schedule has an end.
     pub seconds: Option<f64>,
-    /// How long a client waited, in seconds.
+    /// The longest time that a client waited, in seconds.
     pub timeout: f64,
     /// Seconds of warm-up.
     pub warm_up: f64,

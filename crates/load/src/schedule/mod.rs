@@ -1,4 +1,4 @@
-//! When requests are made: a pure function of time.
+//! The times at which requests are made: a pure function of time.
 //!
 //! A schedule knows no clock, no connection and no protocol. It says at which moments after the beginning what is due ([`Due`]), and an engine waits
 //! for these moments. In a *closed* schedule, clients come and stay, and each asks again as soon as it has its answer: a slow server is asked less.
@@ -15,7 +15,7 @@ pub use self::{
     read::{CLIENTS_MAX, PHASES_MAX, ProfileError, RATE_MAX, TIME_MAX},
 };
 
-/// When requests are made.
+/// Says when requests are made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schedule {
     /// Clients that stay and ask again as soon as they were answered: so many at a time.
@@ -27,29 +27,29 @@ pub enum Schedule {
     Arrivals {
         /// Visitors a second.
         rate: Profile,
-        /// How they follow one another.
+        /// The way in which they follow one another.
         spacing: Spacing,
     },
     /// Requests over a set of connections that stay.
     Rate {
         /// Requests a second.
         rate: Profile,
-        /// How they follow one another.
+        /// The way in which they follow one another.
         spacing: Spacing,
         /// The connections; more are opened if all are busy, up to this number.
         clients: u32,
     },
-    /// What a log says, at its moments.
+    /// Makes the requests of a log, at its moments.
     Replay {
         /// The moments, in order.
         moments: Arc<[ReplayedLine]>,
     },
 }
 
-/// How events of a rate follow one another.
+/// Says how events of a rate follow one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Spacing {
-    /// At equal distances.
+    /// They come at equal distances.
     #[default]
     Even,
     /// Independent of each other, as strangers come: a Poisson process.
@@ -59,15 +59,15 @@ pub enum Spacing {
 /// A line of a log that is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplayedLine {
-    /// When, from the beginning.
+    /// The time from the beginning.
     pub at: Duration,
-    /// Which request of the set.
+    /// The number of the request in the set.
     pub request: u32,
-    /// Whose: requests of one visitor use the same connections.
+    /// The number of the visitor: requests of one visitor use the same connections.
     pub visitor: u32,
 }
 
-/// What happens at a moment.
+/// Says what happens at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientEvent {
     /// A client comes and stays: it asks, waits for its answer, and asks again.
@@ -90,7 +90,7 @@ pub enum ClientEvent {
 pub struct Due {
     /// The moment, from the beginning of the run.
     pub at: Duration,
-    /// What is due.
+    /// The event that is due.
     pub what: ClientEvent,
 }
 
@@ -140,7 +140,7 @@ fn events(rate: &Profile, spacing: Spacing, share: Share, seed: u64) -> Box<dyn 
 /// Keeps the random numbers of a schedule apart from others that are made of the same seed.
 const POISSON: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What is due, in the order of time. It may never end: the [`Stop`](crate::Stop) does.
+/// The events that are due, in the order of time. They may never end: the [`Stop`](crate::Stop) does.
 pub type Dues = Box<dyn Iterator<Item = Due> + Send>;
 
 impl Schedule {

@@ -151,7 +151,7 @@ impl Profile {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
     pub(super) at: Duration,
-    /// Which client, from 0.
+    /// The number of the client, from 0.
     pub(super) number: u64,
     pub(super) up: bool,
 }

@@ -22,12 +22,12 @@ pub struct ProfileError {
     text: String,
     /// The place in the text, in bytes.
     place: usize,
-    /// What stands there.
+    /// The text that stands there.
     part: String,
     why: ProfileFault,
 }
 
-/// What is wrong with a part of a profile.
+/// Says what is wrong with a part of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProfileFault {
     Empty,
@@ -47,7 +47,7 @@ enum ProfileFault {
     Phases,
 }
 
-/// What a profile counts.
+/// Says what a profile counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Clients,

@@ -12,7 +12,7 @@ const EXHAUSTED: f64 = 0.001;
 /// The share of CPU time that its host may take away from a machine.
 const STEAL: f64 = 0.05;
 
-/// How far the clock may jump, in seconds: what corrections of time servers never reach at once.
+/// The time by which the clock may jump, in seconds: what corrections of time servers never reach at once.
 const JUMP: f64 = 0.1;
 
 /// The part of its time in which a worker may work, or wait for a CPU, before it is at its end.
@@ -20,7 +20,8 @@ const BUSY: f64 = 0.9;
 /// The part of the time that a worker waits for a core from which on nothing else needs to be asked.
 const WAITING: f64 = 0.4;
 
-/// How late the generator may send, in milliseconds: usually, before it has not followed the schedule; at the 99th percentile, before this is said.
+/// The delay with which the generator may send, in milliseconds: usually, before it has not followed the schedule; at the 99th percentile,
+/// before this is said.
 const LAG: f64 = 10.0;
 
 /// The part of latency that the generator's own lateness may be, at the 99th percentile, and from which lateness on that is looked at.
@@ -33,7 +34,7 @@ pub(super) const FAILED: f64 = 0.01;
 const REQUESTS_MIN: u64 = 20;
 const SECONDS_MIN: [f64; 2] = [0.9, 0.1];
 
-/// How much slower the end of a run may be than its beginning, and from which difference on that is looked at, in milliseconds.
+/// The factor by which the end of a run may be slower than its beginning, and the difference in milliseconds below which that is ignored.
 const GROWTH: (f64, f64) = (2.0, 20.0);
 
 /// The part of the median latency that even the quickest answer took: above it the wait is the same however many requests are under way.

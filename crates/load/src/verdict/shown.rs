@@ -22,7 +22,7 @@ const SHOWN_MIN: f64 = 0.000_5;
 /// The words for failures of all other kinds together.
 const OTHERWISE: &str = "failed otherwise";
 
-/// What a run has shown. Times are in milliseconds, shares from 0 to 1.
+/// Holds what a run has shown. Times are in milliseconds, shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct RunFigures {
     /// Requests that ended.

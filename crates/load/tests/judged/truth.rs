@@ -27,7 +27,7 @@ const ROUNDS_MAX: usize = 24;
 /// A round in which the generator sent later than this, in ms, proves nothing.
 const LAG_MAX: f64 = 100.0;
 
-/// For how many seconds requests are made that are not measured.
+/// The number of seconds during which requests are made that are not measured.
 const WARM_UP: u64 = 1;
 
 /// Requests at a time on a connection of HTTP/2 and HTTP/3.
@@ -43,9 +43,9 @@ const STALL: Delay =
 #[derive(Clone, Copy)]
 struct Arrivals {
     rate: u32,
-    /// How long they are measured.
+    /// The number of seconds for which they are measured.
     seconds: u64,
-    /// How many requests can be under way.
+    /// The number of requests that can be under way.
     room: u32,
 }
 

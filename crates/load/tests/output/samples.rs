@@ -12,7 +12,7 @@ use load::{
     schedule::{Profile, Spacing},
 };
 
-/// What a run was like.
+/// Says what a run was like.
 #[derive(Clone)]
 pub(crate) struct Like {
     pub(crate) seconds: u64,

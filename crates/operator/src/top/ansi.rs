@@ -32,7 +32,7 @@ pub(super) fn lines(buffer: &Buffer, colour: bool) -> String {
     text
 }
 
-/// The codes of a style, each after a semicolon (ECMA-48 §8.3.117).
+/// Returns the codes of a style, each after a semicolon (ECMA-48 §8.3.117).
 fn code(colour: Color, modifier: Modifier) -> String {
     let mut code = match colour {
         Color::Red => ";31",

@@ -1,4 +1,4 @@
-//! What happened in each second of the last hour, with what is made of it: rates, shares and curves.
+//! Keeps what happened in each second of the last hour, with what is made of it: rates, shares and curves.
 
 use std::collections::VecDeque;
 

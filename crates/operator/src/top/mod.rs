@@ -192,7 +192,7 @@ fn give_back() {
 /// The thread that asks the server.
 #[derive(Debug)]
 struct Questioner {
-    /// Which site to ask about from now on.
+    /// The channel that names the site to ask about from now on.
     about: SyncSender<Option<String>>,
     answers: Receiver<Result<Answer, AdminError>>,
 }

@@ -17,17 +17,17 @@ use crate::{
 /// A list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Panel {
-    /// Why the origin was asked.
+    /// The reasons why the origin was asked.
     Reasons,
-    /// Which pages missed.
+    /// The pages that missed.
     Missed,
-    /// Which cookies keep something from the cache.
+    /// The cookies that keep something from the cache.
     Cookies,
     /// The last requests that were not plain hits.
     Requests,
     /// The errors that readers got.
     Errors,
-    /// Which pages are read most.
+    /// The pages that are read most.
     Hot,
     /// Purges, outages and alerts.
     Events,
@@ -92,7 +92,7 @@ impl Panel {
     }
 }
 
-/// What a row begins with when several sites are shown.
+/// Returns the cell that names the site of a row. It is empty where only one site is shown.
 fn of(picture: &Picture, site: &str) -> Cell {
     if picture.shows_several() { foreign(site) } else { Cell::default() }
 }
@@ -253,7 +253,7 @@ fn cookies(picture: &Picture) -> Table {
     }
 }
 
-/// The colour of a status: what failed stands out.
+/// Returns the colour of a status: failures stand out.
 const fn status_colour(status: u16) -> Color {
     match status {
         500.. => Color::Red,
@@ -262,7 +262,7 @@ const fn status_colour(status: u16) -> Color {
     }
 }
 
-/// The colour of what the cache did.
+/// Returns the colour for what the cache did.
 fn result_colour(result: &str) -> Color {
     match result {
         "hit" | "updating" | "stale" => Color::Green,
@@ -371,7 +371,7 @@ fn errors(picture: &Picture) -> Table {
     }
 }
 
-/// What an event is, for the list: when it began, what it is, about what, in words.
+/// Holds what the list shows of an event: when it began, what it is, about what, in words.
 struct Event {
     at: u64,
     kind: Cell,
@@ -404,12 +404,12 @@ fn lasted(picture: &Picture, from: u64, until: Option<u64>) -> String {
     }
 }
 
-/// What lasts is red, and what is over is not.
+/// Returns the colour of an outage: red while it lasts, and no colour when it is over.
 const fn while_it_lasts(until: Option<u64>) -> Color {
     if until.is_none() { Color::Red } else { Color::Reset }
 }
 
-/// An alert is red while it is wrong, and green while all is right again but it still stands.
+/// Returns the colour of an alert: red while something is wrong, and green while all is right again but the alert still stands.
 const fn while_it_stands(alert: &AlertLine) -> Color {
     if alert.right_since.is_some() { Color::Green } else { while_it_lasts(alert.until) }
 }

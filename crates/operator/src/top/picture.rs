@@ -70,10 +70,10 @@ fn query_value(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// All that is shown.
+/// Holds all that is shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Picture {
-    /// Where the server's admin listener is.
+    /// The address of the server's admin listener.
     pub(super) address: String,
     /// The site that is shown. `None`: all together.
     pub(super) site: Option<String>,

@@ -1,4 +1,4 @@
-//! What somebody has chosen to see, and what each key does.
+//! Keeps what somebody has chosen to see, and what each key does.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -10,7 +10,7 @@ use super::{
 /// The rows that a key for a page moves.
 const PAGE: isize = 10;
 
-/// What somebody has chosen to see.
+/// Holds what somebody has chosen to see.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Screen {
     /// The panel that is shown alone. `None` means that all panels are shown that have room.
@@ -23,7 +23,7 @@ pub(super) struct Screen {
     pub(super) is_help: bool,
 }
 
-/// What follows from a key.
+/// Says what follows from a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Follows {
     /// The screen is drawn anew.
@@ -32,7 +32,7 @@ pub(super) enum Follows {
     Site(Option<String>),
     /// It is over.
     End,
-    /// Nothing.
+    /// Nothing follows.
     Nothing,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Column {
     pub(super) title: &'static str,
     /// The most columns of the terminal that it takes. The last column takes all that is left.
     pub(super) width_max: usize,
-    /// How soon it may be left out: the highest first, 0 never.
+    /// The order in which it may be left out: the highest first, 0 never.
     pub(super) optional: u8,
     /// Whether it is a number.
     pub(super) is_number: bool,
@@ -33,7 +33,7 @@ pub(super) const fn text(title: &'static str, width_max: usize, optional: u8) ->
     Column { title, width_max, optional, is_number: false }
 }
 
-/// What stands in a row and a column.
+/// Holds what stands in a row and a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) text: String,
@@ -59,10 +59,10 @@ pub(super) fn coloured(text: impl Into<String>, colour: Color) -> Cell {
 /// A row, with what it says in full when it is chosen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
-    /// What the row is about: a choice stays with it when the rows around it change.
+    /// The key of what the row is about: a choice stays with it when the rows around it change.
     pub(super) key: String,
     pub(super) cells: Vec<Cell>,
-    /// What there is to say, with a label each.
+    /// The texts that there are to say, with a label each.
     pub(super) details: Vec<(&'static str, String)>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Row {
 pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Row>,
-    /// What stands there when there is no row.
+    /// The text that stands there when there is no row.
     pub(super) empty: &'static str,
 }
 

@@ -21,7 +21,7 @@ const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (200, 60)];
 /// 2026-11-22 19:02:11 UTC, in seconds since the epoch.
 const NOW: u64 = 1_795_374_131;
 
-/// What happens each second: requests, hits, requests to the origin, failures of the origin, its milliseconds.
+/// Returns the counts of one second: requests, hits, requests to the origin, failures of the origin, its milliseconds.
 fn second([requests, hits, asked, failed, millis]: [u64; 5]) -> Vec<u64> {
     let mut row = vec![0; COLUMNS.len()];
     let mut set = |name: &str, value| row[COLUMNS.iter().position(|column| *column == name).expect(name)] = value;
@@ -39,7 +39,7 @@ fn second([requests, hits, asked, failed, millis]: [u64; 5]) -> Vec<u64> {
     row
 }
 
-/// A server with two sites at which this happens each second.
+/// Returns a server with two sites at which this happens each second.
 fn answer(each: [u64; 5]) -> Answer {
     let row = second(each);
     let rows = (0..600).map(|_| Some(row.clone())).collect();
@@ -203,7 +203,7 @@ fn away() -> Picture {
     Picture::new("127.0.0.1:9180".to_owned(), answer)
 }
 
-/// What would clear the screen, turn text around, break a line, look like a border, or take all the room.
+/// Returns a text that would clear the screen, turn text around, break a line, look like a border, or take all the room.
 fn hostile_text() -> String {
     format!(
         "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\r\n\t\u{202e}gpj.exe\u{2066}<script>alert(1)</script>\u{200b}{}",
@@ -259,12 +259,12 @@ fn hostile() -> Picture {
     Picture::new("127.0.0.1:9180".to_owned(), answer)
 }
 
-/// Every picture, by its name.
+/// Returns every picture, by its name.
 fn pictures() -> [(&'static str, Picture); 5] {
     [("empty", empty()), ("calm", calm()), ("crowd", crowd()), ("away", away()), ("hostile", hostile())]
 }
 
-/// What a terminal of that size shows.
+/// Returns what a terminal of that size shows.
 fn drawn(picture: &Picture, screen: &Screen, (width, height): (u16, u16)) -> (Buffer, String) {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
     terminal.draw(|frame| view::draw(frame.buffer_mut(), picture, screen)).expect("drawn");
@@ -277,7 +277,7 @@ fn alone(panel: Panel) -> Screen {
     Screen { panel: Some(panel), ..Screen::default() }
 }
 
-/// Every screen that there is.
+/// Returns every screen that there is.
 fn screens() -> Vec<Screen> {
     let mut screens: Vec<Screen> = PANELS.into_iter().map(|(panel, _)| alone(panel)).collect();
     screens.push(Screen::default());
@@ -432,7 +432,7 @@ fn an_origin_that_is_away_is_said_first_at_any_size_and_without_colour() {
     assert!(!text.contains("DOWN"), "{text}");
 }
 
-/// The colour of the line that begins with these words.
+/// Returns the colour of the line that begins with these words.
 fn colour_of(buffer: &Buffer, text: &str, begin: &str) -> Color {
     let y = text.lines().position(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin} is missing:\n{text}"));
     buffer[(0, u16::try_from(y).expect("few lines"))].fg

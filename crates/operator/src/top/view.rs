@@ -1,4 +1,4 @@
-//! How a picture is drawn: what happens now above, then as many lists as have room, or one alone.
+//! Draws a picture: what happens now above, then as many lists as have room, or one alone.
 
 use ratatui::{
     buffer::Buffer,
@@ -99,25 +99,25 @@ pub(super) fn without_colour(buffer: &mut Buffer) {
     }
 }
 
-/// How many lists stand side by side.
+/// Returns the number of lists that stand side by side.
 const fn side_by_side(width: u16) -> u16 {
     if width >= TWO_COLUMNS { 2 } else { 1 }
 }
 
-/// The part of an area that a list has among those beside it.
+/// Returns the part of an area that a list has among those beside it.
 const fn part(area: Rect, column: u16, columns: u16) -> Rect {
     let width = (area.width - (columns - 1) * 2) / columns;
     Rect { x: area.x + column * (width + 2), width, ..area }
 }
 
-/// The height that a list needs, with a line below it.
+/// Returns the height that a list needs, with a line below it.
 fn need(table: &Table, width: u16) -> u16 {
     let lines = if table.rows.is_empty() { wrapped(table.empty, width.into()).len() } else { table.rows.len() + 1 };
     u16::try_from(lines + 2).unwrap_or(u16::MAX)
 }
 
-/// The lists in the order in which they matter: those in which something stands before those in which nothing does. That nothing has asked the origin is
-/// worth the first place, too.
+/// Returns the lists in the order in which they matter: those with rows before those without. The list of reasons keeps its place without
+/// rows, too: that nothing has asked the origin is worth the first place.
 fn shown(picture: &Picture) -> Vec<(Panel, Table)> {
     let has_sites = picture.shows_several();
     let panels = PANELS.into_iter().map(|(panel, _)| panel).filter(|panel| *panel != Panel::Sites || has_sites);
@@ -216,7 +216,7 @@ fn details(details: &[(&'static str, String)], width: u16) -> Vec<(&'static str,
 /// The lines that one detail takes at most: an address may have thousands of letters.
 const DETAIL_LINES_MAX: usize = 4;
 
-/// Where lines are drawn, one below the other.
+/// The area in which lines are drawn, one below the other.
 struct Sheet<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
@@ -423,7 +423,7 @@ fn failures(picture: &Picture) -> Option<String> {
     Some(words.map(|(column, words)| format!("{} {words}", rate(history.rate(column)))).collect::<Vec<_>>().join(", "))
 }
 
-/// What is not well, and the colour that says how bad it is.
+/// Says what is not well, and the colour that says how bad it is.
 struct Trouble {
     words: String,
     colour: Color,

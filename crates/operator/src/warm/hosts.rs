@@ -1,4 +1,4 @@
-//! Whose pages may be asked for: those of hosts that the running server serves.
+//! Decides whose pages may be asked for: those of hosts that the running server serves.
 //!
 //! A server that serves every host would take any; of those only the hosts that the operator named count, or else a link to somewhere in
 //! a sitemap would make our origin fetch a stranger's address.

@@ -415,7 +415,7 @@ const ROBOTS_BYTES_MAX: u64 = 500 << 10;
 /// The `Accept` of a browser that opens a page.
 const BROWSER_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 
-/// The fields that browsers send and keys depend on.
+/// Returns the fields that browsers send and that cache keys may depend on.
 fn browser_fields() -> Vec<(String, String)> {
     [("accept", BROWSER_ACCEPT), ("accept-encoding", "gzip, deflate, br, zstd"), ("accept-language", "en-US,en;q=0.5")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -1,4 +1,4 @@
-//! How fast to ask: no faster than wanted, and slower when the server says so or seems to.
+//! Decides how fast to ask: no faster than wanted, and slower when the server says so or seems to.
 
 use std::time::{Duration, Instant};
 

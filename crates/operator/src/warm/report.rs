@@ -1,4 +1,4 @@
-//! What became of each page, and of all of them.
+//! Says what became of each page, and of all of them.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

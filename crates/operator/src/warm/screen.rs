@@ -1,4 +1,4 @@
-//! How it goes, for whoever watches: a bar on a terminal, a line for each page elsewhere.
+//! Shows how it goes, for whoever watches: a bar on a terminal, a line for each page elsewhere.
 
 use std::io::{self, Write as _};
 

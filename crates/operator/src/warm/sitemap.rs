@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// As sitemaps.org shows it, with what Yoast SEO adds: images, and CDATA.
+    /// A sitemap as sitemaps.org shows it, with what Yoast SEO adds: images, and CDATA.
     const PAGES: &str = r#"<?xml version="1.0" encoding="UTF-8"?><?xml-stylesheet type="text/xsl" href="//a/main-sitemap.xsl"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
   <!-- <url><loc>http://a/hidden</loc></url> -->

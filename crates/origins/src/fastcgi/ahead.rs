@@ -36,7 +36,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 30;
 pub const FILES_BYTES_MAX: u64 = 4 << 30;
 /// The room that is left to others on the disk with these files.
 pub const DISK_FREE_BYTES_MIN: u64 = 256 << 20;
-/// How much is written to a file at once, where so much is there.
+/// The number of bytes that are written to a file at once, where so much is there.
 const WRITE_BYTES: usize = 256 * 1024;
 
 /// The place for what is read ahead and is too long for the memory.
@@ -102,16 +102,16 @@ pub(super) fn read(mut response: ResponseBody, room: &Room) -> Result<Body, Orig
     Ok(Body::stream(ReadAhead { there: there.freeze(), ahead, reading: None, left: size }))
 }
 
-/// What was read and not yet taken: pieces in memory, and behind them what lies in a file.
+/// Holds what was read and not yet taken: pieces in memory, and behind them what lies in a file.
 #[derive(Debug, Default)]
 struct Ahead {
     pieces: VecDeque<Bytes>,
     bytes: usize,
     file: Option<Arc<File>>,
-    /// How much of the file was taken, and how much was written.
+    /// The number of bytes of the file that were taken, and of those that were written.
     taken: u64,
     written: u64,
-    /// How the response ended, if it did.
+    /// The way in which the response ended, if it did.
     end: Option<Result<(), OriginError>>,
     /// The client has left.
     left: bool,
@@ -232,7 +232,7 @@ async fn wait_for_room(ahead: &Mutex<Ahead>, bytes: Bytes) -> Bytes {
 
 /// The way to the file.
 struct Spill {
-    /// Where the file is made; none once that went wrong.
+    /// The folder in which the file is made; none once that went wrong.
     folder: Option<PathBuf>,
     share: Share,
 }

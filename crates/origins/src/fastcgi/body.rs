@@ -24,12 +24,12 @@ pub(super) type ConnectionLease = Lease<Box<Connection>, Box<Connection>>;
 /// It is whole when the server says that the request has ended, and never because the connection is closed or because as many bytes came as
 /// were announced.
 pub(super) struct ResponseBody {
-    /// What came with the head.
+    /// The content that came with the head.
     first: Bytes,
-    /// What was announced and is still to come.
+    /// The number of bytes that were announced and are still to come.
     left: Option<u64>,
     lease: Option<(ConnectionLease, HeldForRequest)>,
-    /// Since when a read has been pending. Time in which nobody asks for the next frame is not the server's.
+    /// The time since which a read has been pending. Time in which nobody asks for the next frame is not the server's.
     pending_since: Option<Instant>,
 }
 

@@ -43,10 +43,10 @@ pub(super) struct Connection {
     sending: Sending,
     /// Whether any byte of the request has left.
     sent: bool,
-    /// When the last bytes of the request left.
+    /// The time at which the last bytes of the request left.
     pub(super) sent_at: Instant,
     messages: Option<Messages>,
-    /// Made at the first wait; when it rings early it is set anew.
+    /// The timer, made at the first wait; when it rings early it is set anew.
     alarm: Option<Pin<Box<Sleep>>>,
     /// Whether it has carried a request before: only then may it have died of old age.
     pub(super) reused: bool,
@@ -58,7 +58,7 @@ pub(super) struct Connection {
     asks_along: bool,
     /// Whether the child has answered the question that is asked before each request.
     free: bool,
-    /// When a child took it, by all that is known: it answered its first question then.
+    /// The time at which a child took it, by all that is known: it answered its first question then.
     taken_at: Option<Instant>,
 }
 

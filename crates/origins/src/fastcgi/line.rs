@@ -31,9 +31,10 @@ use crate::{Fault, OriginError, server::Stream};
 
 /// The most connections of a worker that stand in the server's queue. When a child takes one, the next request has its own made.
 pub(super) const STANDING_MAX: usize = 16;
-/// How long a connection stands in the server's queue when nobody waits: the next request of a crowd is there sooner than a new connection.
+/// The time that a connection stands in the server's queue when nobody waits: the next request of a crowd is there sooner than a new
+/// connection.
 const SPARE_MAX: Duration = Duration::from_millis(5);
-/// How often a connection is made anew that was closed before a child had taken it: php-fpm was restarted.
+/// The number of times that a connection is made anew that was closed before a child had taken it: php-fpm was restarted.
 pub(super) const AGAIN_MAX: u32 = 2;
 /// The time between two attempts to connect to a server whose queue is full.
 const FULL_RETRY: Duration = Duration::from_millis(10);
@@ -45,7 +46,7 @@ type Child = Result<Box<Connection>, OriginError>;
 #[derive(Debug, Default)]
 pub(super) struct Line {
     state: Mutex<State>,
-    /// Held by whoever tries to connect to a server whose queue is full: the others wait in line.
+    /// The lock that is held by whoever tries to connect to a server whose queue is full: the others wait in line.
     full: tokio::sync::Mutex<()>,
     /// Whether any connection stands in the queue, so that the server is there, and busy.
     stands: AtomicBool,

@@ -1,4 +1,4 @@
-//! What PHP writes to its standard error, on its way into the log.
+//! The messages that PHP writes to its standard error, on its way into the log.
 //!
 //! It comes from a program that strangers feed: it is shown without its control bytes, and neither a request nor a crowd of them can fill a disk with it.
 
@@ -15,7 +15,7 @@ pub const REQUESTS_MAX: u32 = 50;
 /// The time to which [`REQUESTS_MAX`] applies.
 pub const PERIOD: Duration = Duration::from_secs(1);
 
-/// How much has been written lately, on a worker.
+/// Counts what has been written lately, on a worker.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     since: Option<Instant>,
@@ -53,7 +53,7 @@ pub(super) struct About {
 pub(super) struct Messages {
     about: About,
     text: Vec<u8>,
-    /// How many bytes came, those included that were not kept.
+    /// The number of bytes that came, those included that were not kept.
     bytes: u64,
     flow: Arc<Mutex<Flow>>,
 }

@@ -55,18 +55,19 @@ use record::Piece;
 use server::{Connections, HeldForRequest};
 use spool::Content;
 
-/// How long an idle connection may hold a child. With the time between two looks it is closed within a second.
+/// The time for which an idle connection may hold a child. With the time between two looks it is closed within a second.
 const IDLE_MAX: Duration = Duration::from_millis(750);
-/// How long children are waited for, and held.
+/// Says how long children are waited for, and held.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     /// The time for which a request waits for a child to say that it is done with the request before, as it nearly always does at once.
     free: Duration,
-    /// How long a child may serve requests that wait in this worker before it takes the next connection in the server's queue. A new connection costs some
-    /// 25 us, which is little beside this; and a page of WordPress takes longer than this, so that each of them is served in the order of that queue.
+    /// The time for which a child may serve requests that wait in this worker before it takes the next connection in the server's queue. A
+    /// new connection costs some 25 us, which is little beside this; and a page of WordPress takes longer than this, so that each of them
+    /// is served in the order of that queue.
     handed: Duration,
-    /// How long a connection may hold a child, from one request to the next, while nobody is known to wait: others may use the server whom this one does not
-    /// know.
+    /// The time for which a connection may hold a child, from one request to the next, while nobody is known to wait: others may use the
+    /// server whom this one does not know.
     held: Duration,
 }
 

@@ -37,7 +37,7 @@ const LENGTH: &str = "CONTENT_LENGTH";
 #[derive(Debug)]
 pub(super) struct Params {
     out: Vec<u8>,
-    /// Where the head of the record that is being filled stands.
+    /// The place of the head of the record that is being filled.
     record: usize,
     /// Parameters that replace others of the same name.
     more: Arc<[(String, String)]>,
@@ -140,7 +140,7 @@ impl Params {
     }
 
     fn add_arrival(&mut self, arrival: &Arrival<'_>) -> Result<(), OriginError> {
-        /// Where requests come from that have no client, or one on this machine: an address that is never a stranger's.
+        /// The address of the client for requests that have no client, or one on this machine: an address that is never a stranger's.
         const HERE: &str = "127.0.0.1";
         let mut address = String::new();
         match arrival.caller.and_then(|caller| caller.client) {

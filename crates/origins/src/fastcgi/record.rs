@@ -88,10 +88,10 @@ pub struct Records {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// Before a record.
+    /// The reader is before a record.
     #[default]
     Header,
-    /// In a record's content, of which so many bytes are still to come, and then so many of padding.
+    /// The reader is in a record's content, of which so many bytes are still to come, and then so many of padding.
     Content(RecordType, usize, usize),
     Padding(usize),
 }

@@ -1,4 +1,4 @@
-//! What all workers know of a FastCGI server together: who waits for one of its children, and which idle connections hold one.
+//! Holds what all workers know of a FastCGI server together: who waits for one of its children, and which idle connections hold one.
 //!
 //! A child of php-fpm serves one connection until that is closed, idle or not. So an idle connection is worth keeping only while there are children
 //! for everybody, and whoever opens one, not knowing whether a child is left for it, ends all that are idle.
@@ -103,7 +103,7 @@ impl Drop for ChildWait {
     }
 }
 
-/// What a request holds until its response has ended, beside its connection.
+/// Holds what a request keeps until its response has ended, beside its connection.
 #[derive(Debug)]
 pub(super) struct HeldForRequest {
     pub(super) server: Arc<FastCgiServer>,

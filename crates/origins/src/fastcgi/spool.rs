@@ -37,7 +37,7 @@ pub(super) struct Spool {
 #[derive(Debug)]
 pub(super) enum Content {
     Memory(Bytes),
-    /// What lies in a file, and the bytes before that which have been read already.
+    /// The content lies in a file, and the bytes before that which have been read already.
     File(FileBody, Bytes, Arc<SpoolShare>),
 }
 

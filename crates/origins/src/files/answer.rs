@@ -1,4 +1,4 @@
-//! From a request to a response, on a thread that may block.
+//! Answers a request, on a thread that may block.
 
 use std::{
     fs::File,
@@ -45,7 +45,7 @@ const WHOLE_TEXT_MAX: u64 = 8 << 20;
 
 const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 
-/// How long an answer is valid: until we purge it, or, where changes are not reported, for a second.
+/// The time for which an answer is valid: until we purge it, or, where changes are not reported, for a second.
 const UNTIL_CHANGED: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const ONE_SECOND: HeaderValue = HeaderValue::from_static("max-age=1");
 
@@ -57,7 +57,7 @@ pub(super) fn is_true_until_changed(fields: &HeaderMap) -> bool {
 /// The pages for errors of the disk.
 const TROUBLE: [&str; 2] = ["50x.html", "500.html"];
 
-/// How much older than its file a compressed sibling may be: they were written one after the other.
+/// The time by which a compressed sibling may be older than its file: they were written one after the other.
 const SIBLING_OLDER_MAX: Duration = Duration::from_secs(2);
 
 /// A response while it is made.

@@ -1,4 +1,4 @@
-//! How long a browser may keep a file without asking.
+//! Decides how long a browser may keep a file without asking.
 //!
 //! A file whose name carries a fingerprint of its content never changes: another content has another name. It is kept for a year. All
 //! others are asked for again each time, which costs an answer of a few bytes, and what is published is seen at once.

@@ -1,4 +1,4 @@
-//! What a folder without an index shows, if the operator wants it: its names, sizes and dates.
+//! The page that a folder without an index shows, if the operator wants it: its names, sizes and dates.
 
 use std::{fmt::Write as _, io, os::unix::fs::MetadataExt, time::SystemTime};
 

@@ -1,4 +1,4 @@
-//! What a path stands for.
+//! Finds what a path stands for.
 //!
 //! | path | answered with | or |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! From a request's path to the names below the root: nothing but plain names gets through.
+//! Turns a request's path into the names below the root: nothing but plain names gets through.
 
 use std::path::PathBuf;
 

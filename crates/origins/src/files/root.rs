@@ -35,8 +35,8 @@ pub enum Links {
     /// Links that lead to something beneath the root.
     #[default]
     Beneath,
-    /// Also links that lead elsewhere, if the link and what it leads to have the same owner: nobody gives away what is somebody else's. Debian's
-    /// packages are full of such links.
+    /// Links that lead elsewhere, too, if the link and what it leads to have the same owner: nobody gives away what is somebody else's.
+    /// Debian's packages are full of such links.
     OfOneOwner,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Root {
     at_hand: AtHand,
 }
 
-/// Whether a root finds only what the system has in memory.
+/// Says whether a root finds only what the system has in memory.
 #[derive(Debug)]
 enum AtHand {
     /// It finds everything, and may have a twin that does not.
@@ -282,11 +282,11 @@ impl Root {
 
 /// The next step on the way to a file.
 enum Step {
-    /// To follow a name that was asked for.
+    /// The step is to follow a name that was asked for.
     Asked(OsString),
-    /// To follow a name that a link has.
+    /// The step is to follow a name that a link has.
     Linked(OsString),
-    /// To compare the owner of a link with that of what it led to.
+    /// The step is to compare the owner of a link with that of what it led to.
     Owner(u32),
 }
 

@@ -38,7 +38,7 @@ pub struct Mistake {
     pub file: &'static str,
     /// The number of the line, counted from 1.
     pub line: usize,
-    /// What is wrong with the line, and what would be right.
+    /// The text about what is wrong with the line, and what would be right.
     pub problem: String,
 }
 

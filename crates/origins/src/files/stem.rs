@@ -1,4 +1,4 @@
-//! Which responses a file of the folder concerns.
+//! Tells which responses a file of the folder concerns.
 //!
 //! A request and a file meet in their *stem*: `/about`, `/about/`, `about.html`, `about/index.html` and `about.html.br` are all `about`. A
 //! response is tagged with the stem of its request, whether that found something or not, and with those of the files that it was made of.

@@ -1,5 +1,5 @@
-//! What is stored is exact: a change in the folder is told as soon as the system tells it, and a folder that takes the place of another is
-//! taken over at once.
+//! Keeps exact what is stored: a change in the folder is told as soon as the system tells it, and a folder that takes the place of another
+//! is taken over at once.
 //!
 //! A thread looks after the folder. Events of single names become the [tags](super::stem) of what depends on them; whatever cannot be told
 //! apart concerns everything, which is never wrong. Where the system tells nothing (network file systems, too few watches), responses are
@@ -37,9 +37,9 @@ use super::{
     stem,
 };
 
-/// How often the folder is checked, whether or not a change was reported.
+/// The interval at which the folder is checked, whether or not a change was reported.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a change waits for others: they are reported at once, but those within this time of the last one together, because a build
+/// The time that a change waits for others: they are reported at once, but those within this time of the last one together, because a build
 /// writes a thousand files.
 const TOGETHER: Duration = Duration::from_millis(5);
 /// The time after which everything is reported once more, because files in a new folder may come before it is watched.
@@ -145,7 +145,7 @@ struct Keeper<F> {
     alarm: Arc<Alarm>,
     on_change: F,
     notify: Option<RecommendedWatcher>,
-    /// When everything is to be reported once more.
+    /// The time at which everything is to be reported once more.
     settle: Option<Instant>,
 }
 

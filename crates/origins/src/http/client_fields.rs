@@ -1,5 +1,5 @@
-//! What an HTTP origin is told about the client: in `X-Forwarded-Host`, `X-Forwarded-Proto`, `X-Real-IP`, `X-Forwarded-For`, `Forwarded`
-//! (RFC 7239) and `Via` (RFC 9110 §7.6.3), and in `X-Forwarded-Prefix` where a prefix was taken off the path.
+//! Writes what an HTTP origin is told about the client: in `X-Forwarded-Host`, `X-Forwarded-Proto`, `X-Real-IP`, `X-Forwarded-For`,
+//! `Forwarded` (RFC 7239) and `Via` (RFC 9110 §7.6.3), and in `X-Forwarded-Prefix` where a prefix was taken off the path.
 //!
 //! The lines are text, written once for a client and kept for its next request: writing them is a tenth of what passing a request costs.
 //! A request of our own comes from nobody, so that only its scheme is told.
@@ -28,7 +28,7 @@ struct Lines {
     scheme: Scheme,
     authority: Box<str>,
     text: Box<[u8]>,
-    /// Where the lines behind `X-Forwarded-Host` begin.
+    /// The place where the lines behind `X-Forwarded-Host` begin.
     behind_host: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Where a response's content ends, and its bytes without their framing (RFC 9112 §6, §7.1). No sockets here.
+//! Finds where a response's content ends, and takes its bytes without their framing (RFC 9112 §6, §7.1). No sockets here.
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Version, header::CONTENT_LENGTH, header::TRANSFER_ENCODING};
@@ -16,7 +16,7 @@ const TRAILER_LINES_MAX: usize = 100;
 /// The part of a response's content that is still to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// So many bytes.
+    /// So many bytes are still to come.
     Length(u64),
     /// Chunks, and where in them we are.
     Chunked(Chunk),
@@ -29,13 +29,13 @@ pub(super) enum Content {
 pub(super) enum Chunk {
     /// A line with a size.
     Size,
-    /// So many bytes of data.
+    /// So many bytes of data come next.
     Data(u64),
     /// The line end behind them.
     LineEnd,
     /// Trailers and the empty line.
     Trailers,
-    /// Nothing.
+    /// Nothing comes any more.
     End,
 }
 

@@ -1,4 +1,4 @@
-//! What hyper reports, in the words of RFC 9209.
+//! The faults that hyper reports, in the words of RFC 9209.
 
 use std::{error::Error, io};
 

@@ -35,10 +35,10 @@ impl UploadLease {
 pub(super) struct ResponseBody {
     incoming: Incoming,
     lease: Option<UploadLease>,
-    /// Since when a read has been pending. Time in which nobody asks for the next frame is not the origin's.
+    /// The time since which a read has been pending. Time in which nobody asks for the next frame is not the origin's.
     pending_since: Option<Instant>,
-    /// Made at the first pause, so that a body which is there at once costs no timer; when it rings early it is set anew, so that a
-    /// body of many pauses does not touch the timer wheel at each.
+    /// The timer, made at the first pause, so that a body which is there at once costs no timer; when it rings early it is set anew, so
+    /// that a body of many pauses does not touch the timer wheel at each.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 

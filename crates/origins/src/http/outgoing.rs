@@ -20,7 +20,7 @@ use crate::{Body, OriginError};
 pub(super) enum Outgoing {
     /// The content is in memory and can be sent again.
     Whole(Bytes),
-    /// From the client, as it comes: once only.
+    /// The content comes from the client, and can be sent only once.
     Upload { body: UnsyncBoxBody<Bytes, OriginError>, progress: Arc<Progress> },
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Progress(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// When the origin last took a frame.
+    /// The time at which the origin last took a frame.
     taken: Instant,
     /// Whether it is the client we wait for. How long that may last is for the edge to say.
     client_pauses: bool,

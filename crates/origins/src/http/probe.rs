@@ -12,9 +12,9 @@ use crate::{
     server::{Address, ServerOptions},
 };
 
-/// How long the whole look may take: the answer is wanted at start, and a CMS that sleeps may need a moment to wake.
+/// The time that the whole look may take: the answer is wanted at start, and a CMS that sleeps may need a moment to wake.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of the page is read. Generators name themselves in its head.
+/// The number of bytes of the page that are read. Generators name themselves in its head.
 const PAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// The software that an origin seems to run.
@@ -33,11 +33,11 @@ pub enum Software {
 pub struct Probe {
     /// The status of the answer to `GET /`.
     pub status: StatusCode,
-    /// Its `Server`.
+    /// The `Server` field of the answer.
     pub server: Option<String>,
-    /// What it says its pages are made by: `Ghost 6.65`, `WordPress 6.8.7`.
+    /// The generator that its pages name: `Ghost 6.65`, `WordPress 6.8.7`.
     pub generator: Option<String>,
-    /// Where it sends who asks for `/`.
+    /// The address to which it sends who asks for `/`.
     pub location: Option<String>,
     /// The software that this speaks of.
     pub software: Software,

@@ -1,4 +1,4 @@
-//! What a request's method and credentials mean for the connection that it goes over.
+//! Tells what a request's method and credentials mean for the connection that it goes over.
 
 use http::{HeaderValue, Method, Request, header};
 
@@ -9,7 +9,7 @@ use crate::Body;
 pub(super) struct Nature {
     pub(super) idempotent: bool,
     pub(super) upgrade: bool,
-    /// Its credentials are for the connection, not for the request.
+    /// Whether its credentials are for the connection, not for the request.
     pub(super) bound: bool,
 }
 

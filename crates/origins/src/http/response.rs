@@ -1,4 +1,4 @@
-//! What a response head says about its connection; that is between the origin and us, and goes no further (RFC 9110 §7.6.1).
+//! Reads what a response head says about its connection; that is between the origin and us, and goes no further (RFC 9110 §7.6.1).
 
 use std::time::Duration;
 

@@ -50,13 +50,13 @@ pub(super) struct Wire {
     written: usize,
     content: Bytes,
     sending: Sending,
-    /// Made at the first wait; when it rings early it is set anew, so that a request does not touch the timer wheel.
+    /// The timer, made at the first wait; when it rings early it is set anew, so that a request does not touch the timer wheel.
     alarm: Option<Pin<Box<Sleep>>>,
     /// Whether it has carried a request before: only then may it have died of old age.
     pub(super) reused: bool,
     /// Whether any byte came since the request was sent.
     pub(super) heard: bool,
-    /// What came says of itself that more follows, which cannot be: nothing that comes later is to be believed.
+    /// Whether what came says that more follows, which cannot be: nothing that comes later is to be believed.
     misled: bool,
 }
 
@@ -295,7 +295,7 @@ pub(super) type WireLease = Lease<Box<Wire>, Idle>;
 pub(super) struct WireBody {
     content: Content,
     lease: Option<WireLease>,
-    /// Since when a read has been pending. Time in which nobody asks for the next frame is not the origin's.
+    /// The time since which a read has been pending. Time in which nobody asks for the next frame is not the origin's.
     pending_since: Option<Instant>,
 }
 

@@ -19,7 +19,8 @@ use crate::{
 const X_ACCEL_REDIRECT: HeaderName = HeaderName::from_static("x-accel-redirect");
 const X_SENDFILE: HeaderName = HeaderName::from_static("x-sendfile");
 
-/// What scripts say to other servers about how a response is sent. It is always sent as it comes; `X-Accel-Expires` is for the cache.
+/// The fields in which scripts tell other servers how a response is sent. A response is always sent as it comes; `X-Accel-Expires` is for
+/// the cache.
 const ORDERS: [HeaderName; 5] = [
     HeaderName::from_static("x-accel-buffering"),
     HeaderName::from_static("x-accel-charset"),
@@ -47,7 +48,7 @@ struct AllowedFolder {
     root: Root,
 }
 
-/// What a script hands over.
+/// Holds what a script hands over.
 #[derive(Debug)]
 pub(super) struct HandedOver {
     accel: Option<HeaderValue>,

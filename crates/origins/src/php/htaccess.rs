@@ -1,4 +1,4 @@
-//! What an application says to its server in an `.htaccess`, as far as it leaves no doubt.
+//! Reads what an application says to its server in an `.htaccess`, as far as it leaves no doubt.
 //!
 //! A folder may be closed: applications do so with protected downloads, backups and logs, and behind a server that does not read it all of that is public.
 //! A file that denies everything to everybody counts; one that allows something to somebody is passed over, as every server but Apache does. And a folder

@@ -1,4 +1,4 @@
-//! What a path stands for: a file, else the index of a folder, else the `index.php` of the application.
+//! Finds what a path stands for: a file, else the index of a folder, else the `index.php` of the application.
 //!
 //! | path | answered by |
 //! |---|---|
@@ -23,7 +23,7 @@ use crate::{
 
 /// The index of a folder: a script before a page, which an installation often leaves behind.
 const INDEXES: [&str; 3] = ["index.php", "index.html", "index.htm"];
-/// What answers where nothing else does.
+/// The script that answers where nothing else does.
 const FRONT: &str = "index.php";
 /// The file that tells a WordPress from a folder whose `index.php` is there only so that nobody sees its names: WordPress has dozens of those.
 const WORDPRESS: &str = "wp-load.php";
@@ -36,7 +36,7 @@ const SCRIPT: &str = ".php";
 pub(super) enum ScriptLookup {
     /// A script answers.
     Script {
-        /// Its path, which begins with a slash.
+        /// The path of the script, which begins with a slash.
         name: String,
         /// The rest of the request's path, decoded.
         path_info: String,

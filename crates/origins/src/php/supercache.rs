@@ -12,7 +12,7 @@ use semantics::{Scheme, target::host_without_port};
 use crate::files::{Entry, Root};
 
 const PAGES: &str = "wp-content/cache/supercache";
-/// What WordPress loads before anything else while a plugin caches its pages. A plugin that is switched off takes it away.
+/// The file that WordPress loads before anything else while a plugin caches its pages. A plugin that is switched off takes it away.
 const DROP_IN: &str = "wp-content/advanced-cache.php";
 
 /// Returns the page for a request, if there is one. Blocks.

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! The address at which a server listens.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! From an address to a connected stream: names, sockets, TLS.
+//! Connects a stream to an address: names, sockets, TLS.
 
 use std::{
     io::{self, IoSlice},

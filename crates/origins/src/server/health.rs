@@ -28,7 +28,8 @@ use crate::{Fault, OriginError};
 /// The longest time for which other addresses are asked first.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(10);
 
-/// How old an attempt to connect may be that another request waits for. So at most `connect_timeout` divided by this are under way at once.
+/// The age that an attempt to connect may have for another request to wait for it. So at most `connect_timeout` divided by this are under
+/// way at once.
 const TRIAL_SHARED: Duration = Duration::from_secs(1);
 
 /// The rules by which an address counts as down.
@@ -36,9 +37,9 @@ const TRIAL_SHARED: Duration = Duration::from_secs(1);
 pub struct HealthOptions {
     /// Connections in a row that did not come about.
     pub failures: u32,
-    /// How long other addresses are asked first, the first time.
+    /// The time for which other addresses are asked first, the first time.
     pub retry_after: Duration,
-    /// What to do about an address that is down, for the log; empty if nothing more is known.
+    /// The advice about an address that is down, for the log; empty if nothing more is known.
     pub remedy: &'static str,
 }
 
@@ -51,10 +52,10 @@ impl Default for HealthOptions {
 /// The health of one address, as all workers know it.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    /// Where nothing is wrong, which is nearly always, this is all that is read.
+    /// Whether anything may be wrong. Where nothing is, which is nearly always, this is all that is read.
     suspect: AtomicBool,
     state: Mutex<State>,
-    /// How often it has come back: tells everybody who waits, for whichever attempt.
+    /// The number of times that it has come back: tells everybody who waits, for whichever attempt.
     back: watch::Sender<u64>,
 }
 

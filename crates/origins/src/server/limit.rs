@@ -1,4 +1,4 @@
-//! How many requests an origin gets at once, from all workers together.
+//! Limits how many requests an origin gets at once, from all workers together.
 //!
 //! The cap may change at any time, as machines that share an origin share its places. A smaller one takes effect as requests end.
 

@@ -1,5 +1,5 @@
-//! What any server behind a site needs, whatever protocol it speaks: where it listens and how it is connected to, how much is asked of it at
-//! once, which of its addresses are up, and the connections that wait for the next request.
+//! The parts that any server behind a site needs, whatever protocol it speaks: where it listens and how it is connected to, how much is
+//! asked of it at once, which of its addresses are up, and the connections that wait for the next request.
 //!
 //! Absent from here: every protocol. A client of one (`http`) brings its connections, and what is said on them.
 

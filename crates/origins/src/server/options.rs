@@ -1,14 +1,14 @@
-//! How a server is reached, and how long it is waited for.
+//! The options that say how a server is reached, and how long it is waited for.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{Address, HealthOptions, health::Health};
 
-/// How to reach a server and how long to wait for it. [`ServerOptions::new`] has the defaults.
+/// Says how to reach a server and how long to wait for it. [`ServerOptions::new`] has the defaults.
 #[derive(Clone)]
 pub struct ServerOptions {
     addresses: Vec<Address>,
-    /// What all workers together know of each address.
+    /// The health of each address, as all workers together know it.
     known: Arc<[Health]>,
     /// The client side of TLS, for https addresses: see [`tls_config`](super::tls_config).
     pub tls: Arc<rustls::ClientConfig>,
@@ -21,14 +21,14 @@ pub struct ServerOptions {
     /// Idle connections kept per worker and address: 256, as many as requests there may be at once by default. With fewer, a crowd on pages
     /// that are passed through opens a connection for each request; more cost the server.
     pub pool_idle_max: usize,
-    /// How long an idle connection is kept, unless the server names a shorter time: 55 s, below the minute after which many servers and
-    /// firewalls forget one.
+    /// The time that an idle connection is kept, unless the server names a shorter time: 55 s, below the minute after which many servers
+    /// and firewalls forget one.
     pub pool_idle_timeout: Duration,
     /// The largest response head: 64 KiB.
     pub response_header_bytes_max: usize,
     /// The most field lines in a response head: 100, which are read on the stack; a higher number costs two allocations per response.
     pub response_fields_max: usize,
-    /// When an address counts as down.
+    /// The rules by which an address counts as down.
     pub health: HealthOptions,
 }
 

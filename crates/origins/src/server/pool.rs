@@ -214,7 +214,7 @@ pub(crate) struct Lease<C, I> {
     pub(crate) pool: Arc<Pool<I>>,
     pub(crate) address: usize,
     pub(crate) _permit: Option<Permit>,
-    /// How long the connection may be kept; none if the server closes it.
+    /// The time that the connection may be kept; none if the server closes it.
     pub(crate) keep: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Whom we trust to be an origin over TLS.
+//! Decides whom we trust to be an origin over TLS.
 
 use std::{path::Path, sync::Arc};
 

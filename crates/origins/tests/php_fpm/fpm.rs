@@ -23,7 +23,7 @@ const PROGRAMS: [&str; 9] =
 /// A running php-fpm, and the site that it runs.
 pub(crate) struct Fpm {
     folder: TempDir,
-    /// Where it listens, if that is not a socket in the folder.
+    /// The port on which it listens, if that is not a socket in the folder.
     port: Option<u16>,
     running: Option<Child>,
 }

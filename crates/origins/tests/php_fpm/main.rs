@@ -364,7 +364,7 @@ fn large_fields_of_a_request_get_through_or_are_refused_and_never_break_the_conn
     });
 }
 
-/// Without a length of its own: in chunks, or over HTTP/2.
+/// The upload comes without a length of its own: in chunks, or over HTTP/2.
 #[test]
 fn a_large_upload_comes_whole() {
     on_a_worker(async {

@@ -25,7 +25,7 @@ use items::Items;
 /// The largest `meta` or `moov` box that is read.
 const DESCRIPTION_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What boxes are called that decoders pass over (ISO/IEC 14496-12 §8.1.2).
+/// The name of boxes that decoders pass over (ISO/IEC 14496-12 §8.1.2).
 const FREE: &[u8; 4] = b"free";
 
 pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
@@ -95,13 +95,13 @@ struct Parts {
     zeros: Vec<Range<u64>>,
     /// The bytes that are written into the zeros, by the place where they begin.
     patches: BTreeMap<u64, Vec<u8>>,
-    /// Where the pixels of pictures lie.
+    /// The ranges in which the pixels of pictures lie.
     pixels: Vec<Range<u64>>,
-    /// Where coded pixels lie, and what says how they are coded.
+    /// The runs in which coded pixels lie, and what says how they are coded.
     runs: Vec<Run>,
-    /// Where items that are not pictures lie.
+    /// The ranges in which items that are not pictures lie.
     hidden: Vec<Range<u64>>,
-    /// Where pixels may lie: the contents of the boxes `mdat` and `idat`.
+    /// The ranges in which pixels may lie: the contents of the boxes `mdat` and `idat`.
     contents: Vec<Range<u64>>,
 }
 

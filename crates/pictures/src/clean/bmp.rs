@@ -10,7 +10,7 @@ const HEAD: u64 = 14;
 /// The lengths of the head of the picture: the oldest, and the least of all others.
 const CORE: u64 = 12;
 const INFO: u64 = 40;
-/// Behind a head of [`INFO`] bytes, there may be as many with the bits of each colour.
+/// The bytes with the bits of each colour that may stand behind a head of [`INFO`] bytes.
 const MASKS: u64 = 16;
 
 /// A way to name a file of colours, which is a path on its maker's disk: "LINK".
@@ -31,7 +31,7 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
     scan.keep(parts.pixels..parts.end)
 }
 
-/// Where the parts of a picture end and begin.
+/// Says where the parts of a picture end and begin.
 struct Parts {
     /// The end of heads and colours.
     heads: u64,

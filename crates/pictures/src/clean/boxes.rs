@@ -12,16 +12,16 @@ use crate::Fault;
 pub(super) struct FileBox {
     pub(super) kind: [u8; 4],
     pub(super) start: u64,
-    /// Where its content lies. In a file that was cut off, this ends behind the end of the file.
+    /// The range in which its content lies. In a file that was cut off, this ends behind the end of the file.
     pub(super) content: Range<u64>,
 }
 
 /// A box within another one.
 pub(super) struct Child {
     pub(super) kind: [u8; 4],
-    /// Where the box begins in the content of its parent.
+    /// The place where the box begins in the content of its parent.
     pub(super) start: usize,
-    /// Where the content of the box lies in the content of its parent.
+    /// The range in which the content of the box lies in the content of its parent.
     pub(super) content: Range<usize>,
 }
 

@@ -103,10 +103,10 @@ pub(super) fn clean<R: Read + Seek>(scan: &mut Scan<R>) -> Result<(), Fault> {
 /// The compressed pixels of a file, as far as they were read.
 struct Pixels {
     header: Option<Layout>,
-    /// What the frame has whose pixels follow.
+    /// The layout of the frame whose pixels follow.
     frame: Option<Layout>,
     stream: Option<Stream>,
-    /// How many bytes may still be unpacked.
+    /// The number of bytes that may still be unpacked.
     left: u64,
 }
 

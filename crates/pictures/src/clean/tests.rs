@@ -536,7 +536,7 @@ fn pictures_within_icons_are_cleaned() {
     assert!(cleaned(&[icon(&[&dirty, b"a bitmap"]), b"SECRET".to_vec()].concat()) == plain);
 }
 
-/// As drawing programs embed them (RFC 2397).
+/// The pictures are embedded as drawing programs do it (RFC 2397).
 #[test]
 fn pictures_within_drawings_are_cleaned() {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -626,7 +626,7 @@ fn files_that_are_cut_off_give_nothing_away() {
     }
 }
 
-/// A file of every kind, with as much metadata as fits.
+/// Returns a file of every kind, with as much metadata as fits.
 fn with_metadata() -> Vec<Vec<u8>> {
     let photo = sample::photo(40, 30);
     let exif = sample::exif(3);

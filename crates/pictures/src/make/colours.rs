@@ -1,4 +1,4 @@
-//! What the colours of a file are: those of sRGB, or others, which are converted to it.
+//! Tells what the colours of a file are: those of sRGB, or others, which are converted to it.
 //!
 //! A PNG may say so in four ways, of which the first that is understood counts (PNG §4.3): the numbers of a standard for films (`cICP`), a profile, a mark that it is
 //! sRGB, and the brightness and the hues of its colours (`gAMA`, `cHRM`). Films of a high dynamic range have colours that sRGB has no place for at all; what else their
@@ -46,7 +46,7 @@ pub(super) fn profile(png: Option<&[u8]>, icc: Option<&[u8]>) -> Option<ColorPro
     measured(chunks.gamma, chunks.chromaticities)
 }
 
-/// What the chunks of a PNG before its pixels say of its colours.
+/// Holds what the chunks of a PNG before its pixels say of its colours.
 #[derive(Default)]
 struct Chunks {
     cicp: Option<[u8; 4]>,

@@ -1,4 +1,4 @@
-//! What the alerts are judged by: read from counters, servers, certificates and disks, each as often as it is worth.
+//! The facts by which alerts are judged: read from counters, servers, certificates and disks, each as often as it is worth.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,23 +26,23 @@ use crate::{
     server::State,
 };
 
-/// How often the servers are looked at: that costs nothing.
+/// The interval at which the servers are looked at: that costs nothing.
 const ORIGINS_EVERY: Duration = Duration::from_secs(1);
 
-/// How often the counters of all workers are summed.
+/// The interval at which the counters of all workers are summed.
 const TRAFFIC_EVERY: Duration = Duration::from_secs(5);
 
-/// How often certificates and disks are looked at.
+/// The interval at which certificates and disks are looked at.
 const SLOW_EVERY: Duration = Duration::from_secs(30);
 
-/// How often a server that counts as down is connected to, and how long that may take.
+/// The interval at which a server that counts as down is connected to, and the time that this may take.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The most addresses that are connected to at once.
 const PROBES_MAX: usize = 64;
 
-/// How long after a request failed its server is not believed to be back, although it can be connected to.
+/// The time after a failed request during which its server is not believed to be back, although it can be connected to.
 const FAILED_LATELY: Duration = Duration::from_secs(30);
 
 /// The memory of the looks before.
@@ -58,7 +58,7 @@ pub(super) struct Watching {
     slow: Option<Timestamp>,
 }
 
-/// What was counted of a site.
+/// Holds what was counted of a site.
 #[derive(Clone, Copy, Debug, Default)]
 struct SiteCounts {
     requests: u64,
@@ -66,7 +66,7 @@ struct SiteCounts {
     hits: u64,
     server_errors: u64,
     failures: u64,
-    /// When requests to its origin had failed last.
+    /// The time at which requests to its origin had failed last.
     failed_at: Option<Timestamp>,
 }
 

@@ -38,10 +38,10 @@ use crate::{
     server::{State, seen_folder},
 };
 
-/// How often it is looked at what is due.
+/// The interval at which it is looked at what is due.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How often the hit ratios of the week are written down, if nothing else is.
+/// The interval at which the hit ratios of the week are written down, if nothing else is.
 const KEEP_EVERY: Duration = Duration::from_mins(10);
 
 /// The longest wait at the end of the process for what is still to be sent.
@@ -50,7 +50,7 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// The longest time that a test of the alerts may take; the admin listener ends its connections after a minute.
 const TEST_WITHIN: Duration = Duration::from_secs(45);
 
-/// What is watched, what stands, and what waits to be sent.
+/// Holds what is watched, what stands, and what waits to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     watching: Mutex<Watching>,
@@ -252,7 +252,7 @@ struct Keeping<'a> {
     state: &'a State,
     /// The folder in which alerts are written down, if there is one.
     folder: Option<PathBuf>,
-    /// What was written last: how many alerts had changed, and when.
+    /// The last writing: the number of alerts that had changed, and the time.
     written: Option<(u64, Timestamp)>,
     /// Whether it was said that nothing can be written.
     trouble: bool,

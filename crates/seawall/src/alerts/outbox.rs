@@ -1,4 +1,4 @@
-//! What waits to be sent by one way, and what came of what was sent.
+//! The notices that wait to be sent by one way, and what came of those that were sent.
 //!
 //! One notice is sent at a time. A notice that has failed waits for its next attempt and lets others go first, those that were never tried before all. Only
 //! what is about the same alert keeps its order: nobody is told that something is over before they were told that it began.
@@ -93,7 +93,7 @@ impl Failure {
 /// An outbox.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// In the order in which they came.
+    /// The notices that wait, in the order in which they came.
     waiting: Mutex<Vec<WaitingNotice>>,
     /// The receiver has asked to be left alone until then.
     rests_until: Mutex<Option<Instant>>,
@@ -121,7 +121,7 @@ impl WaitingNotice {
     }
 }
 
-/// What an outbox has to do next.
+/// Says what an outbox has to do next.
 enum Next {
     Send(Notice),
     Wait(Instant),
@@ -238,7 +238,7 @@ mod tests {
         Notice::trial(State::Firing, Timestamp::from_secs(1))
     }
 
-    /// A notice about something that has begun, or is over.
+    /// Returns a notice about something that has begun, or is over.
     fn about(about: &str, state: State) -> Notice {
         let notice = Notice::trial(state, Timestamp::from_secs(1));
         Notice { alert: AlertLine { about: about.to_owned(), ..notice.alert }, ..notice }

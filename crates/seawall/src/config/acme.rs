@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::config::{error::Document, read::read};
 
-    /// As the program of alerts: a bare name would be looked for in `PATH` when it is run.
+    /// A hook is found like the program of alerts: a bare name would be looked for in `PATH` when it is run.
     #[test]
     fn a_hook_beside_the_file_is_run_from_there() {
         let document = Document { path: "seawall.toml".into(), text: "[acme]\ndns_hook = \"Cargo.toml\"\n".to_owned() };

@@ -29,13 +29,13 @@ const REMEDY: &str = "write the name of a bucket, and what the names of Seawall'
 pub enum TierWord {
     /// There is none.
     None,
-    /// In the server of the cluster.
+    /// The tier is in the server of the cluster.
     Valkey,
-    /// In a bucket.
+    /// The tier is in a bucket.
     Bucket {
-        /// Its name.
+        /// The name of the bucket.
         name: String,
-        /// What the names of objects begin with.
+        /// The prefix of the names of objects.
         prefix: String,
     },
 }

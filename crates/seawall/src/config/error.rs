@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, said so that it can be put right without the manual.
+//! The errors of a configuration, said so that it can be put right without the manual.
 //!
 //! Every error names its place (a line of the file, a flag, an environment variable), shows the text, says what is wrong and what to
 //! do. Errors are collected, not thrown one by one: who fixes a file wants the whole list.

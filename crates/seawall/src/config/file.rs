@@ -1037,7 +1037,7 @@ pub struct Alerts {
     pub server_errors: Given<Count>,
 
     /// How far a site's hit ratio of the last hour may be below that of the same hour a week ago, in percentage points; 1 to 100. There must be 200
-    /// requests in each hour, so that it is no chance, and Seawall must have seen that week.
+    /// requests in each hour, so that chance plays no part, and Seawall must have seen that week.
     ///
     /// Default: `20`.
     pub hit_ratio_fall: Given<Count>,

@@ -20,7 +20,7 @@ const ACTIVITYPUB: &str = "https://ap.ghost.org";
 /// The longest secret.
 const SECRET_BYTES_MAX: usize = 1024;
 
-/// What stands for a secret where a value would be shown.
+/// The text that stands for a secret where a value would be shown.
 pub(super) const NOT_SHOWN: &str = "(not shown)";
 
 /// A secret, as it was written.

@@ -1,4 +1,4 @@
-//! From what an operator wrote to [`Settings`]: flags over environment over file over defaults.
+//! Turns what an operator wrote into [`Settings`]: flags over environment over file over defaults.
 //!
 //! Two types carry it. [`file::File`] is what was typed, [`settings::Settings`] what is meant, valid by construction; nothing after
 //! this module checks a setting again. All errors are collected and shown together, each with its line and its remedy. The environment

@@ -1,4 +1,4 @@
-//! What flags and environment say, flags first: the values that go before the file's.
+//! Reads what flags and environment say, flags first: the values that go before the file's.
 
 use std::str::FromStr;
 

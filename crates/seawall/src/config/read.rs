@@ -1,4 +1,4 @@
-//! From text to [`File`], with every fault of form: TOML itself, unknown keys, values of the wrong type or spelling.
+//! Reads a [`File`] from text, with every fault of form: TOML itself, unknown keys, values of the wrong type or spelling.
 //!
 //! serde stops at the first fault. So the faulty piece is noted, taken out of the parsed tree, and the rest is read again until it reads; a
 //! file with five slips gets five messages in one go.

@@ -1,4 +1,4 @@
-//! From what was written to what is meant: defaults, bounds, and values that contradict each other. The process here, the sites in
+//! Turns what was written into what is meant: defaults, bounds, and values that contradict each other. The process here, the sites in
 //! `sites.rs`.
 
 use std::{
@@ -49,7 +49,7 @@ pub(super) struct Resolver<'a> {
     pub(super) warnings: Vec<String>,
     /// Whether the file has faults of form. A value that seems to be absent may then be the faulty one, so its absence is not reported.
     file_is_faulty: bool,
-    /// What is known of servers that were asked.
+    /// The findings about servers that were asked.
     pub(super) known: Findings,
 }
 

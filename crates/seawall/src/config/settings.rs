@@ -1,4 +1,4 @@
-//! What a configuration means, valid by construction: no option is absent without a meaning, no value is out of its bounds, no two
+//! The meaning of a configuration, valid by construction: no option is absent without a meaning, no value is out of its bounds, no two
 //! contradict.
 //!
 //! [`File`](super::file::File) is what was typed; [`load`](super::load) turns it, the flags and the environment into this. The bounds
@@ -130,7 +130,7 @@ impl fmt::Debug for Webhook {
 pub struct AlertCommand {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// The arguments of the program.
     pub arguments: Vec<String>,
     /// The time after which it is killed.
     pub timeout: Duration,
@@ -147,9 +147,9 @@ pub struct Cluster {
     pub machine: String,
     /// The secret that all machines have.
     pub secret: String,
-    /// How long a machine may serve what it has stored without a word from the server.
+    /// The time for which a machine may serve what it has stored without a word from the server.
     pub lease: Duration,
-    /// How long a page is fresh in doubt, from when its origin was asked.
+    /// The time for which a page is fresh in doubt, from when its origin was asked.
     pub doubt_hold: Duration,
     /// The number of replicas that must have a purge before it is acknowledged.
     pub replicas: u32,
@@ -223,7 +223,7 @@ pub struct Server {
     pub trusted_fields: Vec<String>,
     /// The path that answers health checks on visitors' addresses, or `None`.
     pub health_path: Option<String>,
-    /// How long responses in progress may take after the signal to stop.
+    /// The time that responses in progress may take after the signal to stop.
     pub shutdown_timeout: Duration,
 }
 
@@ -340,7 +340,7 @@ pub struct Site {
     pub kind: Kind,
     /// Whether the operator has said the kind. Otherwise it follows from the source, and from what is known of it.
     pub kind_is_given: bool,
-    /// What is known of the server behind the site.
+    /// The finding about the server behind the site.
     pub finding: Finding,
     /// The rules for storing: which responses, and for how long.
     pub cache: Cache,
@@ -551,7 +551,7 @@ pub struct PhpSettings {
     pub is_found: bool,
     /// Further sockets that were found there.
     pub also_found: Vec<PathBuf>,
-    /// How the folder is read.
+    /// The options with which the folder is read.
     pub folder: PhpOptions,
     /// The folder for what is too long for the memory; the system's if there is none.
     pub temporary_folder: Option<PathBuf>,
@@ -587,18 +587,21 @@ pub enum OriginAddress {
     Unix(PathBuf),
 }
 
-/// What is stored, and for how long.
+/// Says what is stored, and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
     /// The largest stored response in bytes; at most half of [`Settings::cache_memory`].
     pub object_max: u64,
     /// The largest response on the disk in bytes, if there is a disk tier.
     pub disk_object_max: u64,
-    /// How long responses to requests without cookies are kept fresh, whatever the origin says. `None`: as the origin or the kind says.
+    /// The time for which responses to requests without cookies are kept fresh, whatever the origin says. `None`: as the origin or the kind
+    /// says.
     pub hold: Option<Duration>,
-    /// How long a stale copy may stand in for a failing origin, if the response does not say so itself. `None`: the kind's preset.
+    /// The time for which a stale copy may stand in for a failing origin, if the response does not say so itself. `None`: the kind's
+    /// preset.
     pub stale_if_error: Option<Duration>,
-    /// How long a stale copy may be served while a fresh one is fetched, if the response does not say so itself. `None`: the kind's preset.
+    /// The time for which a stale copy may be served while a fresh one is fetched, if the response does not say so itself. `None`: the
+    /// kind's preset.
     pub stale_while_revalidate: Option<Duration>,
     /// Cookies that do not make a request personal, besides the built-in ones. A trailing `*` stands for anything.
     pub ignore_cookies: Vec<String>,
@@ -646,16 +649,16 @@ impl Cache {
     }
 }
 
-/// How an origin server is treated.
+/// Says how an origin server is treated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OriginSettings {
     /// The number of requests at the same time.
     pub concurrency: usize,
     /// The number of requests that may wait for their turn.
     pub queue: usize,
-    /// How long they may wait.
+    /// The time for which they may wait.
     pub queue_timeout: Duration,
-    /// How long a request waits for the response to another one.
+    /// The time that a request waits for the response to another one.
     pub collapse_wait: Duration,
     /// The longest time for opening a connection.
     pub connect_timeout: Duration,

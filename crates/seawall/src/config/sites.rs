@@ -42,7 +42,7 @@ struct SiteSections<'a> {
     kind: Option<WithPlace<KindWord>>,
     php_server: Option<WithPlace<PhpServer>>,
     php: [&'a file::Php; 2],
-    /// Its own sections, then the common ones.
+    /// The site's own sections, then the common ones.
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
     blog: [&'a file::Blog; 2],

@@ -1,4 +1,5 @@
-//! What a SOURCE is: a server's address, a folder of finished files, of Markdown, or of PHP; or something else that deserves a plain word.
+//! Tells what a SOURCE is: a server's address, a folder of finished files, of Markdown, or of PHP; or something else that deserves a plain
+//! word.
 //!
 //! Looks at names, and opens no file but those by which a WordPress is known; no connection is made. A folder is looked through no deeper and no
 //! longer than needed to find one Markdown file.
@@ -37,7 +38,7 @@ pub enum NamedSource {
     Folder {
         /// The path of the folder.
         path: PathBuf,
-        /// What it looks like. None: nothing speaks for either.
+        /// The form of source that it looks like. None: nothing speaks for either.
         looks: Option<SourceForm>,
         /// Whether Markdown is in it, whatever it looks like first.
         markdown: bool,
@@ -286,7 +287,7 @@ pub(super) fn doubt(source: &Source, kind: Kind) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A folder with these files, each empty.
+    /// Makes a folder with these files, each empty.
     fn folder_with(files: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for file in files {

@@ -1,4 +1,4 @@
-//! What was meant: the known word that is nearest to an unknown one.
+//! Guesses what was meant: the known word that is nearest to an unknown one.
 
 /// Returns the candidate that `word` is most likely a typing error of, or `None` if none is near.
 ///

@@ -869,7 +869,7 @@ fn a_purge_finds_the_admin_api() {
     assert!(admin_access_in(without.0.path(), &purge("--admin 9180"), home).expect_err("a slip").to_string().contains("127.0.0.1:9180"));
 }
 
-/// A folder with a certificate for `blog.example`, and its key.
+/// Makes a folder with a certificate for `blog.example`, and its key.
 fn with_certificate(toml: &str) -> Folder {
     let place = Folder::new(toml);
     let made = rcgen::generate_simple_self_signed(vec!["blog.example".to_owned()]).expect("a certificate");

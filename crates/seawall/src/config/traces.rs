@@ -26,7 +26,7 @@ const HEADERS_MAX: usize = 32;
 const NAME_BYTES_MAX: usize = 255;
 const SERVICE_NAME: &str = "seawall";
 
-/// What a request to a collector says by itself.
+/// The fields that a request to a collector has by itself.
 const FIXED: [HeaderName; 8] = [
     header::ACCEPT,
     header::CONNECTION,

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many times busier than the least of those that are shown a name has to be before it takes that one's place. Names that are about as busy as
-/// each other would change places at every scrape otherwise.
+/// The factor by which a name has to be busier than the least of those that are shown before it takes that one's place. Names that are
+/// about as busy as each other would change places at every scrape otherwise.
 const BUSIER: u64 = 2;
 
 /// Several counters of one name.
@@ -38,7 +38,7 @@ enum CountState<V> {
     Hidden { own: V },
 }
 
-/// What is shown at one time.
+/// Holds what is shown at one time.
 #[derive(Debug)]
 pub(crate) struct Board<K, V> {
     pub(crate) shown: BTreeMap<K, V>,

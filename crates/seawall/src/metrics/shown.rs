@@ -1,4 +1,4 @@
-//! Which sites, cookies, rules and refusals have lines of their own.
+//! Decides which sites, cookies, rules and refusals have lines of their own.
 
 use std::collections::BTreeMap;
 

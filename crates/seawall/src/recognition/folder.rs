@@ -28,7 +28,7 @@ pub(crate) struct WordPressFolder {
     pub(crate) core: PathBuf,
     /// The path of that folder below the one that is served, empty if it is the same.
     pub(crate) core_path: String,
-    /// Its version: `6.8.7`.
+    /// The version of the software: `6.8.7`.
     pub(crate) version: String,
 }
 

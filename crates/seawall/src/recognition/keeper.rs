@@ -28,48 +28,49 @@ use crate::{
     server::State,
 };
 
-/// How often the clock is looked at.
+/// The interval at which the clock is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long after an answer a server is asked again, as it may have been upgraded.
+/// The time after an answer until a server is asked again, as it may have been upgraded.
 const ASK_AGAIN: Duration = Duration::from_mins(5);
 
-/// How long after an answer software in a folder is asked again, as it may have been set up meanwhile.
+/// The time after an answer until software in a folder is asked again, as it may have been set up meanwhile.
 const FOLDER_AGAIN: Duration = Duration::from_secs(30);
 
-/// How long a server that does not answer is left alone at first, and at most.
+/// The time for which a server that does not answer is left alone at first, and at most.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
-/// How often, and for how long at least, a server that was a Ghost has to answer otherwise until that is believed.
+/// The number of times, and the shortest time, that a server that was a Ghost has to answer otherwise until that is believed.
 const OTHERWISE_TIMES: u32 = 3;
 const OTHERWISE_FOR: Duration = Duration::from_mins(1);
 
-/// How often a server has to be asked in vain, one time after the other, until it counts as away. Once may be a busy moment.
+/// The number of times that a server has to be asked in vain, one time after the other, until it counts as away. Once may be a busy moment.
 const IN_VAIN: u32 = 2;
 
-/// How often a Ghost's sitemap is looked at. With [`GRACE`] it is less than a minute until what was published past Seawall is live.
+/// The interval at which a Ghost's sitemap is looked at. With [`GRACE`] it is less than a minute until what was published past Seawall is
+/// live.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(50);
 
-/// How long a changed sitemap waits for the signal that belongs to it: Ghost writes the one before it sends the other.
+/// The time that a changed sitemap waits for the signal that belongs to it: Ghost writes the one before it sends the other.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a Ghost that was away is left alone: while it starts, its sitemap is not whole.
+/// The time for which a Ghost that was away is left alone: while it starts, its sitemap is not whole.
 const BACK: Duration = Duration::from_secs(15);
 
-/// What operators are told of a site's Ghost.
+/// Holds what operators are told of a site's Ghost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PublishedPastSeawall {
-    /// How often something was published past Seawall.
+    /// The number of times that something was published past Seawall.
     pub(crate) past: u64,
-    /// When that was noticed last.
+    /// The time at which that was noticed last.
     pub(crate) past_at: Option<Timestamp>,
 }
 
-/// What operators are told of every site's Ghost, by the name of the site.
+/// The notes for operators on every site's Ghost, by the name of the site.
 pub(crate) type Notes = Mutex<BTreeMap<String, PublishedPastSeawall>>;
 
-/// What is known, and shared with whoever makes settings of it.
+/// The findings, shared with whoever makes settings of it.
 pub(crate) type SharedFindings = Arc<Mutex<Findings>>;
 
 /// The thread that asks and watches. It ends when this is dropped.
@@ -131,26 +132,26 @@ struct Keeping {
     /// The questions of a plan. Making them reads certificates.
     askings: Option<(Arc<Plan>, Vec<Inquiry>)>,
     asked: BTreeMap<Question, InquiryState>,
-    /// By the name of the site.
+    /// The watches by the names of their sites.
     watches: BTreeMap<String, Watch>,
 }
 
-/// When a server is asked next, and how it has answered so far.
+/// Says when a server is asked next, and how it has answered so far.
 #[derive(Debug)]
 struct InquiryState {
     due: Timestamp,
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
     was_up: bool,
-    /// How often nobody listened there any more, as of then.
+    /// The number of times that nobody listened there any more, as of then.
     falls: u64,
-    /// How often it was asked in vain since it answered last.
+    /// The number of times that it was asked in vain since it answered last.
     in_vain: u32,
     /// Whether it was away, and has not been seen as a Ghost since.
     was_away: bool,
-    /// How often it has answered otherwise than a Ghost since it was one, and since when.
+    /// The number of times that it has answered otherwise than a Ghost since it was one, and since when.
     otherwise: Option<(u32, Timestamp)>,
-    /// What was told of it, so that it is told once.
+    /// The text that was told of it, so that it is told once.
     told: Option<String>,
 }
 
@@ -285,10 +286,10 @@ impl Keeping {
     }
 }
 
-/// What an answer means beside what it says.
+/// Says what an answer means beside what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerMeaning {
-    /// Nothing more.
+    /// It means nothing more.
     Answer,
     /// A Ghost was away, and is back.
     Back,
@@ -412,17 +413,17 @@ pub(crate) fn remedy(site: &Site, settings: &Settings, listening: &[edge::Socket
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) due: Timestamp,
-    /// What the last look has seen, and how often the site had been announced then. `None`: the next look only learns.
+    /// The digest that the last look has seen, and the number of announcements of the site at that time. `None`: the next look only learns.
     pub(super) learnt: Option<(ListingDigest, u64)>,
     /// Whether that was seen by another process.
     is_remembered: bool,
     /// Whether a change waits for its signal.
     waits: bool,
-    /// How often the site had been announced when that was looked at last.
+    /// The number of announcements of the site when that was looked at last.
     announced: u64,
 }
 
-/// What a look has found out.
+/// Says what a look has found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Nothing was published, or it was announced.

@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Serialize, Deserialize)]
 struct Memory {
     version: u32,
-    /// Before WordPress was recognised, all of them were Ghosts.
+    /// The servers that were recognised. Before WordPress was, all of them were Ghosts.
     #[serde(alias = "ghosts")]
     recognised: Vec<RememberedServer>,
 }
@@ -37,7 +37,7 @@ struct RememberedServer {
     host: Option<String>,
     #[serde(alias = "ghost")]
     software: Software,
-    /// What lists its pages, as it was seen last.
+    /// The digest of what lists its pages, as it was seen last.
     #[serde(default)]
     seen: Option<ListingDigest>,
 }

@@ -28,7 +28,7 @@ pub use software::Software;
 
 use crate::config::settings::{Kind, OriginAddress, OriginHost, Settings, Site, Source};
 
-/// Which server is asked, and under which name: the same server may answer as different software for different hosts.
+/// Says which server is asked, and under which name: the same server may answer as different software for different hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question {
     /// The first address of the server, or the folder.
@@ -68,7 +68,7 @@ impl Question {
     }
 }
 
-/// What is known of a server.
+/// Says what is known of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Finding {
     /// It was not asked.
@@ -80,7 +80,7 @@ pub enum Finding {
     Other(String),
     /// It has said what it is.
     Recognised {
-        /// What it says of itself.
+        /// The software that it says it is.
         software: Software,
         /// Whether this is from the last time that it was asked by another process.
         remembered: bool,
@@ -114,11 +114,11 @@ impl Finding {
     }
 }
 
-/// What is known of every server that was asked.
+/// Holds what is known of every server that was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     findings: BTreeMap<Question, Finding>,
-    /// What lists the pages of each, as it was seen last.
+    /// The digest of what lists the pages of each, as it was seen last.
     seen: BTreeMap<Question, ListingDigest>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the address that a site's software tells its readers leads past Seawall.
+//! Tells whether the address that a site's software tells its readers leads past Seawall.
 //!
 //! Only what is certain is said: what stands in front of Seawall is not known here, so a name that Seawall was not told may well lead to it.
 
@@ -76,7 +76,7 @@ mod tests {
         recognition::{Finding, Findings, Question},
     };
 
-    /// The first site of what `serve` means, with a Ghost behind it whose url is `url`.
+    /// Returns the first site of what `serve` means, with a Ghost behind it whose url is `url`.
     fn site(serve: &str, url: &str) -> Site {
         settings(serve, url).sites.remove(0)
     }

@@ -33,7 +33,7 @@ use crate::{
     server::State,
 };
 
-/// How a run calls itself.
+/// The `User-Agent` of a run.
 const RUNNER: &str = concat!("seawall/", env!("CARGO_PKG_VERSION"), " (wp-cron)");
 
 /// The longest time for which a run is waited for. WordPress goes on without us.
@@ -42,54 +42,54 @@ const RUN_PATIENCE: Duration = Duration::from_mins(1);
 /// The most bytes of what a run answers that are read.
 const RUN_BYTES_MAX: usize = 4 * 1024;
 
-/// How long after a start the first run is, so that a start is quick.
+/// The time from a start to the first run, so that a start is quick.
 const FIRST_RUN: Duration = Duration::from_secs(1);
 
 /// The time between two values of a lock that are handed on.
 const HANDED_ON_EVERY: Duration = Duration::from_secs(2);
 
-/// How long WordPress's lock is set.
+/// The time for which WordPress's lock is set.
 const LOCKED_FOR: Duration = Duration::from_secs(60);
 
-/// How long after the end of a lock a run is sure to find it open.
+/// The time after the end of a lock from which on a run is sure to find it open.
 const LOCK_GRACE: Duration = Duration::from_millis(200);
 
-/// How long after a run its pages are looked at. php-fpm answers before the work begins.
+/// The time after a run until its pages are looked at. php-fpm answers before the work begins.
 const LOOK_AFTER_RUN: Duration = Duration::from_secs(1);
 
-/// How long after a change its pages are looked at again: what has begun may go on.
+/// The time after a change until its pages are looked at again: what has begun may go on.
 const LOOK_AFTER_CHANGE: Duration = Duration::from_secs(5);
 
-/// How long after a run its pages are looked at once more: where PHP is busy, the work takes its time.
+/// The time after a run until its pages are looked at once more: where PHP is busy, the work takes its time.
 const LOOK_AGAIN_AFTER_RUN: Duration = Duration::from_secs(5);
 
-/// What operators are told of a site's schedule.
+/// Holds what operators are told of a site's schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Noted {
-    /// When the last run ended.
+    /// The time at which the last run ended.
     pub(crate) ran_at: Option<Timestamp>,
     pub(crate) runs: u64,
     pub(crate) failures: u64,
-    /// Why the last run failed.
+    /// The reason why the last run failed.
     pub(crate) trouble: Option<String>,
-    /// What the plugin says of itself.
+    /// The name and version that the plugin gives of itself.
     pub(crate) plugin: Option<String>,
 }
 
-/// What operators are told of every site's schedule, by the name of the site.
+/// The notes for operators on every site's schedule, by the name of the site.
 pub(crate) type Notes = Mutex<BTreeMap<String, Noted>>;
 
 /// The schedules of all WordPresses of a plan.
 pub(super) struct Schedules {
     state: Arc<State>,
     known: SharedFindings,
-    /// By the server and the path of its own files.
+    /// The schedules by the server and the path of its own files.
     all: BTreeMap<(Question, String), Schedule>,
     /// Makes the times of attempts after failures differ.
     random: RandomState,
 }
 
-/// What was known when a look began. What is said meanwhile is newer than what it sees.
+/// Holds what was known when a look began. What is said meanwhile is newer than what it sees.
 #[derive(Default)]
 struct Before {
     /// The number of the last change that was announced.
@@ -105,13 +105,13 @@ struct Schedule {
     made_of: Site,
     server: Server,
     due: Timestamp,
-    /// When a lock ends of which a request told.
+    /// The time at which a lock ends of which a request told.
     lock_ends: Option<Timestamp>,
     handed_on: Option<Timestamp>,
     failed: u32,
     run: Option<JoinHandle<Result<(), String>>>,
     look: Option<JoinHandle<(Option<Observation>, Before)>>,
-    /// When the last run ended, until its second look has begun.
+    /// The time at which the last run ended, until its second look has begun.
     unseen: Option<Timestamp>,
     watch: Watch,
     noted: Noted,

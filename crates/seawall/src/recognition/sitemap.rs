@@ -22,7 +22,7 @@ const LIST_BYTES_MAX: usize = 1 << 20;
 /// The lists that are read. Ghost has one for each of four types, and further ones beyond 50,000 pages.
 const LISTS_MAX: usize = 8;
 
-/// What a look has seen: equal numbers stand for equal sitemaps.
+/// The digest of what a look has seen: equal numbers stand for equal sitemaps.
 pub(crate) type ListingDigest = u64;
 
 /// Looks at the sitemaps of a Ghost. Returns `None` if it cannot tell: then the next look may.

@@ -1,4 +1,4 @@
-//! What recognised software says of itself.
+//! The software that was recognised, as it names itself.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::config::routes::RoutePath;
 /// The longest address and the longest version that are believed.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// What a server has said of itself: its software, its version, and the address that its readers use.
+/// Holds what a server has said of itself: its software, its version, and the address that its readers use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SoftwareRecord", into = "SoftwareRecord")]
 pub struct Software {

@@ -26,11 +26,11 @@ const TOTAL: &str = "x-wp-total";
 /// The field by which our plugin says that it is there.
 const PLUGIN: &str = "seawall-plugin";
 
-/// What a look has found.
+/// Holds what a look has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Observation {
     pub(super) seen: ListingDigest,
-    /// What the plugin says of itself, if it is there: `wordpress/1.0`.
+    /// The name and version that the plugin gives of itself, if it is there: `wordpress/1.0`.
     pub(super) plugin: Option<String>,
 }
 

@@ -37,7 +37,7 @@ const RECENT_IN_MOMENT: usize = 20;
 /// The most requests in one answer.
 const RECENT_MAX: usize = 4_096;
 
-/// What is known of the traffic.
+/// Holds what is known of the traffic.
 #[derive(Debug)]
 pub(crate) struct Seeing {
     pub(crate) insight: Arc<Insight>,

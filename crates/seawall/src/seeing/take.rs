@@ -12,7 +12,7 @@ const _: () = assert!(insight::RESULTS.len() == pipeline::OUTCOMES.len());
 const _: () = assert!(insight::CLASSES.len() == pipeline::CLASSES.len());
 const _: () = assert!(insight::BUCKET_MICROS.len() == pipeline::BUCKET_MICROS.len());
 
-/// What was taken last.
+/// Holds what was taken last.
 #[derive(Debug, Default)]
 pub(super) struct LastReading {
     /// The counters of each site, and of requests that reached none.

@@ -50,9 +50,10 @@ pub(crate) struct Folder {
     /// The lock file. The system releases the lock when the process ends, however it ends.
     _lock: File,
     pub(crate) secret: Secret,
-    /// How often the folder was opened, this time included. Numbers that begin with it are younger than all that were there before.
+    /// The number of times that the folder was opened, this time included. Numbers that begin with it are younger than all that were there
+    /// before.
     pub(crate) starts: u64,
-    /// Why the earlier content could not be used, if so.
+    /// The reason why the earlier content could not be used, if so.
     pub(crate) emptied: Option<&'static str>,
 }
 

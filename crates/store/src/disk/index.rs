@@ -1,4 +1,4 @@
-//! Which files there are, in memory: under which hash, how large, and which of them goes next.
+//! The index, in memory, of the files that there are: under which hash, how large, and which of them goes next.
 //!
 //! An entry is a key's files (nearly always one): 56 bytes, some 80 with its place in the table, and not above 150 while the table is half
 //! empty. Their number is bounded: each counts with at least `size_max / objects_max` bytes, so the size bounds it.
@@ -30,7 +30,7 @@ const BLOCK: u64 = 4 << 10;
 const HOT: f64 = 0.97;
 /// A limit that was lowered, as the disk had less room than expected, rises by one byte for so many that are written.
 const WIDENED: u64 = 16;
-/// How many times in a row one write may give another key its second chance.
+/// The number of times in a row that one write may give another key its second chance.
 const CHANCES: usize = 8;
 
 /// One file of a key, or its entry in a pack.
@@ -38,7 +38,7 @@ const CHANCES: usize = 8;
 pub(crate) struct File {
     pub(crate) sequence: u64,
     blocks: u32,
-    /// Where in a pack it lies, if it is not a file of its own.
+    /// The place in a pack where it lies, if it is not a file of its own.
     pub(crate) extent: Option<PackExtent>,
 }
 

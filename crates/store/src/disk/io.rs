@@ -37,11 +37,11 @@ pub(crate) const WRITE_BYTES_MAX: u64 = 64 << 20;
 pub(crate) const WRITES_MAX: usize = 16_384;
 /// The most reads that may overtake a waiting write: many readers must not keep a response off the disk for good.
 const OVERTAKING_MAX: usize = 16;
-/// How long a write that nobody waits for may wait for others.
+/// The time that a write that nobody waits for may wait for others.
 const GATHERING: Duration = Duration::from_millis(5);
 /// The bytes of gathered writes with which they begin, however short they have waited.
 const GATHERED_BYTES_MAX: u64 = 1 << 20;
-/// How long a pool that is dropped without being closed waits for its writes.
+/// The time that a pool that is dropped without being closed waits for its writes.
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
 /// The queue accepts no more jobs. A read then counts as a miss, a write as lost.
@@ -228,7 +228,7 @@ enum WriteJob {
     Gathered(Box<dyn FnOnce(Batch) + Send>),
 }
 
-/// What comes after a gathered write.
+/// Says what comes after a gathered write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Batch {
     /// Another gathered write comes next, so this one may leave work for it.

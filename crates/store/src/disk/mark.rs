@@ -1,4 +1,4 @@
-//! Where a response in memory is on the disk: one word that a worker and the writing thread agree by.
+//! Says where a response in memory is on the disk: one word that a worker and the writing thread agree by.
 //!
 //! A response is replaced or purged while its file may be anywhere between "queued" and "written". Whoever takes it out of the store marks
 //! it dead; the writer, when the file stands, asks the mark before it tells anybody. One of the two sees the other, so no file is left

@@ -68,10 +68,10 @@ const SEALED: usize = LABEL - 8;
 const TOGETHER: usize = 256;
 
 const MAGIC: [u8; 8] = *b"seapack\x1b";
-/// What labels began with while each entry began at a block. Such packs are read, and no longer written.
+/// The bytes with which labels began while each entry began at a block. Such packs are read, and no longer written.
 const MAGIC_OF_BLOCKS: [u8; 8] = *b"seapack\x1a";
 const NOTHING: [u8; LABEL] = [0; LABEL];
-/// What stands between an entry and the next one.
+/// The bytes between an entry and the next one.
 const ZEROS: [u8; BLOCK_LEN] = [0; BLOCK_LEN];
 
 /// The extent of an entry: these units of a pack.
@@ -120,7 +120,7 @@ pub(crate) struct NewEntry {
     pub(crate) hash: KeyHash,
     pub(crate) sequence: u64,
     pub(crate) body: Bytes,
-    /// What stands behind the body.
+    /// The bytes that stand behind the body.
     pub(crate) tail: Vec<u8>,
 }
 
@@ -152,10 +152,10 @@ pub(crate) struct Packs {
 struct State {
     /// The pack that is written; none while an entry is being written, and before the first one.
     open: Option<OpenPack>,
-    /// Where the next entry goes, also while one is being written.
+    /// The place where the next entry goes, also while one is being written.
     writing: Option<Writing>,
     next: NonZeroU32,
-    /// Which units of each pack are taken, also by entries that are being written.
+    /// The units of each pack that are taken, also by entries that are being written.
     taken: HashMap<NonZeroU32, TakenUnits>,
 }
 
@@ -506,7 +506,7 @@ impl Packs {
     }
 }
 
-/// What stands between entries when a pack is listed: zeros where one was cut out whose neighbours have stayed, or damage.
+/// The bytes between entries when a pack is listed: zeros where one was cut out whose neighbours have stayed, or damage.
 #[derive(Default)]
 struct Gap {
     begin: Option<u64>,
@@ -530,7 +530,7 @@ impl Gap {
     }
 }
 
-/// What stands before an entry.
+/// Stands before an entry: its length, the hash of its key, and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Label {
     /// The bytes behind the label.

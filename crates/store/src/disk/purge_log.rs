@@ -29,20 +29,20 @@ const NAME: &str = "purges";
 const NEW_NAME: &str = "purges.new";
 const HEADER: &[u8] = b"seawall-purges 1\n";
 
-/// How far the generation is raised at a start: by more than the purges that could be missing from the log's end.
+/// The number by which the generation is raised at a start: by more than the purges that could be missing from the log's end.
 const LEAP: u64 = 1 << 20;
-/// How far the generation is raised if lines are missing: by more than a million starts raise it.
+/// The number by which the generation is raised if lines are missing: by more than a million starts raise it.
 const LEAP_DAMAGED: u64 = 1 << 40;
 /// The greatest generation that is accepted. No process reaches it; a sum beyond it must not overflow.
 const GENERATION_MAX: u64 = 1 << 60;
-/// How many lines more than twice the table's a log may have before it is rewritten: 300 KiB.
+/// The number of lines beyond twice the table's that a log may have before it is rewritten: 300 KiB.
 const SURPLUS_MAX: usize = 4_096;
 /// The number of purges, while they cannot be written, for which one tries to write the whole log.
 const RETRY_EVERY: u32 = 16;
 /// The longest file that is read; a longer one is not ours: 65,536 lines of the greatest length come to half of it.
 const FILE_MAX: u64 = 1 << 30;
 
-/// How much of the purges of earlier processes is known.
+/// Says how much of the purges of earlier processes is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum History {
     /// All purges are known.
@@ -66,8 +66,8 @@ pub(crate) struct Logged {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LoggedTarget {
     All,
-    /// Not a purge: what was fetched before may have been purged without our knowledge. Versions that do not know this line take it for a
-    /// damaged one, and purge everything softly.
+    /// A doubt, and not a purge: what was fetched before may have been purged without our knowledge. Versions that do not know this line
+    /// take it for a damaged one, and purge everything softly.
     Doubt,
     Site(u16),
     /// A URL or a tag.

@@ -34,7 +34,7 @@ pub struct SiteNumbers {
 /// The number of one site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteNumber {
-    /// Its number.
+    /// The number of the site.
     pub number: u16,
     /// Whether it was written down. If not, it may be another site's after a restart, and nothing may be stored on the disk under it.
     pub kept: bool,

@@ -27,13 +27,14 @@ use crate::purge::{Generation, PurgeTable};
 use crate::resource::{Record, Stored};
 use crate::spool::DiskBody;
 
-/// How many responses are not written after a failure, before another one is tried. This crate has no clock; a disk that is full is tried
-/// again as soon as there is something to write to it, but not every time.
+/// The number of responses that are not written after a failure, before another one is tried. This crate has no clock; a disk that is full
+/// is tried again as soon as there is something to write to it, but not every time.
 const SKIPPED: u32 = 32;
-/// How many small responses are written by one call to the system at most, and of how many bytes it is the last: more would hardly be cheaper.
+/// The most small responses that are written by one call to the system, and the bytes after which no further one is added to them: more
+/// would hardly be cheaper.
 const GATHERED: usize = 32;
 const GATHERED_BYTES: usize = 256 << 10;
-/// How many bits number the files of one start: more than a process can use up.
+/// The number of bits that number the files of one start: more than a process can use up.
 const SEQUENCES: u32 = 40;
 
 /// The disk tier; see the module.
@@ -574,13 +575,13 @@ impl Disk {
     }
 }
 
-/// What was read of a stored response.
+/// Holds what was read of a stored response.
 struct ReadResponse {
     head: Head,
     body: BodySource,
 }
 
-/// Where its body is.
+/// Says where the body of a stored response is.
 enum BodySource {
     /// It was in a pack, and is verified.
     Memory(Box<[u8]>),

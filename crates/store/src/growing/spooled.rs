@@ -1,4 +1,4 @@
-//! How a growing body comes into its file: in batches, one at a time, each begun by the writer or by the one before.
+//! Says how a growing body comes into its file: in batches, one at a time, each begun by the writer or by the one before.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};

@@ -16,7 +16,7 @@ use crate::purge::Purged;
 use crate::resource::{Record, Resource, Stored};
 use crate::spool::Spool;
 
-/// How long the end of a store waits for responses that are still to be written.
+/// The time that the end of a store waits for responses that are still to be written.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 impl<R: Record, E: Failure> Store<R, E> {

@@ -22,7 +22,7 @@ pub(crate) struct Traffic {
     pub(crate) requests: usize,
     /// The exponent of the Zipf distribution.
     pub(crate) zipf: f64,
-    /// How often the crawler comes.
+    /// The number of times that the crawler comes.
     pub(crate) crawls: usize,
 }
 

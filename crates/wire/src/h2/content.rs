@@ -19,7 +19,7 @@ struct Inbox {
     awaits_end: bool,
     /// Whether the stream or the connection ended before the content did.
     broken: bool,
-    /// How much was taken since the connection last looked.
+    /// The number of bytes that were taken since the connection last looked.
     taken: usize,
     /// Whether nobody wants the rest.
     abandoned: bool,
@@ -90,7 +90,7 @@ pub fn content(connection: Waker) -> (Feed, Content) {
 /// Says what became of content at its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContentTaken {
-    /// How many bytes were taken since this was last asked.
+    /// The number of bytes that were taken since this was last asked.
     pub(crate) bytes: usize,
     /// Whether no more will be taken.
     pub(crate) abandoned: bool,

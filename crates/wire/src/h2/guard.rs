@@ -6,16 +6,16 @@
 
 use super::frame::{Head, flag, kind};
 
-/// How many coins a purse holds at most, and at first: a page with five hundred pictures that is left while it loads passes.
+/// The number of coins that a purse holds at most, and at first: a page with five hundred pictures that is left while it loads passes.
 const PURSE: u32 = 2_000;
-/// How many coins a second brings.
+/// The number of coins that a second brings.
 const PER_SECOND: u32 = 50;
-/// How many coins a request brings that was answered to its end.
+/// The number of coins that a request brings that was answered to its end.
 const PER_ANSWER: u32 = 10;
 
-/// How many coins a piece brings that is sent: a client that reads has windows to update.
+/// The number of coins that a sent piece brings: a client that reads has windows to update.
 const PER_PIECE: u32 = 2;
-/// How many bytes of a piece bring one coin more.
+/// The number of bytes of a piece that bring one coin more.
 const BYTES_PER_COIN: usize = 2048;
 
 /// The most bytes that may be padding and nothing else, with its length (RFC 9113 §6.1).

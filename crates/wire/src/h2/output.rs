@@ -1,4 +1,4 @@
-//! What is ready to leave: frames in the order in which they will be sent, contents where they lie.
+//! The output that is ready to leave: frames in the order in which they will be sent, contents where they lie.
 
 use std::{collections::VecDeque, io::IoSlice};
 
@@ -6,10 +6,10 @@ use bytes::Buf;
 
 use super::piece::Piece;
 
-/// How many slices are handed over at once.
+/// The number of slices that are handed over at once.
 pub const SLICES: usize = 32;
 
-/// How many sent bytes are kept before what follows them moves up.
+/// The number of sent bytes that are kept before what follows them moves up.
 const SENT_MAX: usize = 32 * 1024;
 
 /// The room that is made at first: the heads of a few responses fit.
@@ -23,7 +23,7 @@ const KEPT: usize = 1024;
 pub struct Output<H> {
     /// Frames without contents, and the heads of those with.
     bytes: Vec<u8>,
-    /// How much of them has left.
+    /// The number of their bytes that have left.
     at: usize,
     segments: VecDeque<Segment<H>>,
     len: usize,

@@ -210,7 +210,7 @@ impl<R: Source> Source for TypedStream<R> {
     }
 }
 
-/// What has been said on a control stream.
+/// Says what has been said on a control stream.
 #[derive(Debug)]
 struct Control {
     has_settings: bool,

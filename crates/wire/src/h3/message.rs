@@ -29,10 +29,10 @@ pub trait Source {
 #[derive(Debug)]
 pub(crate) struct Frames<R> {
     source: R,
-    /// What has been read and not looked at yet.
+    /// The bytes that have been read and not looked at yet.
     chunk: Bytes,
     partial: Partial,
-    /// How many bytes of the frame at hand are still to come.
+    /// The number of bytes of the frame at hand that are still to come.
     left: u64,
 }
 
@@ -130,7 +130,7 @@ pub struct Message<R> {
     /// A field section, as far as it has come: at most `section_max` bytes.
     section: Vec<u8>,
     section_max: usize,
-    /// How much content the head promised, if it did, and how much has come.
+    /// The length that the head promised, if it did, and the number of bytes that have come.
     promised: Option<u64>,
     received: u64,
     /// Content that was read before somebody wanted it.

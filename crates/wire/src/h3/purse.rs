@@ -1,4 +1,4 @@
-//! What costs us work and its sender nothing: streams that are given up as soon as they are opened, frames that say nothing.
+//! Limits what costs us work and its sender nothing: streams that are given up as soon as they are opened, frames that say nothing.
 //!
 //! As in HTTP/2 (RFC 9114 §10.5), none of it is forbidden but all of it is counted: a client has a purse, a request answered to its end fills
 //! it, time does slowly, and who empties it is cut off. What goes on below streams (acknowledgements, pings, windows) is the transport's.
@@ -8,11 +8,11 @@ use std::{
     time::Instant,
 };
 
-/// How many coins a purse holds at most, and at first: a page with some hundred pictures that is left while it loads passes.
+/// The number of coins that a purse holds at most, and at first: a page with some hundred pictures that is left while it loads passes.
 const PURSE: u32 = 2_000;
-/// How many coins a second brings.
+/// The number of coins that a second brings.
 const PER_SECOND: u32 = 50;
-/// How many coins a request brings that was answered to its end.
+/// The number of coins that a request brings that was answered to its end.
 const PER_ANSWER: u32 = 10;
 
 /// The price of a frame that nobody knows, or that has nothing in it.

@@ -15,7 +15,7 @@ use crate::limits::{FIELDS_CEILING, HeadLimits};
 /// The length of the longest head whose essentials are looked for: what is in longer ones is rarely the same twice.
 const HEAD_MAX: usize = 4096;
 
-/// What a head says beside its essential lines.
+/// Holds what a head says beside its essential lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incidentals<'h> {
     /// The length of the whole head in bytes, with the empty line.
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::head::{Parsed, field_table, parse};
 
-    /// As many lines as the limits allow, and no more, wherever they stand.
+    /// A head may have as many lines as the limits allow, and no more, wherever they stand.
     #[test]
     fn lines_that_are_left_out_count() {
         let limits = HeadLimits { header_fields: 5, ..HeadLimits::default() };

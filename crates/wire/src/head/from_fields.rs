@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::Reject;
 use crate::HeadLimits;
 
-/// How many bytes of buffers may be kept while a connection is idle.
+/// The number of bytes of buffers that may be kept while a connection is idle.
 const KEPT: usize = 1024;
 
 /// Says what the fields that a [`HeadBuilder`] took turned out to be.

@@ -28,7 +28,7 @@ pub const fn field_table<'b>() -> FieldTable<'b> {
 pub struct Reject {
     /// The status of the answer.
     pub status: u16,
-    /// What is wrong with the message, for its sender and for the log.
+    /// The description of what is wrong with the message, for its sender and for the log.
     pub reason: &'static str,
 }
 
@@ -64,7 +64,7 @@ pub struct Head<'a> {
     pub query: Option<&'a str>,
     /// The number behind `HTTP/1.`.
     pub minor_version: u8,
-    /// Where the content ends.
+    /// The way in which the end of the content is found.
     pub framing: Framing,
     /// Whether another request may follow on the connection.
     pub keep_alive: bool,

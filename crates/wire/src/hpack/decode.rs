@@ -7,7 +7,7 @@ use super::{Field, HpackError, huffman, integer, statics, table::Table};
 /// The table size that both sides begin with, until an update changes it (RFC 9113 §6.5.2).
 const SIZE_AT_FIRST: usize = 4096;
 
-/// How many bytes the scratch buffer may keep between blocks.
+/// The number of bytes that the scratch buffer may keep between blocks.
 const SCRATCH_KEPT: usize = 1024;
 
 /// The decoder for one direction of one connection, with the table that its blocks build up.

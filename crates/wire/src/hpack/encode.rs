@@ -20,12 +20,12 @@ const SIZE_MAX: usize = 4096;
 /// The largest share of the table that one entry may take, as a divisor.
 const ENTRY_SHARE: usize = 4;
 
-/// How many places remember fields. With an index below 64 an entry is one byte.
+/// The number of places that remember fields. With an index below 64 an entry is one byte.
 const PLACES: usize = 64;
-/// How many places are searched for one field.
+/// The number of places that are searched for one field.
 const PROBES: usize = 4;
 
-/// How many places remember lines that were found to be entries.
+/// The number of places that remember lines that were found to be entries.
 const LINES: usize = 64;
 
 /// The encoder for one direction of one connection: its table, which the peer's decoder mirrors.
@@ -54,7 +54,7 @@ struct SentField {
     made: u32,
 }
 
-/// What is known about a field.
+/// Says what is known about a field.
 enum FieldHistory {
     /// It is an entry. The number says how many entries were made since.
     Entry(usize),

@@ -42,7 +42,7 @@ const CODES: [u32; 257] = {
     codes
 };
 
-/// For each byte that begins with a code of up to eight bits, the length and symbol of that code. Length 0: a longer code begins so.
+/// The length and symbol of the code of up to eight bits with which each byte begins. Length 0: a longer code begins so.
 const SHORT: [(u8, u8); 256] = {
     let mut short = [(0, 0); 256];
     let mut symbol = 0;
@@ -157,7 +157,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
     decoded
 }
 
-/// How many short codes are certainly there after a refill.
+/// The number of short codes that are certainly there after a refill.
 const STEP: usize = 7;
 
 /// A position in a coded string.

@@ -19,7 +19,7 @@ const ENTRIES_AT_FIRST: usize = 24;
 pub(super) struct Table {
     /// The names and values, oldest first, and before them those of evicted entries: they are removed once they are the larger part.
     bytes: Vec<u8>,
-    /// How many bytes were ever removed before `bytes`, modulo 2^32.
+    /// The number of bytes that were ever removed before `bytes`, modulo 2^32.
     moved: u32,
     entries: VecDeque<Entry>,
     size: usize,
@@ -28,7 +28,7 @@ pub(super) struct Table {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// Where its name begins in all bytes that ever were in the table, modulo 2^32.
+    /// The place where its name begins in all bytes that ever were in the table, modulo 2^32.
     start: u32,
     name_len: u16,
     value_len: u16,

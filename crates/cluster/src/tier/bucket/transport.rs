@@ -40,7 +40,7 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("seawall/", env!("CA
 /// Makes the transport for the library, which would bring another one.
 #[derive(Debug)]
 pub(super) struct Connector {
-    /// With whom to speak TLS; `None`: there is no TLS.
+    /// The configuration for TLS; `None`: there is no TLS.
     pub(super) tls: Option<Arc<ClientConfig>>,
 }
 
@@ -114,7 +114,7 @@ fn region_of(fields: &HeaderMap) -> String {
     format!("<Error><Code>PermanentRedirect</Code><Region>{region}</Region></Error>")
 }
 
-/// Why a request has no answer, in words.
+/// The reason why a request has no answer, in words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Failed(String);

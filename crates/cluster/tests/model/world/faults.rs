@@ -8,7 +8,7 @@ use super::{Event, Link, MS, Op, Page, World};
 use crate::server::{Server, ServerDump};
 
 impl World {
-    /// Something changes at the origin, and a machine is told to purge it.
+    /// Changes something at the origin, and tells a machine to purge it.
     pub(super) fn purge(&mut self) {
         let site = self.rng.usize(..self.sites.len());
         let now = self.local(site);
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// The server starts anew with what is kept. Whoever is connected hears nothing more of it.
+    /// Starts the server anew with what is kept. Whoever is connected hears nothing more of it.
     fn restart(&mut self, server: usize, kept: ServerDump) {
         self.servers[server].restart(kept, &mut self.rng);
         self.members_may_be_lost(server);
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// The replica becomes the primary. The old one may go on for a while, for those who have not heard of it.
+    /// Makes the replica the primary. The old one may go on for a while, for those who have not heard of it.
     fn fail_over(&mut self) {
         let newest = self.servers.len() - 1;
         let goes_on = self.replicas == 1 && self.rng.bool();

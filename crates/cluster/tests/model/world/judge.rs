@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// After all faults have ended, whoever may has a lease, and nothing is pending.
+    /// Checks that after all faults have ended, whoever may has a lease, and nothing is pending.
     pub(super) fn judge_the_end(&mut self) {
         let names: Vec<String> = self.sites.iter().map(|site| site.name.clone()).collect();
         for site in 0..self.sites.len() {

@@ -11,11 +11,11 @@ pub(super) struct Call {
     pub(super) seat: usize,
     /// The request.
     pub(super) asked: VisitorRequest,
-    /// When the schedule wanted it sent; none: as soon as possible.
+    /// The time at which the schedule wanted it sent; none: as soon as possible.
     pub(super) intended: Option<Duration>,
-    /// When it was asked, and then when it was sent.
+    /// The time at which it was asked, and later the time at which it was sent.
     pub(super) sent: Duration,
-    /// When its answer is too late.
+    /// The time from which on its answer is too late.
     pub(super) deadline: Duration,
     /// Whether it is on a connection.
     pub(super) is_sent: bool,

@@ -25,10 +25,10 @@ use crate::{
     requests::{Next, Visitor},
 };
 
-/// How long a client waits after its first failed attempt to connect, and at most. Each failure doubles it.
+/// The time that a client waits after its first failed attempt to connect, and the longest such time. Each failure doubles it.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
-/// What a client is there for.
+/// Says what a client is there for.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// It asks again as soon as it was answered.
@@ -48,7 +48,7 @@ pub(super) enum Whose {
     OneVisitors,
 }
 
-/// What a client is told, and what it tells of itself.
+/// Holds what a client is told, and what it tells of itself.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     leaves: Cell<bool>,
@@ -63,7 +63,7 @@ pub(super) struct Orders {
     pub(super) is_idle: Cell<bool>,
     /// Whether it is to close its connections if it does nothing with them.
     pub(super) yields: Cell<bool>,
-    /// How many requests it has room for, if it is parked in a queue.
+    /// The number of requests that it has room for, if it is parked in a queue.
     pub(super) room: Cell<usize>,
     /// Whether a queue has it among those with room.
     pub(super) is_parked: Cell<bool>,
@@ -88,9 +88,9 @@ pub(super) struct Client<L: Link> {
     crew: Crew<L>,
     links: Vec<Line<L>>,
     timer: Timer,
-    /// How long the next failed attempt to connect makes the client wait.
+    /// The time that the client waits after the next failed attempt to connect.
     back_off: Duration,
-    /// Until when it does not try to connect.
+    /// The time until which it does not try to connect.
     rests_until: Duration,
     /// Whether it is one of the visitors of a log that keep their connections while they have nothing to do.
     is_kept: bool,

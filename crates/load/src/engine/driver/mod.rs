@@ -43,7 +43,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Limits how much of the schedule is done before clients have their turn.
 const DUES_AT_A_TIME: usize = 256;
 
-/// How soon somebody who waits for a connection of a limited number looks again.
+/// The time after which somebody who waits for one of a limited number of connections looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The requests that may wait for a connection, on each worker. What is due beyond that is missed. 50 MB.
@@ -54,7 +54,7 @@ const REPLAYS_IDLE_MAX: u32 = 4096;
 
 /// A connection of a protocol that has several requests under way on it.
 pub(super) trait Link: Sized + Unpin + 'static {
-    /// What all connections of a worker share: requests in the protocol's form, buffers.
+    /// Holds what all connections of a worker share: requests in the protocol's form, buffers.
     type Shared: 'static;
 
     /// Makes what connections share, on the worker's runtime.
@@ -85,16 +85,16 @@ pub(super) trait Link: Sized + Unpin + 'static {
     }
 }
 
-/// How many more requests a connection takes.
+/// Says how many more requests a connection takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
-    /// So many now.
+    /// It takes so many requests now.
     For(usize),
-    /// None for good: a new request needs a new connection.
+    /// It takes no more for good: a new request needs a new connection.
     Never,
 }
 
-/// Where a connection tells what became of requests. Each is told once.
+/// Is told by a connection what became of requests. Each request is told once.
 pub(super) trait Sink {
     /// Tells that a whole answer has come.
     fn answered(&mut self, call: u32, answer: &Answer<'_>, arrival: Arrival);
@@ -104,7 +104,7 @@ pub(super) trait Sink {
     fn refused(&mut self, call: u32, arrival: Arrival);
 }
 
-/// When what there is of an answer came.
+/// Holds what came of an answer, and when.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arrival {
     /// The moment of its first byte.
@@ -117,7 +117,7 @@ pub(super) struct Arrival {
     pub(super) bytes: u64,
 }
 
-/// What all tasks of a worker share.
+/// Holds what all tasks of a worker share.
 pub(super) struct Hub<L: Link> {
     pub(super) plan: Arc<Plan>,
     pub(super) clock: Clock,
@@ -137,7 +137,7 @@ pub(super) struct Hub<L: Link> {
     lines: Rc<Cell<usize>>,
     lines_max: usize,
     mine: Cell<u64>,
-    /// No request may be made any more.
+    /// Whether no request may be made any more.
     is_exhausted: Cell<bool>,
     /// Requests that were permitted and have not ended.
     under_way: Cell<u64>,
@@ -147,11 +147,11 @@ pub(super) struct Hub<L: Link> {
     visitors: Cell<u64>,
     connections: Cell<u64>,
     answered: Cell<bool>,
-    /// Nothing more is due.
+    /// Whether nothing more is due.
     is_ending: Cell<bool>,
-    /// When the run ends: no more requests are made.
+    /// The time at which the run ends: then no more requests are made.
     ends: Option<Duration>,
-    /// When what is under way is given up, and how long it must have waited to count as unfinished. Known when the run ends.
+    /// The time at which what is under way is given up, and the wait from which on it counts as unfinished. Known when the run ends.
     gives_up: Cell<Option<(Duration, Duration)>>,
     /// Something has changed that may end the run.
     changed: Notify,
@@ -342,12 +342,12 @@ struct Follower<L: Link> {
     hub: Rc<Hub<L>>,
     /// The clients that stay, the last one last.
     staying: Vec<Rc<Orders>>,
-    /// What any connection may take.
+    /// The requests that any connection may take.
     pool: Rc<Queue>,
     /// The most connections of the pool.
     pool_max: u32,
     pool_clients: u32,
-    /// What belongs to one visitor of a log.
+    /// The requests that belong to one visitor of a log, by visitor.
     of_visitors: HashMap<u32, Rc<Queue>>,
     missed: u64,
 }

@@ -7,9 +7,9 @@ use super::client::Orders;
 /// A request that is due.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
-    /// When it was due.
+    /// The time at which it was due.
     pub(super) at: Duration,
-    /// Which request of the set; none: as the set chooses.
+    /// The request of the set; none: as the set chooses.
     pub(super) request: Option<u32>,
     /// Whether no connection was free at that moment. The generator is not to blame for the time until one is.
     pub(super) waited: bool,

@@ -5,20 +5,20 @@ use super::response::Malformed;
 /// The longest line of a chunk's size with its extensions, and the most bytes of trailers.
 const LINE_MAX: u32 = 16 << 10;
 
-/// Where in the chunks the reader stands.
+/// Says where in the chunks the reader stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// In the digits of a chunk's size.
+    /// The reader is in the digits of a chunk's size.
     Size { digits: u8 },
-    /// In the extensions after the size, up to the end of the line.
+    /// The reader is in the extensions after the size, up to the end of the line.
     Extension,
-    /// In the chunk's data.
+    /// The reader is in the chunk's data.
     Data,
-    /// At the line end after the data.
+    /// The reader is at the line end after the data.
     DataEnd,
-    /// In the trailers: at the beginning of a line, or within one.
+    /// The reader is in the trailers: at the beginning of a line, or within one.
     Trailers { line: bool },
-    /// After the last chunk and its trailers.
+    /// The reader is after the last chunk and its trailers.
     End,
 }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::slots::Key;
 use crate::requests::{Visitor, VisitorRequest};
 
-/// Why a client is there, and so when it goes.
+/// Says why a client is there, and so when it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It stays, and asks again as soon as it has its answer.
@@ -27,9 +27,9 @@ pub(super) struct Voice {
     pub(super) visitor: Visitor,
     /// The request that the schedule names, until the visit is over.
     pub(super) only: Option<u32>,
-    /// When the schedule wanted the next request; none: as soon as may be.
+    /// The time at which the schedule wanted the next request; none: as soon as may be.
     pub(super) intended: Option<Duration>,
-    /// What the visitor wants to ask, while no connection is free.
+    /// The request that the visitor wants to ask, while no connection is free.
     pub(super) pending: Option<VisitorRequest>,
     /// Whether it waits until the permitted load lets it send.
     pub(super) is_in_line: bool,
@@ -45,11 +45,11 @@ impl Voice {
 #[derive(Debug)]
 pub(super) struct PendingRequest {
     pub(super) asked: VisitorRequest,
-    /// Which voice of the client asks.
+    /// The number of the client's voice that asks.
     pub(super) voice: u16,
-    /// When it should have been sent. In closed schedules: when the client wanted to send it.
+    /// The time at which it should have been sent. In closed schedules: the time at which the client wanted to send it.
     pub(super) intended: Duration,
-    /// When it was sent; none: it waits for its connection.
+    /// The time at which it was sent; none: it waits for its connection.
     pub(super) sent: Option<Duration>,
     /// Whether this is the second attempt.
     pub(super) again: bool,
@@ -66,13 +66,13 @@ pub(super) struct PendingRequest {
 pub(super) struct Client {
     pub(super) kind: Kind,
     pub(super) voices: SmallVec<[Voice; 1]>,
-    /// Its connections.
+    /// The connections of the client.
     pub(super) connections: SmallVec<[Key; 1]>,
     /// Requests that must be sent again over another connection.
     pub(super) again: VecDeque<PendingRequest>,
     /// Requests of the schedule that wait for this client, and their moments.
     pub(super) waiting: VecDeque<(Duration, u32)>,
-    /// How many attempts to connect have failed since the last success.
+    /// The number of attempts to connect that have failed since the last success.
     pub(super) failures: u32,
     /// Requests under way.
     pub(super) under_way: u32,

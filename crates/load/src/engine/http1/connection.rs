@@ -18,7 +18,7 @@ use crate::engine::{sources::Sources, target::Target};
 /// Bytes that leave in one segment on any network.
 const SMALL: usize = 1024;
 
-/// How far a connection is.
+/// Says how far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// It is being made.
@@ -35,20 +35,20 @@ pub(super) struct Connection {
     socket: OwnedFd,
     pub(super) tls: Option<Box<Session>>,
     pub(super) stage: Stage,
-    /// Whom it leads to.
+    /// The number of the origin that it leads to.
     pub(super) origin: u16,
     /// The client that uses it.
     pub(super) client: Key,
     /// Requests on their way, in the order of their answers.
     pub(super) under_way: VecDeque<PendingRequest>,
     pub(super) reader: Reader,
-    /// When it was begun.
+    /// The time at which it was begun.
     pub(super) began: Duration,
-    /// When what it waits for must have come; none: it waits for nothing.
+    /// The time by which what it waits for must have come; none: it waits for nothing.
     pub(super) deadline: Option<Duration>,
-    /// When the answer that is being read began.
+    /// The time at which the answer that is being read began.
     pub(super) first_byte: Option<Duration>,
-    /// Since when it has had nothing to do, after an answer.
+    /// The time since which it has had nothing to do, after an answer.
     pub(super) idle_since: Option<Duration>,
     /// Whether the system holds nothing back.
     at_once: bool,

@@ -57,28 +57,29 @@ const REPLAYS_IDLE_MAX: usize = 4096;
 /// Visits in which nothing is asked, one after the other, until a client rests: it must not keep the loop from the others.
 const EMPTY_VISITS_MAX: u32 = 64;
 
-/// How long a client that could not connect rests at first. It doubles with each failure.
+/// The time that a client rests after its first failed attempt to connect. It doubles with each failure.
 const REST_MIN: Duration = Duration::from_millis(10);
 
-/// How long a client that could not connect rests at most.
+/// The longest time that a client that could not connect rests.
 const REST_MAX: Duration = Duration::from_secs(1);
 
-/// How long a connection that a server closes as idle has been idle at least. Who closes one earlier has something against the request.
+/// The shortest time after which a server may close a connection as idle. A server that closes one earlier has something against the
+/// request.
 const IDLE_MIN: Duration = Duration::from_millis(500);
 
-/// How soon somebody who waits for a connection of a limited number looks again.
+/// The time after which somebody who waits for one of a limited number of connections looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The number of the timer among events.
 const TIMER: u64 = u64::MAX;
 
-/// What became of a request that was to be put on a connection.
+/// Says what became of a request that was to be put on a connection.
 enum Placed {
     /// It is on one.
     Yes,
     /// The client has no room for it yet.
     NoRoom(PendingRequest),
-    /// No more connections are permitted now.
+    /// It waits: no more connections are permitted now.
     Full(PendingRequest),
     /// There is no connection, and the request has failed. Its client goes on later.
     Failed,
@@ -99,7 +100,7 @@ pub(super) struct Loop {
     resting: BinaryHeap<Reverse<(Duration, u64, u16)>>,
     /// Voices that wait until the permitted load lets them send: who came first is first.
     line: VecDeque<(Key, u16)>,
-    /// When the first of them may try.
+    /// The time at which the first of them may try.
     line_moves: Duration,
     /// Whether it is the first of them who asks.
     is_first: bool,
@@ -131,9 +132,9 @@ pub(super) struct Loop {
     pipeline: u16,
     no_keepalive: bool,
     open: bool,
-    /// When the run ends: no more requests are made.
+    /// The time at which the run ends: then no more requests are made.
     ends: Option<Duration>,
-    /// When what is still under way after the end is given up. It is known when the run ends.
+    /// The time at which what is still under way after the end is given up. It is known when the run ends.
     gives_up: Option<Duration>,
     /// Permissions in store.
     mine: u64,
@@ -144,7 +145,7 @@ pub(super) struct Loop {
     /// The connections that were begun over TLS.
     secured: u64,
     buffer: Vec<u8>,
-    /// What `buffer` is for plain text, for what comes over TLS.
+    /// The buffer for the plain text of what comes over TLS.
     plain: Vec<u8>,
     out: Vec<u8>,
 }

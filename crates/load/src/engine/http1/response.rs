@@ -26,7 +26,7 @@ const KEPT_BETWEEN_MAX: usize = 4 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// How far a content goes.
+/// Says how far a content goes.
 #[derive(Debug, Clone, Copy)]
 enum Content {
     /// There are so many bytes more.
@@ -37,7 +37,7 @@ enum Content {
     UntilClose,
 }
 
-/// What is known of the request whose response is read.
+/// Holds what is known of the request whose response is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected {
     /// Whether its method is `HEAD`: then there is no content.
@@ -49,32 +49,32 @@ pub(super) struct Expected {
 /// A whole response.
 #[derive(Debug)]
 pub(super) struct Whole<'a> {
-    /// What it says.
+    /// The answer itself.
     pub(super) answer: Answer<'a>,
-    /// Its bytes on the connection, with those of interim responses before it.
+    /// The bytes of the answer on the connection, with those of interim responses before it.
     pub(super) bytes: u64,
     /// Whether the connection can be used for another request.
     pub(super) keeps: bool,
 }
 
-/// How far reading has come.
+/// Says how far reading has come.
 #[derive(Debug)]
 pub(super) enum Progress<R> {
     /// All was read, and the response goes on.
     Incomplete,
     /// The response is whole.
     Whole {
-        /// How many bytes it took; behind them is the next response.
+        /// The number of bytes that it took; behind them is the next response.
         used: usize,
-        /// What was done with it.
+        /// The result of what was done with it.
         done: R,
     },
 }
 
-/// What the end of a connection means for the response that is read.
+/// Says what the end of a connection means for the response that is read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Closed<R> {
-    /// Nothing of it has come.
+    /// Nothing of the response has come.
     Before,
     /// It ends here.
     Whole(R),
@@ -98,7 +98,7 @@ pub(super) struct Reader {
     head: Vec<u8>,
     /// The content, if it is wanted.
     content: Vec<u8>,
-    /// How far the content goes; none: the head is being read.
+    /// The rest of the content; none: the head is being read.
     left: Option<Content>,
     bytes: u64,
 }

@@ -15,12 +15,12 @@ use rustls::{ClientConnection, HandshakeKind};
 
 use crate::{engine::Tls, record::Handshake};
 
-/// What became of the bytes that a session was given.
+/// Says what became of the bytes that a session was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plain {
-    /// So many bytes of plain text.
+    /// The session gave so many bytes of plain text.
     Bytes(usize),
-    /// No more, until more comes over the socket.
+    /// The session has no plain text until more comes over the socket.
     NoMore,
     /// The server has said that it will send no more.
     Closed,

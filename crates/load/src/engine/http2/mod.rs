@@ -48,7 +48,7 @@ pub(super) fn work(worker: Worker, streams: u16) -> Tally {
     driver::work::<Connection>(worker, streams)
 }
 
-/// What the connections of a worker share.
+/// Holds what the connections of a worker share.
 pub(super) struct Shared {
     sources: RefCell<Sources>,
     requests: Vec<Prepared>,
@@ -84,7 +84,7 @@ pub(super) struct Connection {
     stream: Stream,
     session: Session,
     origin: u16,
-    /// How much of what is to be written was written.
+    /// The number of bytes of the output that were written.
     written: usize,
     /// Whether TLS may have kept something back.
     must_flush: bool,

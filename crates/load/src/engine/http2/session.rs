@@ -37,7 +37,8 @@ const STREAMS_AT_FIRST: usize = 100;
 /// The last number that a stream may have.
 const STREAM_MAX: u32 = 0x7fff_ffff;
 
-/// How long a connection that a server closes as idle has been idle at least. Who closes one earlier has something against the request.
+/// The shortest time after which a server may close a connection as idle. A server that closes one earlier has something against the
+/// request.
 const IDLE_MIN: Duration = Duration::from_millis(500);
 
 /// The most memory that a connection keeps for frames that were cut.
@@ -58,7 +59,7 @@ impl From<Malformed> for Broken {
 pub(super) struct Outgoing<'a> {
     /// The block of its fields.
     pub(super) block: &'a [u8],
-    /// Its content.
+    /// The content of the request.
     pub(super) body: &'a Bytes,
     /// Whether its answer has no content, whatever its length says.
     pub(super) is_head: bool,
@@ -69,7 +70,7 @@ pub(super) struct Outgoing<'a> {
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// What is to be written.
+    /// The bytes that are to be written.
     pub(super) out: Vec<u8>,
     /// The acknowledgements in it.
     acknowledgements: u32,
@@ -87,16 +88,16 @@ pub(super) struct Session {
     data: Option<Data>,
     /// The block of fields that is being read: of which stream, whether it ends it, and its beginning.
     block: Option<(u32, bool, Vec<u8>)>,
-    /// What has come since the server was last told that there is room for more.
+    /// The bytes that have come since the server was last told that there is room for more.
     unsaid: u32,
-    /// What may be sent, on the connection and on a new stream.
+    /// The number of bytes that may be sent, on the connection and on a new stream.
     window: i64,
     window_of_stream: i64,
     /// Streams whose content is not wholly sent.
     sending: usize,
     has_begun: bool,
     is_going_away: bool,
-    /// Since when nothing has been under way, after an answer.
+    /// The time since which nothing has been under way, after an answer.
     idle_since: Option<Duration>,
 }
 
@@ -133,7 +134,7 @@ struct Stream {
     is_head: bool,
     unsaid: u32,
     window: i64,
-    /// What is still to be sent.
+    /// The content that is still to be sent.
     sending: Option<Bytes>,
     /// Whether it was sent on a connection that had been idle for so long that the server may have closed it in the same moment.
     follows_idleness: bool,

@@ -33,7 +33,7 @@ pub(super) enum Stream {
     Tls(Box<TlsStream<Socket>>),
 }
 
-/// Why there is no HTTP/2 over TLS.
+/// The reason why there is no HTTP/2 over TLS.
 #[derive(Debug)]
 pub(super) enum NotSecured {
     /// The server does not offer HTTP/2.

@@ -28,7 +28,7 @@ pub(super) const WINDOW: u32 = 1 << 30;
 /// in one moment, after a stall, sends more than the usual 208 KiB: what is lost then comes a second later, and would be counted as the server's.
 const SOCKET_BUFFER: usize = 8 << 20;
 
-/// How much longer than a request a connection may be idle.
+/// The time by which a connection may be idle for longer than a request may take.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// H3_NO_ERROR (RFC 9114 §8.1).

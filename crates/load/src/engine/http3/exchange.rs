@@ -25,7 +25,7 @@ pub(super) struct Finished {
     pub(super) ended: Ended,
 }
 
-/// How an exchange has ended.
+/// Says how an exchange has ended.
 pub(super) enum Ended {
     Answered {
         head: Box<response::Parts>,

@@ -14,7 +14,7 @@ use crate::{
     plan::Plan,
 };
 
-/// Why a server cannot be asked over HTTP/3.
+/// The reason why a server cannot be asked over HTTP/3.
 #[derive(Debug, thiserror::Error)]
 pub enum NotMet {
     /// Nobody answers, or nobody is there.

@@ -45,7 +45,7 @@ pub(super) fn work(worker: Worker, streams: u16) -> Tally {
     driver::work::<Connection>(worker, streams)
 }
 
-/// What the connections of a worker share.
+/// Holds what the connections of a worker share.
 pub(super) struct Shared {
     requests: Vec<Outgoing>,
     endpoints: Endpoints,
@@ -67,7 +67,7 @@ pub(super) struct Connection {
 struct PendingRequest {
     call: u32,
     exchange: AbortHandle,
-    /// When the server is asked for a sign of life; none: it was asked.
+    /// The time at which the server is asked for a sign of life; none: it was asked.
     asks_at: Option<Duration>,
     /// The datagrams that had come on the connection when it was sent, or when the server was asked for a sign of life.
     heard: u64,
@@ -78,7 +78,7 @@ struct Signs {
     /// Set to the earliest moment at which a request may ask, or to one before it.
     timer: Pin<Box<Sleep>>,
     is_set: bool,
-    /// How often the server was asked.
+    /// The number of times that the server was asked.
     asked: u32,
 }
 

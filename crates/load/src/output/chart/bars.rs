@@ -5,10 +5,10 @@ use super::canvas::{Anchor, Canvas, ChartStyle, Colour};
 /// A bar.
 #[derive(Debug, Clone)]
 pub(in crate::output) struct Bar {
-    /// What it stands for.
+    /// The name of what it stands for.
     pub(in crate::output) name: String,
     pub(in crate::output) value: f64,
-    /// Where the value may be, too.
+    /// The interval in which the value may be, too.
     pub(in crate::output) interval: Option<(f64, f64)>,
     /// The value, as it is written.
     pub(in crate::output) words: String,
@@ -18,9 +18,9 @@ pub(in crate::output) struct Bar {
 /// Bars of one scale.
 #[derive(Debug, Clone)]
 pub(in crate::output) struct Bars {
-    /// What they measure.
+    /// The name of what they measure.
     pub(in crate::output) heading: String,
-    /// What the comparison says, at the right of the heading.
+    /// The text of the comparison, at the right of the heading.
     pub(in crate::output) note: String,
     pub(in crate::output) bars: Vec<Bar>,
 }

@@ -1,4 +1,4 @@
-//! What charts are drawn on.
+//! The canvas that charts are drawn on.
 
 use std::fmt::Write as _;
 
@@ -39,15 +39,15 @@ pub(in crate::output) const COLOURS: [(Colour, &str, &str, &str); 12] = [
 
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif";
 
-/// How wide a letter is at most, as a part of the font's size, in the fonts above. Digits and small letters; capitals are rare.
+/// The largest width of a letter, as a part of the font's size, in the fonts above. Digits and small letters; capitals are rare.
 const LETTER: f64 = 0.58;
 
-/// How a chart looks.
+/// Says how a chart looks.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::output) struct ChartStyle<'a> {
-    /// In pixels.
+    /// The width in pixels.
     pub(in crate::output) width: f64,
-    /// In a page: what makes the names of its parts unique. Alone: none.
+    /// The text that makes the names of its parts unique in a page; none: it stands alone.
     page: Option<&'a str>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> ChartStyle<'a> {
     }
 }
 
-/// Where a text is, seen from its point.
+/// Says where a text is, seen from its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,

@@ -1,14 +1,14 @@
-//! From values to positions, and round values to write beside an axis.
+//! Turns values into positions, and finds round values to write beside an axis.
 
-/// How values become positions.
+/// Says how values become positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scale {
-    /// From zero, evenly.
+    /// Goes from zero, evenly.
     Linear {
         /// The value at the far end.
         most: f64,
     },
-    /// By powers of ten.
+    /// Goes by powers of ten.
     Log {
         /// The value at the near end.
         least: f64,
@@ -17,7 +17,7 @@ pub(super) enum Scale {
     },
 }
 
-/// From this ratio between the smallest and the largest value, an even scale would hide the small ones.
+/// The ratio between the largest and the smallest value from which on an even scale would hide the small ones.
 const LOG_FROM: f64 = 30.0;
 
 impl Scale {

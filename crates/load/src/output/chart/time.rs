@@ -1,4 +1,4 @@
-//! What changed while time went on: rate, latency, failures, clients, what the cache did.
+//! Charts of what changed while time went on: rate, latency, failures, clients, what the cache did.
 
 use super::{
     canvas::{Anchor, Canvas, ChartStyle, Colour, SOLID},
@@ -14,7 +14,7 @@ use crate::{
     results::Results,
 };
 
-/// What is shown over time.
+/// Says what is shown over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::output) enum Over {
     Rate,

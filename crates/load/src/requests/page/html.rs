@@ -10,17 +10,17 @@ use super::{FAVICON, Kind, REFERENCES_MAX, Reference, css};
 
 /// The width of the window.
 const WIDTH: f64 = 1280.0;
-/// Its height.
+/// The height of the window.
 const HEIGHT: f64 = 800.0;
 
-/// What a page refers to.
+/// Holds what a page refers to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageReferences {
     /// The base of its references, if the page has another one than its URL.
     pub(crate) base: Option<String>,
-    /// What the page says that its own URL is.
+    /// The URL that the page names as its own.
     pub(crate) canonical: Option<String>,
-    /// What is loaded, in the page's order.
+    /// The references that are loaded, in the page's order.
     pub(crate) references: Vec<Reference>,
 }
 
@@ -64,9 +64,9 @@ struct Finder {
     /// The first icon of the page.
     icon: Option<String>,
     in_style: bool,
-    /// How deep in `template`, whose content is not shown.
+    /// The depth in `template` elements, whose content is not shown.
     templates: u32,
-    /// In `picture`: the source that was chosen.
+    /// The source that was chosen in a `picture` element; the outer `None`: no such element is open.
     picture: Option<Option<String>>,
 }
 

@@ -24,12 +24,12 @@ pub(crate) fn key(origin: u16, target: &str) -> u64 {
     hasher.finish()
 }
 
-/// How a response is asked for again.
+/// Says how a response is asked for again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Validators {
-    /// For `If-None-Match`.
+    /// The value of `If-None-Match`.
     pub(crate) etag: Option<Box<str>>,
-    /// For `If-Modified-Since`.
+    /// The value of `If-Modified-Since`.
     pub(crate) last_modified: Option<Box<str>>,
 }
 
@@ -54,14 +54,14 @@ pub(crate) fn field<'a>(answer: &Answer<'a>, name: &str) -> Option<&'a str> {
     std::str::from_utf8(found.1).ok().map(str::trim)
 }
 
-/// What a visitor has kept.
+/// Holds what a visitor has kept.
 #[derive(Debug, Default)]
 pub(crate) struct VisitorCache(HashMap<u64, Entry>);
 
 #[derive(Debug)]
 struct Entry {
     validators: Option<Validators>,
-    /// How long the response was fresh when it came.
+    /// The time for which the response was fresh when it came.
     lifetime: Duration,
     fresh_until: Duration,
 }

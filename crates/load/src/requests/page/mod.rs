@@ -26,7 +26,7 @@ use crate::answer::Answer;
 /// The most references that are taken from a page or sheet.
 const REFERENCES_MAX: usize = 500;
 
-/// Where browsers look for the icon of a site whose page names none.
+/// The path at which browsers look for the icon of a site whose page names none.
 pub(super) const FAVICON: &str = "/favicon.ico";
 
 /// The most requests of a page.
@@ -38,7 +38,7 @@ const KNOWN_MAX: usize = 4096;
 /// The beginning of the paths that the blog engine puts into pages for their author alone: readers' browsers do not load them.
 const AUTHORS_PREFIX: &str = "/.seawall/";
 
-/// What a reference leads to.
+/// Says what a reference leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Style,
@@ -75,7 +75,7 @@ pub(super) struct PagePart {
     pub(super) key: u64,
 }
 
-/// What a page or sheet needs.
+/// Holds what a page or sheet needs.
 #[derive(Debug, Default)]
 struct KnownPage {
     /// Stands for the version that was read.
@@ -85,10 +85,10 @@ struct KnownPage {
     left_out: u64,
 }
 
-/// What is known of pages, by all visitors of a run.
+/// Holds what is known of pages to all visitors of a run.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// By request for pages, whose URLs may differ for each visitor; by URL for sheets.
+    /// The known pages by their requests, as their URLs may differ for each visitor. Sheets are found by their URLs.
     pages: RwLock<HashMap<u32, Arc<KnownPage>>>,
     sheets: RwLock<HashMap<u64, Arc<KnownPage>>>,
     left_out: AtomicU64,
@@ -191,14 +191,14 @@ fn parts(origins: &[Origin], origin: u16, base: &Url, own: Option<&Origin>, refe
 #[derive(Debug)]
 pub(super) struct Page {
     began: Duration,
-    /// Which request of the set it is.
+    /// The number of the request in the set.
     pub(super) request: u32,
     /// The fields that it was asked with, if they are not those of the request.
     pub(super) fields: Option<Vec<(String, String)>>,
-    /// Where the page is.
+    /// The URL of the page.
     pub(super) url: Url,
     queue: VecDeque<Arc<PagePart>>,
-    /// What was or will be asked, with the page itself.
+    /// The hashes of what was or will be asked, with the page itself.
     seen: HashSet<u64>,
     /// Whether the page itself came as it should.
     shown: bool,

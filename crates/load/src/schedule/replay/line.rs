@@ -10,9 +10,9 @@ use jiff::{civil, tz::Offset};
 /// A line of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Who asked: an address.
+    /// The address of the client that asked.
     pub(super) client: &'a [u8],
-    /// When, as it is written.
+    /// The time, as it is written.
     pub(super) time: &'a [u8],
     /// The request line, with its escapes undone.
     pub(super) request: Cow<'a, [u8]>,

@@ -48,18 +48,18 @@ pub const SPAN_DAYS_MAX: u32 = 32;
 
 const DAY: u32 = 24 * 3600;
 
-/// How a log is replayed.
+/// Says how a log is replayed.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whom to ask, whomever the log is of.
+    /// The origin that is asked, whichever the log is of.
     pub origin: Origin,
-    /// How many times as fast as it was, from 1 to [`SPEED_MAX`].
+    /// The factor by which it is faster than it was, from 1 to [`SPEED_MAX`].
     pub speed: f64,
     /// Whether methods that change something are replayed (without content: it is not in the log).
     pub unsafe_methods: bool,
 }
 
-/// What was found in a log.
+/// Holds what was found in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSummary {
     /// Lines that were read.
@@ -124,7 +124,7 @@ impl fmt::Display for LogSummary {
     }
 }
 
-/// Why a log cannot be replayed.
+/// The reason why a log cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot be read.
@@ -149,9 +149,9 @@ pub enum Error {
 pub struct Replay {
     /// The requests to make.
     pub requests: RequestSet,
-    /// When the requests are made.
+    /// The schedule of the requests.
     pub schedule: Schedule,
-    /// What was found in the log.
+    /// The summary of the log.
     pub summary: LogSummary,
 }
 

@@ -151,7 +151,7 @@ fn client_with(server: &Server, set: impl FnOnce(&mut Times)) -> FastCgi {
 
 const A_LONG_TIME: Duration = Duration::from_hours(1);
 
-/// A connection that nobody needs hears a question, and then its end: nothing is left for a child that gets to it.
+/// Checks that a connection that nobody needs hears a question, and then its end: nothing is left for a child that gets to it.
 async fn carries_nothing(mut peer: FastCgiPeer) {
     peer.question().await;
     assert!(peer.is_at_end().await, "nothing follows the question");
@@ -314,7 +314,7 @@ fn a_form_that_was_handed_a_child_is_sent_once() {
     });
 }
 
-/// Those of other workers, sites and programs come into the queue as well.
+/// The connections of other workers, sites and programs come into the queue as well.
 #[test]
 fn a_crowd_does_not_fill_the_queue_of_the_server() {
     on_a_worker(async {
@@ -520,7 +520,7 @@ fn a_client_that_reads_slowly_holds_no_child_that_is_done() {
     });
 }
 
-/// In whatever turn the server says something and the client reads it.
+/// The content comes in order in whatever turn the server says something and the client reads it.
 #[test]
 fn what_is_read_ahead_comes_in_order_and_whole_or_as_an_error() {
     on_a_worker(async {

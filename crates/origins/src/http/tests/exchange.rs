@@ -138,7 +138,7 @@ fn short_upload() -> Request<Body> {
     post
 }
 
-/// The origin closes an idle connection in the moment in which the next request is sent on it.
+/// Sends a request on an idle connection that the origin closes in the same moment.
 async fn dies_of_old_age(method: Method, body: Body, said: &str) -> Result<Response<Body>, OriginError> {
     let script = Script::new().await;
     let origin = origin(&[script.address()]);

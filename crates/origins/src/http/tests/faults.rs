@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The whole response, head and body, or the fault, to what an origin says before it closes.
+/// Returns the whole response, head and body, or the fault, for what an origin says before it closes.
 async fn hear(said: &[u8]) -> Result<(StatusCode, String), Fault> {
     let script = Script::new().await;
     let origin = origin(&[script.address()]);

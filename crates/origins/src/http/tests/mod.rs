@@ -46,7 +46,7 @@ impl Script {
         Wire(self.listener.accept().await.expect("a connection").0)
     }
 
-    /// Nobody is waiting to be accepted.
+    /// Tells whether nobody is waiting to be accepted.
     async fn idle(&self) -> bool {
         tokio::task::yield_now().await;
         futures_util::FutureExt::now_or_never(self.listener.accept()).is_none()
@@ -57,7 +57,7 @@ impl Script {
 struct Wire<S>(S);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
-    /// The head of a request, and as much content as its `Content-Length` says.
+    /// Reads the head of a request, and as much content as its `Content-Length` says.
     async fn request(&mut self) -> String {
         let mut text = String::new();
         let mut wanted = usize::MAX;
@@ -91,7 +91,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 }
 
-/// An origin of these addresses.
+/// Returns an origin of these addresses.
 fn origin(addresses: &[Address]) -> Rc<HttpOrigin> {
     with(addresses, None, |_| {})
 }
@@ -129,7 +129,7 @@ async fn content(response: Response<Body>) -> Result<String, OriginError> {
 
 type Piece = Result<bytes::Bytes, OriginError>;
 
-/// A body that is fed by the test.
+/// Returns a body that is fed by the test.
 fn upload() -> (tokio::sync::mpsc::Sender<Piece>, Body) {
     let (feed, mut fed) = tokio::sync::mpsc::channel::<Piece>(8);
     let frames = futures_util::stream::poll_fn(move |cx| fed.poll_recv(cx).map(|next| next.map(|r| r.map(http_body::Frame::data))));

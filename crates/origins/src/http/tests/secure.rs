@@ -6,7 +6,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::*;
 
-/// A server's side of TLS for these names, and a client that trusts it.
+/// Returns a server's side of TLS for these names, and a client that trusts it.
 fn certified(names: &[&str]) -> (TlsAcceptor, Arc<rustls::ClientConfig>) {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let made = rcgen::generate_simple_self_signed(names).expect("a certificate");

@@ -135,11 +135,11 @@ fn part<R: Read + Seek>(head: u8, ahead: &mut Ahead<'_>, scan: &mut Scan<R>) -> 
     Ok((Some(length), is_needed))
 }
 
-/// What of a run was not read yet.
+/// Holds what of a run was not read yet.
 #[derive(Clone)]
 struct Ahead<'r> {
     ranges: &'r [Range<u64>],
-    /// How much of the first of them was read.
+    /// The number of bytes of the first of them that were read.
     at: u64,
     left: u64,
 }

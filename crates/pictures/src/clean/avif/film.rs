@@ -9,11 +9,11 @@ use super::{
     place,
 };
 
-/// What a track may show. Others say where the camera was, for example.
+/// The kinds of tracks that are kept, by what they show. Others say where the camera was, for example.
 const HANDLERS: [&[u8; 4]; 3] = [b"pict", b"vide", b"auxv"];
 
-/// What the pixels of a track may be coded as. Within those of other codings, cameras say when and where they were taken, and browsers show none of them
-/// as a picture.
+/// The codings that the pixels of a track may have. Within those of other codings, cameras say when and where they were taken, and browsers
+/// show none of them as a picture.
 const CODINGS: [&[u8; 4]; 1] = [b"av01"];
 
 /// The boxes in the description of a coding that say how it is decoded and shown.
@@ -25,7 +25,7 @@ const TABLES: [&[u8; 4]; 11] = [b"stts", b"ctts", b"cslg", b"stsc", b"stsz", b"s
 /// The most samples of all tracks, of which each is looked at: two hours of pictures.
 const SAMPLES_MAX: usize = 262_144;
 
-/// Where the boxes begin in the description of a coding, and where the name of the program stands (§12.1.3).
+/// The place where the boxes begin in the description of a coding, and where the name of the program stands (§12.1.3).
 const CODING_BYTES: usize = 78;
 const COMPRESSOR: Range<usize> = 42..74;
 

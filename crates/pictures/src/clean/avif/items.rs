@@ -39,7 +39,7 @@ pub(super) struct Items {
     pub(super) hidden: Vec<Range<u64>>,
     kinds: HashMap<u64, [u8; 4]>,
     primary: Option<u64>,
-    /// How many bytes the primary item has.
+    /// The number of bytes of the primary item.
     primary_bytes: u64,
 }
 

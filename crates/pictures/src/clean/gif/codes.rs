@@ -9,15 +9,15 @@ const CODES_MAX: usize = 1 << BITS_MAX;
 pub(super) struct Codes {
     /// The code that clears the table. The next one is the end, and those before stand for one pixel each.
     clear: usize,
-    /// How many pixels each code stands for, of those that have a meaning so far.
+    /// The number of pixels that each code stands for, of those that have a meaning so far.
     pixels: Vec<u16>,
-    /// How many bits a code has.
+    /// The number of bits of a code.
     bits: u32,
-    /// How many pixels the code before stands for, unless the table was just cleared.
+    /// The number of pixels that the code before stands for, unless the table was just cleared.
     before: Option<u16>,
     held: u32,
     held_bits: u32,
-    /// How many pixels of the frame are still to come.
+    /// The number of pixels of the frame that are still to come.
     missing: u64,
     is_over: bool,
 }

@@ -10,13 +10,13 @@ use std::{
 use super::super::Scan;
 use crate::Fault;
 
-/// What the segments before a scan say of how it is coded.
+/// Holds what the segments before a scan say of how it is coded.
 #[derive(Clone, Default)]
 pub(super) struct Tables {
     frame: Option<Frame>,
     /// The codes of the first coefficients of blocks, and of all others.
     codes: [[Option<Rc<Codes>>; 4]; 2],
-    /// How many units stand between two restarts.
+    /// The number of units that stand between two restarts.
     restart: u64,
 }
 
@@ -35,7 +35,7 @@ struct Codes {
     values: Vec<u8>,
 }
 
-/// Where the coded pixels of a scan end.
+/// Says where the coded pixels of a scan end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// They go on to the end of the bytes, and some are missing.
@@ -144,7 +144,7 @@ impl Frame {
     }
 }
 
-/// What a scan tells of each block (§G.1.1.1).
+/// Says what a scan tells of each block (§G.1.1.1).
 enum Kind {
     Whole,
     First,
@@ -153,7 +153,7 @@ enum Kind {
     Others(u8, u8),
 }
 
-/// What a scan consists of.
+/// Says what a scan consists of.
 struct Plan {
     kind: Kind,
     units: u64,

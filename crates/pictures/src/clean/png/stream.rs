@@ -8,7 +8,7 @@ const PIECE_BYTES: usize = 32 * 1024;
 /// A reader of one stream, which may lie in many chunks.
 pub(super) struct Stream {
     inflate: Decompress,
-    /// How many bytes the pixels have when they are unpacked.
+    /// The number of bytes that the pixels have when they are unpacked.
     pixels: u64,
     unpacked: Vec<u8>,
     is_over: bool,

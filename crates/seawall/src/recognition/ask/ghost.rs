@@ -9,7 +9,7 @@ use crate::{
     recognition::{Finding, Software},
 };
 
-/// Where Ghost says which site it is, below its base path. Nobody has to be signed in for it.
+/// The path at which Ghost says which site it is, below its base path. Nobody has to be signed in for it.
 const PATH: &str = "/ghost/api/admin/site/";
 
 /// The path that a Ghost in a subdirectory most often has.
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// As Ghost 6.65 says it.
+    /// The answer of Ghost 6.65.
     const BODY: &str = r##"{"site":{"title":"The Slow Almanac","description":"Gardens","logo":null,"icon":null,"cover_image":null,"accent_color":"#FF1A75","locale":"en","timezone":"Etc/UTC","url":"http://127.0.0.1:2368/","version":"6.65","allow_external_signup":true,"site_uuid":"91e42c58-6160-48c2-bcaa-45f4e116a00e"}}"##;
 
     fn answer(version: &str, content_type: &str, body: &str) -> Answer {

@@ -26,13 +26,13 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// How often an answer may lead to another name or scheme of the same server.
+/// The number of times that an answer may lead to another name or scheme of the same server.
 const REDIRECTS_MAX: usize = 2;
 
 /// The host by which a folder is asked that has none of its own.
 const NO_HOST: &str = "localhost";
 
-/// How Seawall calls itself when it asks.
+/// The `User-Agent` of Seawall when it asks.
 const OURSELVES: &str = concat!("seawall/", env!("CARGO_PKG_VERSION"));
 
 /// A server, as it is to be asked.
@@ -133,7 +133,7 @@ pub(crate) struct AskedServer<'a> {
     origin: Box<dyn Origin>,
 }
 
-/// What is asked.
+/// Holds what is asked.
 struct Asks<'a> {
     method: Method,
     path: &'a str,

@@ -12,8 +12,8 @@ use crate::{
     recognition::{Finding, Software, folder},
 };
 
-/// What of the API's root is wanted: all of it is some 200 KB. With the last parameter, WordPress does not begin its own schedule because of the question:
-/// it would set a lock for a minute, and tell its value while nobody listens yet.
+/// The query for the part of the API's root that is wanted: all of it is some 200 KB. With the last parameter, WordPress does not begin its
+/// own schedule because of the question: it would set a lock for a minute, and tell its value while nobody listens yet.
 const FIELDS: &str = "_fields=name,url,home,namespaces&doing_wp_cron";
 
 /// The relation by which a page names its API.
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// As WordPress 6.8.7 says it.
+    /// The answer of WordPress 6.8.7.
     const BODY: &str = r#"{"name":"The Slow Almanac","url":"http:\/\/127.0.0.1:8180\/wp","home":"http:\/\/127.0.0.1:8180","namespaces":["oembed\/1.0","wp\/v2","wp-site-health\/v1","wp-block-editor\/v1"]}"#;
 
     #[test]

@@ -14,7 +14,7 @@ fn id(hash: KeyHash, sequence: u64) -> FileId {
     FileId { hash, sequence }
 }
 
-/// A file of one block.
+/// Returns a file of one block.
 fn file(hash: KeyHash, sequence: u64) -> Located {
     Located { hash, file: File::new(sequence, 1, None) }
 }

@@ -26,7 +26,7 @@ impl Folder {
         files
     }
 
-    /// The blocks of 4 KiB that the system has given to all packs.
+    /// Returns the number of the blocks of 4 KiB that the system has given to all packs.
     fn blocks(&self) -> u64 {
         self.files().iter().map(|path| fs::metadata(path).expect("there").blocks() * 512 / BLOCK).sum()
     }
@@ -383,7 +383,7 @@ fn a_torn_entry_is_not_listed_and_gives_its_blocks_back() {
     let path = folder.files().remove(0);
     File::options().write(true).open(&path).and_then(|file| file.set_len(5 * BLOCK + 9_000)).expect("cut short");
     let packs = folder.open();
-    assert_eq!(packs.list(), (vec![a], 0), "that is not a damage");
+    assert_eq!(packs.list(), (vec![a], 0), "that is not damage");
     assert_eq!(folder.blocks(), 5);
     assert!(read(&packs, a).is_ok());
 }

@@ -19,12 +19,12 @@ struct TestFolder {
 }
 
 impl TestFolder {
-    /// Each response has a file of its own.
+    /// Makes a folder in which each response has a file of its own.
     fn of_files() -> Self {
         Self { dir: tempfile::tempdir().expect("a folder"), told: Arc::default(), packs: false }
     }
 
-    /// Small responses share a file.
+    /// Makes a folder in which small responses share a file.
     fn of_packs() -> Self {
         Self { packs: true, ..Self::of_files() }
     }
@@ -572,7 +572,7 @@ proptest! {
     }
 }
 
-/// Its file is there for the next start, and goes with it.
+/// The file of the body is there for the next start, and goes with it.
 #[test]
 fn a_body_in_its_forms_alone_keeps_its_file() {
     for place in TestFolder::both() {

@@ -29,9 +29,9 @@ use crate::{
 /// The most streams that a client may have open at once.
 const STREAMS_MAX: usize = 128;
 
-/// How much content a client may send before it is read, on one stream.
+/// The number of bytes of content that a client may send before it is read, on one stream.
 const STREAM_WINDOW: u32 = 64 * 1024;
-/// How much content a client may send before it is read, on all streams together.
+/// The number of bytes of content that a client may send before it is read, on all streams together.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
 /// The window of every stream and connection at first (RFC 9113 §6.9.2).
@@ -42,11 +42,11 @@ const WINDOW_MAX: i64 = 0x7fff_ffff;
 /// The most bytes that wait for the socket. Stored pages among them are not copied; everything else is in our memory.
 pub const OUTPUT_MAX: usize = 64 * 1024;
 
-/// How many bytes of a stream may wait for its window, without stored pages.
+/// The number of bytes of a stream that may wait for its window, without stored pages.
 const QUEUE_MAX: usize = 64 * 1024;
-/// How many bytes of all streams may wait for their windows, without stored pages.
+/// The number of bytes of all streams that may wait for their windows, without stored pages.
 const QUEUES_MAX: usize = 512 * 1024;
-/// How many bytes of each stream may wait in any case, so that clients that take nothing do not hold up the others.
+/// The number of bytes of each stream that may wait in any case, so that clients that take nothing do not hold up the others.
 const QUEUE_MIN: usize = 4 * 1024;
 
 /// The length of a coded head as a multiple of the decoded limit: a code may be longer than its text (RFC 7541 §5.2), but not for usual
@@ -56,15 +56,15 @@ const BLOCK_FACTOR: usize = 2;
 /// The size of the dynamic tables of both directions (RFC 7541 §4.2), in bytes.
 const TABLE_BYTES: usize = 4096;
 
-/// How many streams one client may make us reset before its connection is closed.
+/// The number of streams that one client may make us reset before its connection is closed.
 const MISBEHAVIOURS_MAX: usize = 128;
 
-/// How many streams are remembered after their end, so that frames that were still under way can be told from errors.
+/// The number of streams that are remembered after their end, so that frames that were still under way can be told from errors.
 const ENDED_MAX: usize = 64;
 
-/// How many bytes a client may still send when its request is answered.
+/// The number of bytes that a client may still send when its request is answered.
 const LEFT_MAX: usize = 256 * 1024;
-/// How long a client may still send when its request is answered.
+/// The time for which a client may still send when its request is answered.
 const LEFT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The ping between the two goodbyes (RFC 9113 §6.8).
@@ -75,7 +75,7 @@ const GOODBYE: [u8; 8] = *b"goodbye.";
 pub struct Fault {
     /// The code that the client is told.
     pub code: Code,
-    /// What the client did, for the log.
+    /// The description of what the client did, for the log.
     pub reason: &'static str,
     /// Whether the client sent nothing wrong, but too much. These are counted.
     pub is_flood: bool,
@@ -105,12 +105,12 @@ pub enum Event {
     Refuse {
         /// The number of its stream.
         stream: u32,
-        /// Why, and with which status.
+        /// The reason, and the status of the refusal.
         reject: Reject,
     },
 }
 
-/// How a stream ended.
+/// Says how a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// Everything to be sent is in the output.
@@ -129,7 +129,7 @@ struct Stream<H> {
     /// The length that the head announced; `received` is what came.
     expected: Option<u64>,
     received: u64,
-    /// How many bytes the client may still send; `credit` is what it may be allowed again.
+    /// The number of bytes that the client may still send; `credit` is what it may be allowed again.
     receive_window: i64,
     credit: u32,
     /// The bytes that came after the answer, and that nobody reads.
@@ -144,9 +144,9 @@ struct Stream<H> {
     held: bool,
     waker: Option<Waker>,
     priority: Priority,
-    /// When it last had its turn among its equals.
+    /// The number of its last turn among its equals.
     turn: u64,
-    /// When some of its data last left, or its window was opened.
+    /// The time at which some of its data last left, or its window was opened.
     moved: Instant,
     sent: u64,
 }
@@ -177,7 +177,7 @@ struct Block {
     bytes: Vec<u8>,
 }
 
-/// How much of the connection's beginning has arrived (RFC 9113 §3.4).
+/// Says how much of the connection's beginning has arrived (RFC 9113 §3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Began {
     No,
@@ -242,7 +242,7 @@ pub struct Core<H> {
     client_left: bool,
     /// The time at the beginning of this turn.
     pub now: Instant,
-    /// What is ready to leave.
+    /// The output that is ready to leave.
     pub output: Output<H>,
 }
 

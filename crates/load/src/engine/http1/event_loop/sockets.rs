@@ -1,4 +1,4 @@
-//! What the loop does with its connections: it opens them, sends, reads, and tells what became of the requests on those that end.
+//! The loop's work on its connections: it opens them, sends, reads, and tells what became of the requests on those that end.
 
 use std::{cmp::Reverse, time::Duration};
 

@@ -25,7 +25,7 @@ const END: u16 = 256;
 /// The codes that begin with these 8 bits and have at most as many: symbol and length; length 0: the code is longer.
 static SHORT: [(u8, u8); 256] = short();
 
-/// What there is of each length: the first code, how many codes precede all of this length, and how many there are of it.
+/// The codes of each length: the first code, the number of codes that precede all of this length, and the number of codes of this length.
 static OF_LENGTH: [(u32, u16, u16); LENGTH_MAX + 1] = of_length();
 
 /// The symbols, in the order of their codes.

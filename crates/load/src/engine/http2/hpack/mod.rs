@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// The size of the dynamic table, which is what both sides begin with (RFC 9113 §6.5.2).
 const TABLE_MAX: usize = 4096;
 
-/// What RFC 7541 §4.1 adds to the length of an entry.
+/// The number of bytes that RFC 7541 §4.1 adds to the length of an entry.
 const ENTRY_OVERHEAD: usize = 32;
 
 /// The largest list of fields that a block may stand for, with what is added for each: as much as a head of HTTP/1 may have. A few bytes can stand
@@ -27,7 +27,7 @@ pub(super) struct Malformed;
 pub(super) struct Decoder {
     /// Names and values of the entries, one behind the other, the oldest first. What was evicted stays in front until it is as long as the rest.
     bytes: Vec<u8>,
-    /// Where the first entry begins.
+    /// The place where the first entry begins.
     begins: usize,
     /// The length of name and value of each entry, the newest first.
     entries: VecDeque<(u32, u32)>,
