@@ -63,7 +63,7 @@ pub use growing::{Broken, NobodyReads, Reader, WINDOW};
 pub use hash::{AsIs, AsIsHasher, KeyHash};
 pub use hot_pages::{HotOrStored, HotPages, Page};
 pub use options::StoreOptions;
-pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PurgeReceipt, PurgeTarget, Purged};
+pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PurgeReceipt, PurgeTarget, Purged, PurgedBy};
 pub use resource::{Record, Resource, Scope, Stored};
 pub use spool::{DiskBody, OpenBody, Reading, Unreadable};
 pub use store::{Store, Usage};

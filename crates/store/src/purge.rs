@@ -107,6 +107,23 @@ pub enum Purged {
     Hard,
 }
 
+/// The target of a purge that covers a stored response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurgedBy {
+    /// Everything.
+    All,
+    /// Its site.
+    Site,
+    /// Its URL, by the answer to an unsafe method (RFC 9111 §4.4).
+    Invalidation,
+    /// Its URL.
+    Url,
+    /// One of its tags.
+    Tag,
+    /// A beginning of its URL.
+    Prefix,
+}
+
 /// The result of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PurgeReceipt {
@@ -335,7 +352,7 @@ impl PurgeTable {
     }
 
     /// Returns the kinds of targets in the table that cover a response, with the hardness that each comes to for it.
-    pub(crate) fn covering<R>(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
+    pub(crate) fn covering<R>(&self, stored: &Stored<R>) -> Vec<(PurgedBy, Hardness)> {
         let mut covering = Vec::new();
         self.each_mark(&self.lines.read(), stored.scope(), |kind, mark| match mark.verdict(stored.begun()) {
             Purged::No | Purged::Doubted => {}
@@ -353,29 +370,29 @@ impl PurgeTable {
     }
 
     /// Passes everything in the table that covers `scope` to `found`, with the kind of its target.
-    fn each_mark(&self, lines: &Lines, scope: &Scope, mut found: impl FnMut(&'static str, Mark)) {
-        found("all", lines.all);
+    fn each_mark(&self, lines: &Lines, scope: &Scope, mut found: impl FnMut(PurgedBy, Mark)) {
+        found(PurgedBy::All, lines.all);
         if let Some(site) = lines.sites.get(&scope.site) {
-            found("site", *site);
+            found(PurgedBy::Site, *site);
         }
         if !lines.invalidated.is_empty()
             && let Some(line) = lines.invalidated.get(&self.url(scope.site, &scope.url))
         {
-            found("invalidation", line.mark);
+            found(PurgedBy::Invalidation, line.mark);
         }
         if !lines.exact.is_empty() {
             if let Some(line) = lines.exact.get(&self.url(scope.site, &scope.url)) {
-                found("url", line.mark);
+                found(PurgedBy::Url, line.mark);
             }
             for tag in &scope.tags {
                 if let Some(line) = lines.exact.get(&self.secret.name(TAG, scope.site, tag.as_bytes())) {
-                    found("tag", line.mark);
+                    found(PurgedBy::Tag, line.mark);
                 }
             }
         }
         for prefix in &lines.prefixes {
             if prefix.line.site == scope.site && scope.url.starts_with(&prefix.prefix) {
-                found("prefix", prefix.line.mark);
+                found(PurgedBy::Prefix, prefix.line.mark);
             }
         }
     }

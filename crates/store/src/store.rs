@@ -28,7 +28,7 @@ use crate::hash::{AsIs, KeyHash, Secret};
 use crate::index::UrlIndex;
 use crate::marks::Marks;
 use crate::options::StoreOptions;
-use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, PurgeTarget, Purged};
+use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, PurgeTarget, Purged, PurgedBy};
 use crate::resource::{Record, Resource, Scope, Stored};
 
 /// The number of writer locks. Two keys that share one wait for each other's copying, some microseconds.
@@ -169,7 +169,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     }
 
     /// Returns the purges that cover this response, by the kind of their target.
-    pub fn purged_by(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
+    pub fn purged_by(&self, stored: &Stored<R>) -> Vec<(PurgedBy, Hardness)> {
         self.purges.covering(stored)
     }
 

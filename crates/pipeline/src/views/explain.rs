@@ -18,7 +18,7 @@ use semantics::{
     target::canonical_authority,
     vary::Vary,
 };
-use store::{Hardness, Purged};
+use store::{Hardness, Purged, PurgedBy};
 
 use crate::{
     Body, Client, Pipeline, Site, Stored,
@@ -399,16 +399,15 @@ const fn purge_hardness(hardness: Hardness) -> PurgeHardness {
     }
 }
 
-/// Returns the kind of target that the store calls so (`store::Store::purged_by`).
-fn target_kind(name: &str) -> PurgeTargetKind {
-    match name {
-        "url" => PurgeTargetKind::Url,
-        "prefix" => PurgeTargetKind::Prefix,
-        "tag" => PurgeTargetKind::Tag,
-        "site" => PurgeTargetKind::Site,
-        "all" => PurgeTargetKind::All,
-        "invalidation" => PurgeTargetKind::Invalidation,
-        _ => PurgeTargetKind::Unknown,
+/// Returns the admin API's word for the target of a purge.
+const fn target_kind(target: PurgedBy) -> PurgeTargetKind {
+    match target {
+        PurgedBy::All => PurgeTargetKind::All,
+        PurgedBy::Site => PurgeTargetKind::Site,
+        PurgedBy::Invalidation => PurgeTargetKind::Invalidation,
+        PurgedBy::Url => PurgeTargetKind::Url,
+        PurgedBy::Tag => PurgeTargetKind::Tag,
+        PurgedBy::Prefix => PurgeTargetKind::Prefix,
     }
 }
 

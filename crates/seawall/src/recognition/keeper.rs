@@ -251,8 +251,10 @@ impl Keeping {
                     );
                 }
                 Change::PastSeawall => {
+                    // Whoever sees the new page finds it noted.
+                    self.note_past(site.name());
                     self.purge(site.name());
-                    self.published_past(site, &plan.settings);
+                    self.tell_past(site, &plan.settings);
                 }
             }
         }
@@ -268,13 +270,16 @@ impl Keeping {
         }
     }
 
-    /// Says that something was published past Seawall, and what to do about it.
-    fn published_past(&self, site: &SitePlan, settings: &Settings) {
+    /// Counts that something was published past Seawall.
+    fn note_past(&self, site: &str) {
         let mut notes = self.state.watched.lock();
-        let note = notes.entry(site.name().to_owned()).or_default();
+        let note = notes.entry(site.to_owned()).or_default();
         note.past += 1;
         note.past_at = Some(self.state.shared.clock.now());
-        drop(notes);
+    }
+
+    /// Says that something was published past Seawall, and what to do about it.
+    fn tell_past(&self, site: &SitePlan, settings: &Settings) {
         let remedy = match leads_past(site.settings(), &self.state.listening) {
             Some(why) => format!("{} (now {why})", remedy(site.settings(), settings, &self.state.listening)),
             None => "let editors use the address of Seawall, or have Ghost send it a webhook".to_owned(),

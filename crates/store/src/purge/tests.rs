@@ -259,7 +259,7 @@ fn what_purged_a_response_can_be_told() {
     table.purge(&PurgeTarget::Prefix { site: 1, url: b"h/a".to_vec() }, Hardness::Soft);
     table.purge(&PurgeTarget::Prefix { site: 2, url: b"h/a".to_vec() }, Hardness::Hard);
     let covering = table.covering(&page);
-    assert_eq!(covering, [("url", Hardness::Soft), ("tag", Hardness::Hard), ("prefix", Hardness::Soft)]);
+    assert_eq!(covering, [(PurgedBy::Url, Hardness::Soft), (PurgedBy::Tag, Hardness::Hard), (PurgedBy::Prefix, Hardness::Soft)]);
     assert_eq!(table.verdict(&page), Purged::Hard);
     let later = stored(table.generation(), 1, "h/a/b", &["t"]);
     assert_eq!((table.covering(&later), table.verdict(&later)), (vec![], Purged::No));
