@@ -23,7 +23,7 @@ pub(crate) struct Users(HashMap<Box<str>, Hash>);
 pub struct BadLine {
     /// The number of the line, counted from one.
     pub line: usize,
-    /// What is wrong, without the text of the line.
+    /// The fault, without the text of the line.
     pub problem: String,
 }
 

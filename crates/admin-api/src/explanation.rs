@@ -18,7 +18,7 @@ pub struct Explanation {
     pub site: SiteRules,
     /// Each rule of its policy that was tried, in order.
     pub rules: Vec<Rule>,
-    /// What is done with the request before anything that is stored is looked at.
+    /// The way that the request takes, before the store is asked.
     pub verdict: ExplainedVerdict,
     /// The key under which the store is asked, if it is asked.
     pub key: Option<Key>,

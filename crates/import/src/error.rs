@@ -8,7 +8,7 @@ use std::{
 /// Error of an import.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// What was given is not what was expected; the text says where, and what to do.
+    /// The source is not what was expected; the text says where, and what to do.
     #[error("{place}: {message}")]
     Source {
         /// The file, and the line in it if it is known.

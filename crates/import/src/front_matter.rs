@@ -46,7 +46,7 @@ pub(crate) fn split(text: &str, start: Start) -> Result<Option<Split<'_>>, (usiz
                 let line = above + 1 + text[..end].matches('\n').count();
                 Ok(Some(Split { front, body: &text[end..], line }))
             }
-            // What is not a key in quotes is a shortcode or a tag.
+            // Anything but a key in quotes is a shortcode or a tag.
             Some(Err(error)) if inner.trim_start().starts_with('"') => {
                 Err((above + error.line().max(1), format!("not JSON: {}", one_line(&error.to_string()))))
             }

@@ -13,7 +13,7 @@ pub enum CacheResult {
     Stale,
     /// The origin said that what is stored is still right.
     Revalidated,
-    /// What was stored was stale, and the origin answered anew.
+    /// The stored response was stale, and the origin answered anew.
     Expired,
     /// Nothing was stored that fits, and the origin answered.
     Miss,

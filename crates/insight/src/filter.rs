@@ -143,7 +143,7 @@ impl Filter {
     /// Reads an expression.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The fault, and its place.
     pub fn parse(expression: &str) -> Result<Self, FilterError> {
         if expression.len() > EXPRESSION_BYTES_MAX {
             let message = format!("The expression has more than {EXPRESSION_BYTES_MAX} bytes.");

@@ -36,7 +36,7 @@ const BY_THE_RFC: &str = "HTTP forbids to store it; only the origin can answer o
 
 /// The remedies by the names of rules, as `Cache-Status` and `seawall explain` have them.
 const REMEDIES: &[(&str, Remedy)] = &[
-    // What is not a rule: nothing was stored, or not any more.
+    // These are not rules: nothing was stored, or not any more.
     ("cold", Is("Nothing was stored yet. `seawall warm` asks for pages before readers do; a longer hold keeps them longer.")),
     (
         "expired",

@@ -217,7 +217,7 @@ fn exchange(mut stream: impl Read + Write, origin: &Origin, target: &str, most: 
         if more(&mut stream, &mut scratch, &mut buffer)? == 0 {
             return Err(FetchError::Broken(io::ErrorKind::UnexpectedEof.into()));
         }
-        // What is not HTTP is known by how it begins.
+        // An answer that is not HTTP is known by how it begins.
         is_line = before == 0 || buffer[before..].contains(&b'\n');
     };
     let mut body = buffer.split_off(begin);

@@ -33,15 +33,15 @@ pub(crate) enum LookupResult {
 pub(crate) enum AskReason {
     /// Nothing is stored yet.
     Cold,
-    /// What is stored cannot be read.
+    /// The stored response cannot be read.
     Damaged,
     /// The stored variants are for other fields.
     Vary,
-    /// What is stored is not for requests with cookies.
+    /// The stored response is not for requests with cookies.
     ForCookies,
-    /// What is stored is not for requests with `Authorization`.
+    /// The stored response is not for requests with `Authorization`.
     ForAuthorization,
-    /// What is stored is stale.
+    /// The stored response is stale.
     Stale(Stale),
 }
 

@@ -34,7 +34,7 @@ pub enum CacheOutcome {
     Stale,
     /// The origin said that what is stored is still right.
     Revalidated,
-    /// What was stored was stale, and the origin answered anew.
+    /// The stored response was stale, and the origin answered anew.
     Expired,
     /// Nothing was stored that fits, and the origin answered.
     Miss,

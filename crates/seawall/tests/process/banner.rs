@@ -55,7 +55,7 @@ fn try_all(place: &TestFolder, text: &str, expected: &[&str]) {
 const SEE: &str = "cache-status:";
 const EXPLAIN: &str = "GET http";
 
-/// What it suggests works in front of a server, which has something stored to forget.
+/// The suggestions work in front of a server, which has something stored to forget.
 #[test]
 fn what_it_suggests_works_in_front_of_a_server() {
     let origin = Origin::start();
@@ -69,7 +69,7 @@ fn what_it_suggests_works_in_front_of_a_server() {
     try_all(&place, &text, &[SEE, EXPLAIN, "Purged"]);
 }
 
-/// What it suggests works in front of folders, however they are reached.
+/// The suggestions work in front of folders, however they are reached.
 #[test]
 fn what_it_suggests_works_wherever_it_listens() {
     let place = TestFolder::with_site();

@@ -28,7 +28,7 @@ pub(crate) struct PageReferences {
 pub(crate) fn references(page: &[u8]) -> PageReferences {
     let mut finder = Finder::default();
     let mut tokenizer = Tokenizer::new(page);
-    // What is in `script` is not markup; in `style` there is a sheet.
+    // The content of `script` is not markup, and that of `style` is a sheet.
     while let Some(Ok(token)) = tokenizer.next() {
         match token {
             Token::StartTag(tag) => {
