@@ -16,8 +16,7 @@ use std::{
 #[test]
 fn bench_says_what_is_wrong_before_it_begins() {
     let folder = tempfile::tempdir().expect("a folder");
-    let nobody = TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("bound");
-    let url = format!("http://{nobody}/");
+    let url = format!("http://127.0.0.1:{}/", testkit::free_port());
     fs::write(folder.path().join("a-file"), "").expect("written");
     let udp = testkit::free_port();
     let http3 = format!("https://127.0.0.1:{udp}/");
