@@ -155,7 +155,7 @@ enum TierReply {
 
 /// Says what a look at the tier comes to.
 #[derive(Debug)]
-pub enum Looked {
+pub enum LookOutcome {
     /// There is a page.
     Found(Page),
     /// There is none, and this machine is to fetch it.
@@ -258,12 +258,12 @@ impl Tier {
     ///
     /// A look that is late does not say whether the lock was given. The first one counts as if it were: whoever asks next then waits for this machine.
     /// A later one is repeated, as another machine is known to be fetching the page; three in a row are enough.
-    pub fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> impl Future<Output = Looked> + Send + 'static {
+    pub fn look(&self, name: &[u8], known: Option<u128>, waited: Duration) -> impl Future<Output = LookOutcome> + Send + 'static {
         let (tier, id) = (self.clone(), self.0.keys.id(name));
         async move {
             // The bucket is tried elsewhere, the server by one of those who come.
             if tier.0.bucket.as_ref().is_some_and(Bucket::is_away) || !tier.0.breaker.admits(Instant::now()) {
-                return Looked::Away;
+                return LookOutcome::Away;
             }
             // Should this future be dropped, the lock that the server may have given is given back.
             let turn = tier.hold(&id);
@@ -271,25 +271,25 @@ impl Tier {
             match tier.look_as(&id, known, token).await {
                 TierReply::Found(page) => {
                     tier.forget(&id, token);
-                    Looked::Found(page)
+                    LookOutcome::Found(page)
                 }
-                TierReply::Locked => turn.map_or(Looked::Away, Looked::Turn),
+                TierReply::Locked => turn.map_or(LookOutcome::Away, LookOutcome::Turn),
                 TierReply::Ahead => {
                     tier.forget(&id, token);
-                    Looked::Wait(LOOK.0)
+                    LookOutcome::Wait(LOOK.0)
                 }
                 TierReply::Held => {
                     tier.forget(&id, token);
                     // Without a token, another fetch of this machine has the lock, or too many do.
-                    if token.is_some() { Looked::Wait(interval(waited)) } else { Looked::Away }
+                    if token.is_some() { LookOutcome::Wait(interval(waited)) } else { LookOutcome::Away }
                 }
                 TierReply::Nothing => {
                     tier.forget(&id, token);
-                    Looked::Away
+                    LookOutcome::Away
                 }
                 // Dropping the turn gives back the lock, should the server give it now.
-                TierReply::Failed if !waited.is_zero() && !tier.0.breaker.is_open() => Looked::Wait(interval(waited)),
-                TierReply::Failed => turn.map_or(Looked::Away, Looked::Turn),
+                TierReply::Failed if !waited.is_zero() && !tier.0.breaker.is_open() => LookOutcome::Wait(interval(waited)),
+                TierReply::Failed => turn.map_or(LookOutcome::Away, LookOutcome::Turn),
             }
         }
     }

@@ -19,7 +19,10 @@ use crate::{
     deliver, forward,
     in_vain::Expense,
     keep::{self, NotStored},
-    learnt::{not_kept, tier_proof},
+    learnt::{
+        not_kept::{self, Cause},
+        tier_proof,
+    },
     lookup::OriginRequest,
     parts, proof,
     question::Question,
@@ -95,7 +98,7 @@ impl Pipeline {
         }
         let stored_as = match terms {
             Ok(_) if let Some(unproven) = unproven => {
-                not_kept::remember(shared, &question, unproven.name(), Some(status), fetched.times.response);
+                not_kept::remember(shared, &question, Cause::NotStored(unproven), Some(status), fetched.times.response);
                 Err(unproven)
             }
             Ok(kept) => {

@@ -13,7 +13,11 @@ use crate::{
     forward,
     identity::{TracedRequest, X_REQUEST_ID},
     keep::{self, ResponseHead},
-    learnt::{early_hints, not_kept, trouble::Trouble},
+    learnt::{
+        early_hints,
+        not_kept::{self, Cause},
+        trouble::Trouble,
+    },
     purge::signal,
     question::Question,
 };
@@ -120,7 +124,7 @@ impl Pipeline {
                         tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the origin did not answer");
                     }
                     let failure = Failure::from(&error);
-                    not_kept::remember(&self.shared, question, failure.name(), None, response_time);
+                    not_kept::remember(&self.shared, question, Cause::Failed(failure.reason()), None, response_time);
                     Err(failure)
                 }
             }

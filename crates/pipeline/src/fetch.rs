@@ -25,7 +25,7 @@ use crate::{
     find::AskReason,
     forward,
     keep::{self, ContentSize, ContentTag, NotStored, ResponseHead},
-    learnt::not_kept,
+    learnt::not_kept::{self, Cause},
     parts,
     proof::{self, Unproven},
     question::Question,
@@ -176,7 +176,7 @@ impl Fetch {
         let head = ResponseHead { status, headers: response.headers() };
         let why = match keep::decide(&shared, &question, head, times) {
             Ok(_) if lies_in_a_file(response.body()) || length.is_some_and(|length| !lead.keeps(length)) => {
-                not_kept::remember(&shared, &question, NotStored::TooLarge.name(), Some(status), times.response);
+                not_kept::remember(&shared, &question, Cause::NotStored(NotStored::TooLarge), Some(status), times.response);
                 let_all_ask(&shared, &question, lead, times.response);
                 NotStored::TooLarge
             }
@@ -192,7 +192,7 @@ impl Fetch {
                             Err(NotStored::Unproven)
                         }
                         proof::ProofDecision::TooLong => {
-                            not_kept::remember(&shared, &question, NotStored::TooLarge.name(), Some(status), times.response);
+                            not_kept::remember(&shared, &question, Cause::NotStored(NotStored::TooLarge), Some(status), times.response);
                             let_all_ask(&shared, &question, lead, times.response);
                             Err(NotStored::TooLarge)
                         }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::LazyCell, sync::Arc, time::Duration};
 
 use aws_lc_rs::digest;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use policy::{AcceptClass, KeepFacts, KeepTerms, Key, MemberReason, NONCE_MADE, NotKept, TAG_WANTED, capped_by_nonce};
+use policy::{AcceptClass, CookieName, KeepFacts, KeepTerms, Key, MemberReason, NONCE_MADE, NotKept, TAG_WANTED, capped_by_nonce};
 use semantics::{
     Timestamp,
     coding::{Coding, vary_on_accept_encoding},
@@ -24,7 +24,9 @@ use crate::{
     learnt::{
         cookies,
         dictionaries::{AVAILABLE_DICTIONARY, offer},
-        early_hints, not_kept, tier_proof,
+        early_hints,
+        not_kept::{self, Cause},
+        tier_proof,
     },
     packed, proof,
     question::Question,
@@ -95,6 +97,16 @@ impl NotStored {
         cookie.map_or(Self::Policy(why), |name| Self::SetCookie(cookies::detail(name)))
     }
 
+    /// Returns the cookie that the response sets, if that is the reason.
+    pub(crate) fn cookie(self) -> Option<CookieName> {
+        if let Self::SetCookie(detail) = self { cookies::named_in(detail) } else { None }
+    }
+
+    /// Returns the name of the rule: the name of the reason without a cookie.
+    pub(crate) const fn rule(self) -> &'static str {
+        if let Self::SetCookie(_) = self { NotKept::SetCookie.name() } else { self.name() }
+    }
+
     /// Returns the name of the reason, as `Cache-Status`, logs and metrics have it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -156,11 +168,11 @@ pub(crate) fn decide(shared: &Shared, question: &Question, head: ResponseHead<'_
     match &terms {
         Ok(_) => shared.not_kept.forget(question.hash),
         Err(why) => {
-            let detail = NotStored::of(question, *why, head.headers).name();
-            if let Some(cookie) = cookies::named_in(detail) {
+            let why = NotStored::of(question, *why, head.headers);
+            if let Some(cookie) = why.cookie() {
                 shared.cookies.refused(question.site.id, cookie);
             }
-            not_kept::remember(shared, question, detail, Some(head.status), times.response);
+            not_kept::remember(shared, question, Cause::NotStored(why), Some(head.status), times.response);
         }
     }
     terms

@@ -34,7 +34,7 @@ use crate::{
     collapse::LOOK,
     forward,
     keep::{self, ContentSize, ContentTag, NotStored, ResponseHead},
-    learnt::not_kept,
+    learnt::not_kept::{self, Cause},
     question::Question,
     tier,
 };
@@ -189,7 +189,7 @@ impl ProofPermit {
         self.0.counters.proven(question.site.id, ProofResult::Skipped);
         let now = shared.clock.now();
         shared.store.mark_uncacheable(question.hash, (now + UNDECIDED_FOR).as_millis());
-        not_kept::remember(shared, question, NotStored::TooLarge.name(), Some(status), now);
+        not_kept::remember(shared, question, Cause::NotStored(NotStored::TooLarge), Some(status), now);
     }
 }
 
@@ -351,7 +351,7 @@ pub(crate) async fn prove(permit: ProofPermit, question: &Question, unproven: Un
             count(ProofResult::Failed);
             let now = shared.clock.now();
             shared.store.mark_uncacheable(question.hash, (now + UNDECIDED_FOR).as_millis());
-            not_kept::remember(shared, question, NotStored::Unproven.name(), Some(first.record.status), now);
+            not_kept::remember(shared, question, Cause::NotStored(NotStored::Unproven), Some(first.record.status), now);
             flight.uncacheable();
         }
         Conclusion::Differs(difference) => {
@@ -370,7 +370,7 @@ pub(crate) fn release(shared: &Shared, question: &Question, status: StatusCode, 
     if followers > 0 {
         shared.store.mark_uncacheable(question.hash, (now + BUSY_FOR).as_millis());
     }
-    not_kept::remember(shared, question, NotStored::Unproven.name(), Some(status), now);
+    not_kept::remember(shared, question, Cause::NotStored(NotStored::Unproven), Some(status), now);
 }
 
 /// Makes the stored response of a page in memory.
@@ -397,7 +397,7 @@ fn refuse(shared: &Shared, question: &Question, status: StatusCode, difference: 
     shared.store.remove(question.hash, &question.key);
     tier::end(shared, question);
     shared.store.mark_uncacheable(question.hash, until.as_millis());
-    not_kept::remember(shared, question, NotStored::Differs.name(), Some(status), now);
+    not_kept::remember(shared, question, Cause::NotStored(NotStored::Differs), Some(status), now);
 }
 
 /// Makes the question of another visitor, from no client's address and with an id of its own: a page with the id in it is not the same for two.

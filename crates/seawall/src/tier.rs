@@ -20,13 +20,13 @@ impl Tier for SharedTier {
         let looked = self.0.look(name, known, waited);
         Box::pin(async move {
             match looked.await {
-                cluster::tier::Looked::Found(page) => {
+                cluster::tier::LookOutcome::Found(page) => {
                     let cluster::tier::Page { page, since, rested, mark } = page;
                     TierLookup::Found(TierPage { page, since, rested, mark })
                 }
-                cluster::tier::Looked::Turn(turn) => TierLookup::Turn(Box::new(Turn(turn))),
-                cluster::tier::Looked::Wait(interval) => TierLookup::Wait(Box::pin(tokio::time::sleep(interval))),
-                cluster::tier::Looked::Away => TierLookup::Away,
+                cluster::tier::LookOutcome::Turn(turn) => TierLookup::Turn(Box::new(Turn(turn))),
+                cluster::tier::LookOutcome::Wait(interval) => TierLookup::Wait(Box::pin(tokio::time::sleep(interval))),
+                cluster::tier::LookOutcome::Away => TierLookup::Away,
             }
         })
     }

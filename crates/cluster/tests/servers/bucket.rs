@@ -3,7 +3,7 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use cluster::tier::{
-    Looked,
+    LookOutcome,
     bucket::{BUCKET_PAGE_BYTES_MAX, BucketOptions, examine},
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -50,7 +50,7 @@ async fn what_one_machine_has_put_into_a_real_bucket_is_found_by_the_others() {
     let (server, bucket) = (Valkey::start(Software::any()), SeaweedFs::start());
     let (one, other) = (machine(&server, &bucket.endpoint()).await, machine(&server, &bucket.endpoint()).await);
     let turn = one.turn("page").await;
-    assert!(matches!(other.look("page").await, Looked::Wait(_)), "locks are the server's");
+    assert!(matches!(other.look("page").await, LookOutcome::Wait(_)), "locks are the server's");
     one.put("page", b"a page", HOUR).await;
     drop(turn);
     let page = other.found("page").await;
@@ -79,7 +79,7 @@ async fn what_one_machine_has_put_into_a_real_bucket_is_found_by_the_others() {
     assert_eq!(other.found("a long page").await.page, long);
     let written = one.tier.state().written;
     one.tier.put(b"too long", &[long, vec![b'x']].concat(), NOW, HOUR);
-    assert!(matches!(other.look("too long").await, Looked::Turn(_)));
+    assert!(matches!(other.look("too long").await, LookOutcome::Turn(_)));
     assert_eq!(one.tier.state().written, written);
     one.tier.remove(b"a long page");
     until(|| !server.ask(&["KEYS", "*:tier:*"]).contains('\n')).await;
@@ -99,7 +99,7 @@ async fn a_page_in_a_bucket_is_judged_by_its_position_alone() {
     drop(other.turn("page").await);
     one.applied(3, NOW);
     one.put("page", b"a newer one", HOUR).await;
-    assert!(matches!(other.look("page").await, Looked::Wait(_)), "this machine has not come so far");
+    assert!(matches!(other.look("page").await, LookOutcome::Wait(_)), "this machine has not come so far");
     other.applied(3, NOW + 6);
     assert_eq!(other.found("page").await.since, NOW + 6);
 }
@@ -151,12 +151,12 @@ async fn a_bucket_that_fails_is_left_alone_until_it_works() {
         until(|| !other.tier.state().open).await;
         bucket.becomes(mood);
         for _ in 0..3 {
-            assert!(matches!(other.look("page").await, Looked::Away), "{mood:?}");
+            assert!(matches!(other.look("page").await, LookOutcome::Away), "{mood:?}");
         }
         assert!(other.tier.state().open, "{mood:?}");
         let reads = bucket.reads();
         for _ in 0..100 {
-            assert!(matches!(other.look("page").await, Looked::Away), "{mood:?}");
+            assert!(matches!(other.look("page").await, LookOutcome::Away), "{mood:?}");
         }
         // Nobody waits for it: but for a trial by the other machine, nothing is asked.
         assert!(bucket.reads() <= reads + 1, "{mood:?}");
@@ -175,12 +175,12 @@ async fn nobody_waits_for_a_page_that_the_bucket_does_not_take() {
     let (one, other) = (machine(&server, &bucket.endpoint()).await, machine(&server, &bucket.endpoint()).await);
     for mood in [Mood::Refusing(507), Mood::Silent] {
         let turn = one.turn(&format!("{mood:?}")).await;
-        assert!(matches!(other.look(&format!("{mood:?}")).await, Looked::Wait(_)));
+        assert!(matches!(other.look(&format!("{mood:?}")).await, LookOutcome::Wait(_)));
         bucket.becomes(mood);
         one.tier.put(format!("{mood:?}").as_bytes(), b"a page", NOW, HOUR);
         drop(turn);
         until(|| server.ask(&["GET", &key(&server, "*:lock:*")]) == "-").await;
-        assert!(matches!(other.look(&format!("{mood:?}")).await, Looked::Away));
+        assert!(matches!(other.look(&format!("{mood:?}")).await, LookOutcome::Away));
         server.ask(&["DEL", &key(&server, "*:lock:*")]);
         bucket.becomes(Mood::Honest);
     }
@@ -206,7 +206,7 @@ async fn what_keeps_a_bucket_from_being_used_is_said() {
         until(|| machine.tier.state().why.is_some()).await;
         let state = machine.tier.state();
         assert!(state.open && state.why.is_some_and(|why| why.contains(problem)), "{problem}");
-        assert!(matches!(machine.look("page").await, Looked::Away), "{problem}: readers are served");
+        assert!(matches!(machine.look("page").await, LookOutcome::Away), "{problem}: readers are served");
     }
 }
 

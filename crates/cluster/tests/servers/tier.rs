@@ -9,7 +9,7 @@ use bytes::Bytes;
 use cluster::{
     link::Engine,
     stream::{EntryId, EntryMaker, Run},
-    tier::{Looked, Page, Tier, TierOptions, Turn, bucket::BucketOptions, ring::Ring},
+    tier::{LookOutcome, Page, Tier, TierOptions, Turn, bucket::BucketOptions, ring::Ring},
 };
 use testkit::{Software, Valkey};
 use tokio::runtime::Handle;
@@ -58,20 +58,20 @@ impl Machine {
         self.ring.applied(&Run("a run".to_owned()), id, Some(&made), generation, true);
     }
 
-    pub(crate) async fn look(&self, name: &str) -> Looked {
+    pub(crate) async fn look(&self, name: &str) -> LookOutcome {
         self.tier.look(name.as_bytes(), None, Duration::ZERO).await
     }
 
     pub(crate) async fn found(&self, name: &str) -> Page {
         match self.look(name).await {
-            Looked::Found(page) => page,
+            LookOutcome::Found(page) => page,
             looked => panic!("{looked:?}"),
         }
     }
 
     pub(crate) async fn turn(&self, name: &str) -> Turn {
         match self.look(name).await {
-            Looked::Turn(turn) => turn,
+            LookOutcome::Turn(turn) => turn,
             looked => panic!("{looked:?}"),
         }
     }
@@ -109,9 +109,9 @@ async fn what_one_machine_has_put_is_found_by_the_others_alone() {
         let page = other.found("site/page").await;
         assert_eq!((&page.page[..], page.since), (&b"a page"[..], NOW));
         assert!(page.rested < DEADLINE);
-        assert!(matches!(other.look("site/page2").await, Looked::Turn(_)), "another name");
+        assert!(matches!(other.look("site/page2").await, LookOutcome::Turn(_)), "another name");
         let stranger = Machine::of(&engine_of_others(&server), 100 << 20);
-        assert!(matches!(stranger.look("site/page").await, Looked::Turn(_)), "it looks elsewhere");
+        assert!(matches!(stranger.look("site/page").await, LookOutcome::Turn(_)), "it looks elsewhere");
         server.ask(&["SAVE"]);
         let dump = std::fs::read(server.folder().join("dump.rdb")).expect("a dump");
         assert!(!dump.windows(9).any(|window| window == b"site/page"), "names are hashed with the secret");
@@ -142,7 +142,7 @@ async fn a_page_from_a_position_that_is_not_known_is_fetched_anew() {
     // One that this machine has not come to yet is waited for.
     one.applied(3, NOW);
     one.put("page", b"a newer one", HOUR).await;
-    assert!(matches!(other.look("page").await, Looked::Wait(_)));
+    assert!(matches!(other.look("page").await, LookOutcome::Wait(_)));
     other.applied(3, NOW + 6);
     assert_eq!(other.found("page").await.since, NOW + 6);
 }
@@ -153,8 +153,8 @@ async fn one_machine_fetches_and_the_others_wait() {
         let server = Valkey::start(software);
         let (one, other) = (Machine::new(&server), Machine::new(&server));
         let turn = one.turn("page").await;
-        assert!(matches!(other.look("page").await, Looked::Wait(_)));
-        assert!(matches!(one.look("page").await, Looked::Away), "nobody waits for a fetch of the same machine");
+        assert!(matches!(other.look("page").await, LookOutcome::Wait(_)));
+        assert!(matches!(one.look("page").await, LookOutcome::Away), "nobody waits for a fetch of the same machine");
         one.put("page", b"a page", HOUR).await;
         assert_eq!(&other.found("page").await.page[..], b"a page");
         drop(turn);
@@ -162,7 +162,7 @@ async fn one_machine_fetches_and_the_others_wait() {
         // What was found to be of no use is passed over, and its place is taken.
         let mark = other.found("page").await.mark;
         let looked = other.tier.look(b"page", Some(mark), Duration::ZERO).await;
-        assert!(matches!(looked, Looked::Turn(_)), "{looked:?}");
+        assert!(matches!(looked, LookOutcome::Turn(_)), "{looked:?}");
     }
 }
 
@@ -176,7 +176,7 @@ async fn a_turn_that_is_given_back_is_the_next_ones() {
         let turn = other.turn("page").await;
         turn.refuse();
         until(|| server.ask(&["GET", &key(&server, "*:lock:*")]) == "-").await;
-        assert!(matches!(one.look("page").await, Looked::Away), "it is not for everybody, so nobody waits");
+        assert!(matches!(one.look("page").await, LookOutcome::Away), "it is not for everybody, so nobody waits");
         // A page that is for everybody after all ends that.
         one.put("page", b"a page", HOUR).await;
         assert_eq!(server.ask(&["KEYS", "*:lock:*"]), "");
@@ -200,7 +200,7 @@ async fn a_crowd_that_a_slow_server_holds_up_asks_the_origin_once() {
     server.freeze();
     let turn = one.turn("page").await;
     server.thaw();
-    let waits = |looked: &Looked| matches!(looked, Looked::Wait(_));
+    let waits = |looked: &LookOutcome| matches!(looked, LookOutcome::Wait(_));
     until(|| server.ask(&["KEYS", "*:lock:*"]).contains("lock")).await;
     assert!(waits(&other.look("page").await), "the lock was given late");
     server.freeze();
@@ -218,7 +218,7 @@ async fn a_crowd_that_a_slow_server_holds_up_asks_the_origin_once() {
 /// Looks for something else until the tier answers, and gives the lock of that back.
 async fn until_answered(machine: &Machine) {
     let begun = Instant::now();
-    while !matches!(machine.look("something else").await, Looked::Turn(_)) || machine.tier.state().open {
+    while !matches!(machine.look("something else").await, LookOutcome::Turn(_)) || machine.tier.state().open {
         assert!(begun.elapsed() < DEADLINE, "it does not answer");
         tokio::task::yield_now().await;
     }
@@ -234,10 +234,10 @@ async fn a_turn_gives_back_its_own_lock_alone() {
     until(|| server.ask(&["KEYS", "*:tier:*"]).is_empty()).await;
     let second = one.turn("page").await;
     drop(first);
-    assert!(matches!(other.look("page").await, Looked::Wait(_)));
+    assert!(matches!(other.look("page").await, LookOutcome::Wait(_)));
     // What is carried out after it has been: so the lock was not given back meanwhile.
     one.put("something else", b"a page", HOUR).await;
-    assert!(matches!(other.look("page").await, Looked::Wait(_)));
+    assert!(matches!(other.look("page").await, LookOutcome::Wait(_)));
     drop(second);
     until(|| server.ask(&["KEYS", "*:lock:*"]).is_empty()).await;
     other.turn("page").await;
@@ -317,7 +317,7 @@ async fn whatever_others_write_there_is_refused_and_replaced() {
                 server.ask(&write.iter().map(|word| if *word == page { key } else { word }).collect::<Vec<_>>());
             }
             let (turn, other_turn) = (other.look("page").await, other.look("page2").await);
-            let turns = [&turn, &other_turn].into_iter().filter(|looked| matches!(looked, Looked::Turn(_))).count();
+            let turns = [&turn, &other_turn].into_iter().filter(|looked| matches!(looked, LookOutcome::Turn(_))).count();
             assert!(turns > 0, "{write:?}: {turn:?} {other_turn:?}");
             assert!(other.tier.state().refused > refused, "{write:?}");
             drop((turn, other_turn));
@@ -331,7 +331,7 @@ async fn whatever_others_write_there_is_refused_and_replaced() {
         server.ask(&["DEL", page]);
         server.ask(&["LPUSH", page, "x"]);
         let looked = (other.look("page").await, other.look("page2").await);
-        assert!(matches!(looked, (Looked::Turn(_), _) | (_, Looked::Turn(_))), "a list is not a page: {looked:?}");
+        assert!(matches!(looked, (LookOutcome::Turn(_), _) | (_, LookOutcome::Turn(_))), "a list is not a page: {looked:?}");
         other.put("page", b"a page", HOUR).await;
         other.put("page2", b"another page", HOUR).await;
         assert_eq!(&other.found("page").await.page[..], b"a page");
@@ -358,7 +358,7 @@ async fn the_memory_of_the_tier_is_bounded() {
             assert!(held <= 100_000 && held == said, "{held} {said} after {number}");
         }
         one.found("page39").await;
-        assert!(matches!(one.look("page0").await, Looked::Turn(_)), "what expires soonest has gone");
+        assert!(matches!(one.look("page0").await, LookOutcome::Turn(_)), "what expires soonest has gone");
         one.put("page39", &[b'y'; 300], HOUR).await;
         one.tier.remove(b"page38");
         until(|| account().0 < 95_000).await;
@@ -385,7 +385,7 @@ async fn a_tier_that_does_not_answer_is_left_alone() {
     server.freeze();
     let begun = Instant::now();
     for _ in 0..3 {
-        assert!(matches!(look().await, Looked::Turn(_)), "for all that is known");
+        assert!(matches!(look().await, LookOutcome::Turn(_)), "for all that is known");
     }
     assert!(begun.elapsed() >= Duration::from_millis(150));
     assert!(tier.state().open);
@@ -393,7 +393,7 @@ async fn a_tier_that_does_not_answer_is_left_alone() {
     let begun = Instant::now();
     let mut asked = 0;
     for _ in 0..1_000 {
-        asked += u64::from(!matches!(look().await, Looked::Away));
+        asked += u64::from(!matches!(look().await, LookOutcome::Away));
     }
     assert!(asked <= begun.elapsed().as_secs() + 1, "{asked} of 1,000 waited");
     server.thaw();

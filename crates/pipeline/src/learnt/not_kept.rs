@@ -5,10 +5,11 @@
 
 use http::StatusCode;
 use parking_lot::Mutex;
+use policy::CookieName;
 use semantics::Timestamp;
 use store::KeyHash;
 
-use crate::{Shared, question::Question};
+use crate::{Shared, failure::ErrorReason, keep::NotStored, question::Question};
 
 /// The most keys whose last reason is remembered.
 const REASONS_MAX: usize = 4_096;
@@ -16,11 +17,37 @@ const REASONS_MAX: usize = 4_096;
 /// The number of places in which a key may stand.
 const WAYS: usize = 8;
 
+/// The cause for which nothing was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// An answer came, and is not stored.
+    NotStored(NotStored),
+    /// No answer came.
+    Failed(ErrorReason),
+}
+
+impl Cause {
+    /// Returns the name of the rule, without a cookie, or of the proxy error (RFC 9209 §2.3).
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NotStored(why) => why.rule(),
+            Self::Failed(reason) => reason.name(),
+        }
+    }
+
+    /// Returns the cookie that the answer sets, if that is the cause.
+    pub(crate) fn cookie(self) -> Option<CookieName> {
+        match self {
+            Self::NotStored(why) => why.cookie(),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
 /// An answer that was not kept, or a fetch that brought none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reason {
-    /// The name of the rule against it, or of the proxy error (RFC 9209 §2.3).
-    pub(crate) rule: &'static str,
+    pub(crate) cause: Cause,
     /// The origin's status; none if it did not answer.
     pub(crate) status: Option<u16>,
     /// The time when the origin answered, or failed.
@@ -76,10 +103,10 @@ fn is(place: &Slot, key: KeyHash) -> bool {
 }
 
 /// Remembers, for an operator who asks why, that nothing came of a lookup.
-pub(crate) fn remember(shared: &Shared, question: &Question, reason: &'static str, status: Option<StatusCode>, at: Timestamp) {
+pub(crate) fn remember(shared: &Shared, question: &Question, cause: Cause, status: Option<StatusCode>, at: Timestamp) {
     // A request that passes has no key.
     if !question.key.is_empty() {
-        shared.not_kept.note(question.hash, Reason { rule: reason, status: status.map(|status| status.as_u16()), at });
+        shared.not_kept.note(question.hash, Reason { cause, status: status.map(|status| status.as_u16()), at });
     }
 }
 
@@ -92,20 +119,20 @@ mod tests {
     fn the_last_reason_of_each_key_is_remembered_within_a_bound() {
         let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
         let key = |n: usize| shared.store.hash(n.to_string().as_bytes());
-        let reason = |rule, n: usize| Reason { rule, status: Some(200), at: Timestamp::from_secs(n as u64) };
+        let reason = |why, n: usize| Reason { cause: Cause::NotStored(why), status: Some(200), at: Timestamp::from_secs(n as u64) };
         let reasons = Reasons::default();
         assert_eq!(reasons.get(key(0)), None);
-        reasons.note(key(0), reason("private", 0));
-        reasons.note(key(0), reason("set-cookie", 1));
-        assert_eq!(reasons.get(key(0)), Some(reason("set-cookie", 1)));
+        reasons.note(key(0), reason(NotStored::Unproven, 0));
+        reasons.note(key(0), reason(NotStored::TooLarge, 1));
+        assert_eq!(reasons.get(key(0)), Some(reason(NotStored::TooLarge, 1)));
         reasons.forget(key(0));
         assert_eq!(reasons.get(key(0)), None);
         let last = 8 * REASONS_MAX;
         for n in 0..=last {
-            reasons.note(key(n), reason("private", n));
+            reasons.note(key(n), reason(NotStored::Unproven, n));
         }
         let left = (0..=last).filter(|n| reasons.get(key(*n)).is_some()).count();
         assert_eq!(left, REASONS_MAX, "all places are taken, and no more");
-        assert_eq!((reasons.get(key(0)), reasons.get(key(last))), (None, Some(reason("private", last))));
+        assert_eq!((reasons.get(key(0)), reasons.get(key(last))), (None, Some(reason(NotStored::Unproven, last))));
     }
 }

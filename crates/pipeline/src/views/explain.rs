@@ -31,7 +31,11 @@ use crate::{
     identity::Identity,
     judge::{Judgement, judge},
     keep::NotStored,
-    learnt::{cookies, early_hints, not_kept::Reason, trouble::Trouble},
+    learnt::{
+        early_hints,
+        not_kept::{Cause, Reason},
+        trouble::Trouble,
+    },
     next::{Next, next},
     pass::passed_because,
     proof,
@@ -39,6 +43,12 @@ use crate::{
     record::Form,
     stale::{may_stand_in, stale_if_error},
 };
+
+/// Says whether a stored response would answer, and the rule against it if it fits otherwise.
+struct Choice {
+    selected: bool,
+    refused: Option<String>,
+}
 
 /// A request that is being explained, and what was found out about it so far.
 struct ExplanationDraft {
@@ -130,7 +140,10 @@ impl Pipeline {
         let variants = resource.as_deref().map_or(&[][..], |resource| resource.variants());
         let fits = variants.iter().position(|stored| stored.record.vary.matches(&fields));
         let refusal = steps.0.iter().rev().find(|step| step.decided).map(|step| step.rule.to_owned());
-        let fitting = |at: usize| if fits == Some(at) { (refusal.is_none(), refusal.clone()) } else { (false, None) };
+        let choice = |at: usize| match fits {
+            Some(fitting) if fitting == at => Choice { selected: refusal.is_none(), refused: refusal.clone() },
+            Some(_) | None => Choice { selected: false, refused: None },
+        };
         let stored = variants.iter().enumerate();
         let tiers = store.tiers(question.hash, &question.key);
         let names = |held: bool, name: &str| held.then(|| name.to_owned());
@@ -143,16 +156,16 @@ impl Pipeline {
         Explanation {
             url: key.as_ref().map_or(ended.url, policy::Key::url),
             lookup: rules(steps),
-            stored: stored.map(|(at, stored)| self.variant(question, stored, (fitting(at), in_tiers.clone()), now)).collect(),
+            stored: stored.map(|(at, stored)| self.variant(question, stored, choice(at), in_tiers.clone(), now)).collect(),
             stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(question),
             uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
-            not_kept: self.shared.not_kept.get(question.hash).map(|Reason { rule: reason, status, at }| NotKept {
-                reason: cookies::named_in(reason).map_or(reason, |_| policy::NotKept::SetCookie.name()).to_owned(),
-                cookie: cookies::named_in(reason).map(|cookie| cookie.to_string()),
-                cookie_of: cookies::named_in(reason).and_then(|cookie| Some(known_cookie(&cookie.to_string())?.whose.to_owned())),
+            not_kept: self.shared.not_kept.get(question.hash).map(|Reason { cause, status, at }| NotKept {
+                reason: cause.name().to_owned(),
+                cookie: cause.cookie().map(|cookie| cookie.to_string()),
+                cookie_of: cause.cookie().and_then(|cookie| Some(known_cookie(&cookie.to_string())?.whose.to_owned())),
                 status,
                 seconds_ago: now.since(at).as_secs(),
-                difference: if reason == NotStored::Differs.name() {
+                difference: if cause == Cause::NotStored(NotStored::Differs) {
                     self.shared.proofs.difference(question.hash).map(|it| it.to_string())
                 } else {
                     None
@@ -191,7 +204,8 @@ impl Pipeline {
         &self,
         question: &Question,
         stored: &Stored,
-        ((selected, refused), tiers): ((bool, Option<String>), Vec<String>),
+        Choice { selected, refused }: Choice,
+        tiers: Vec<String>,
         now: Timestamp,
     ) -> Variant {
         let record = &stored.record;
