@@ -12,6 +12,9 @@ use unicode_normalization::UnicodeNormalization as _;
 /// How often a path is decoded. What is still encoded then is protected: no page's address is.
 const ROUNDS: usize = 4;
 
+/// The readings of a path with scripts in it. A path with more is protected: no page's address is one.
+const READINGS_MAX: usize = 9;
+
 /// Behind one of these, some servers see no path any more: parameters, queries, fragments, streams of a file, the end of a C string.
 const ENDS: [char; 5] = [';', '?', '#', ':', '\0'];
 
@@ -107,16 +110,29 @@ impl Protected {
         readings.into_iter().flatten().any(|path| Habits::all().any(|habits| self.is_walked_through(path, habits)))
     }
 
+    /// What stands behind a script, such as `/drafts` in `/index.php/drafts`, is the path for the script (RFC 3875 §4.1.5): it means that path itself,
+    /// or the one below the script's folder.
     fn is_walked_through(&self, path: &str, habits: Habits) -> bool {
-        let mut stack: Vec<&str> = Vec::new();
+        let mut stacks: Vec<Vec<&str>> = vec![Vec::new()];
         let separates = |c| c == '/' || (habits.backslashes && c == '\\');
         for segment in path.strip_prefix(separates).unwrap_or(path).split(separates) {
             match habits.read(segment) {
                 Segment::None => {}
-                Segment::Back => drop(stack.pop()),
+                Segment::Back => {
+                    for stack in &mut stacks {
+                        stack.pop();
+                    }
+                }
                 Segment::Name(name) => {
-                    stack.push(name);
-                    if self.0.iter().any(|root| leads_to(&stack, root)) {
+                    let behind_script = is_script(name).then(|| [stacks[0].clone(), Vec::new()]);
+                    for stack in &mut stacks {
+                        stack.push(name);
+                    }
+                    if self.0.iter().any(|root| stacks.iter().any(|stack| leads_to(stack, root))) {
+                        return true;
+                    }
+                    stacks.extend(behind_script.into_iter().flatten());
+                    if stacks.len() > READINGS_MAX {
                         return true;
                     }
                 }
@@ -164,6 +180,13 @@ impl Habits {
             name => Segment::Name(name),
         }
     }
+}
+
+/// Returns whether a name is that of a program that a server may run, and hand what stands behind it in the path.
+fn is_script(name: &str) -> bool {
+    let Some((_, extension)) = name.rsplit_once('.') else { return false };
+    let is_php = extension.strip_prefix("php").is_some_and(|version| version.len() <= 1 && version.bytes().all(|b| b.is_ascii_digit()));
+    is_php || matches!(extension, "phtml" | "phar" | "cgi" | "fcgi" | "pl" | "py")
 }
 
 /// Returns the path that a server sees if it reads the whole as a reference: behind two slashes they see a host (RFC 3986 §4.2), and as browsers
@@ -308,6 +331,14 @@ mod tests {
         Protected::new(paths.iter().copied()).expect("paths")
     }
 
+    /// A WordPress in a folder of the site has its pages below that folder.
+    #[test]
+    fn what_a_script_in_a_folder_shows_is_below_the_folder() {
+        let protected = protected(&["/blog/drafts"]);
+        assert!(protected.covers("/blog/index.php/drafts/x") && protected.covers("/blog/index.php/blog/drafts"));
+        assert!(!protected.covers("/index.php/drafts") && !protected.covers("/blog/index.php/other"));
+    }
+
     /// Each of these means `/admin`, or something below it, to some server.
     #[test]
     fn no_spelling_leads_past() {
@@ -423,6 +454,17 @@ mod tests {
             "///x/admin",
             "/\\x/admin",
             "\\\\x\\admin",
+            // Behind a script, to which it is the path.
+            "/index.php/admin",
+            "/INDEX.PHP/Admin/x",
+            "/x/../index.php/admin",
+            "/index.php//admin",
+            "/index.php;x/admin",
+            "/index%2Ephp%2Fadmin",
+            "/a/index.php/admin",
+            "/a/index.php/../admin",
+            "/index.php/index.php/admin",
+            "/cgi-bin/blog.cgi/admin",
             // What is not seen.
             "/ad%C2%ADmin",
             "/ad%E2%80%8Bmin",
@@ -484,6 +526,11 @@ mod tests {
             "//x",
             "/y//admin",
             "/%u00e4dmin",
+            "/index.php",
+            "/index.php/x/admin",
+            "/index.phpx/admin",
+            "/a/index.php/c",
+            "/x.php/y.php/z",
         ] {
             assert!(!protected.covers(path), "{path}");
         }

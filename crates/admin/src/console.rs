@@ -27,9 +27,8 @@ pub trait Console: Send + Sync + 'static {
     /// When it cannot be taken over; then everything stays as it was.
     fn reload(&self) -> Result<ReloadDone, ReloadRefused>;
 
-    /// Carries out an order to purge. Called on a thread that may wait: what is covered is counted, and in a cluster it is waited for word of how far
-    /// the purge went, for half a minute at most. When this returns, no fetch that began
-    /// earlier can bring the purged responses back.
+    /// Carries out an order to purge. Called on a thread that may wait: what is covered is counted, and in a cluster it waits for word of how far the
+    /// purge went, for half a minute at most. When this returns, no fetch that began earlier can bring the purged responses back.
     ///
     /// # Errors
     /// When the order names something that this server does not have.

@@ -16,6 +16,11 @@
 //! | `GET /status` | what runs: sites, their servers, the cache, the metrics; as JSON | not on loopback |
 //! | `GET /seen?site=NAME` | sums of what happened, and what leads them, as JSON | not on loopback |
 //! | `GET /series?site=NAME&span=hour` | what happened when, for `hour`, `day` or `week`, as JSON | not on loopback |
+//! | `GET /alerts` | what is wrong, and how that is sent, as JSON | not on loopback |
+//! | `POST /alerts/test` | sends a test to whoever is told of alerts; what came of it, as JSON | always |
+//! | `GET /cluster` | the machines of the cluster, and whether this one has a lease, as JSON | not on loopback |
+//! | `GET /certificates` | names, who certifies them, until when, when they are renewed, as JSON | not on loopback |
+//! | `POST /certificates/revoke` | gets another certificate for a name, and has this one revoked | always |
 //! | `GET /recent?after=NUMBER&where=EXPRESSION&limit=N` | the last requests that were not plain hits, as JSON | not on loopback |
 //! | `GET /events` | what happens, second by second, as server-sent events | not on loopback |
 //! | `GET /moment` | what happened in the last second, as JSON: what an event of `GET /events` says | not on loopback |

@@ -35,7 +35,7 @@ fn ends_the_stored(status: StatusCode) -> bool {
 }
 
 impl Pipeline {
-    /// Wants the origin for this client alone.
+    /// Asks the origin for this client alone.
     pub(crate) async fn alone(self: &Rc<Self>, asking: OriginRequest) -> Answer {
         let asking = OriginRequest { collapsed: false, ..asking };
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));
@@ -88,7 +88,7 @@ impl Pipeline {
         if file::lies_in_a_file(fetched.response.body()) {
             ended(&fetched, None);
             let response = file::respond(&question.method, &question.fields(), fetched.response);
-            return ending.stored_unless(Some(NotStored::TooLarge.name())).with_origins(response);
+            return ending.stored_unless(Some(NotStored::TooLarge)).with_origins(response);
         }
         // Nobody else sees what it brings before another visitor was given the same: that is for a shared fetch to find out.
         let unproven = proof::unproven(shared, &question, fetched.head());
@@ -117,7 +117,7 @@ impl Pipeline {
             Ok(stored_as) => stored_as.body(shared, body, fetching),
             Err(_) => Body::Origin(body),
         };
-        ending.stored_unless(refused.map(NotStored::name)).with_coded(&question, Response::from_parts(parts, body))
+        ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
     }
 
     /// Updates the stored response to GET by a 200 to HEAD (RFC 9111 §4.3.5), if that is about it.

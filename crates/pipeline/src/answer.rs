@@ -3,7 +3,6 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
-use policy::CookieName;
 use semantics::{
     cache_status::{CacheStatus, Forwarded, Outcome},
     coding::AcceptedCodings,
@@ -17,8 +16,10 @@ use crate::{
     deliver,
     failure::{self, ErrorReason},
     find::AskReason,
-    learnt::{cookies, dictionaries},
+    keep::NotStored,
+    learnt::dictionaries,
     lookup::OriginRequest,
+    note::DecidingCookie,
     question::Question,
     stale,
 };
@@ -65,8 +66,10 @@ pub(crate) struct Ending {
     pub(crate) status: CacheStatus<'static>,
     /// The time from the request to the origin until the head of its response; `None` if the origin was not asked.
     took: Option<Duration>,
-    /// The cookie by which the request passed.
-    cookie: Option<CookieName>,
+    /// The cookie by which the request passed, or for which the response is not stored.
+    cookie: Option<DecidingCookie>,
+    /// The name of the rule or the failure that decided about the response.
+    rule: Option<&'static str>,
     /// The reason why the origin was asked, which counts where no rule decided about the response.
     reason: Option<&'static str>,
     /// The class of the content, where the response may not say it.
@@ -87,7 +90,7 @@ impl Ending {
             Outcome::Stale { .. } => Some(IN_TROUBLE),
             Outcome::Hit | Outcome::Revalidated | Outcome::Forwarded(_) => None,
         };
-        Self { status, took: None, cookie: None, reason, class: Class::default() }
+        Self { status, took: None, cookie: None, rule: None, reason, class: Class::default() }
     }
 
     /// Begins with a response that the origin sent with this status.
@@ -97,13 +100,15 @@ impl Ending {
     }
 
     /// Adds that the response is stored, or the reason why it is not.
-    pub(crate) fn stored_unless(self, refused: Option<&'static str>) -> Self {
-        Self { status: CacheStatus { stored: refused.is_none(), detail: refused, ..self.status }, ..self }
+    pub(crate) fn stored_unless(self, refused: Option<NotStored>) -> Self {
+        let status = CacheStatus { stored: refused.is_none(), detail: refused.map(NotStored::name), ..self.status };
+        let cookie = self.cookie.or_else(|| refused.and_then(NotStored::cookie).map(DecidingCookie::Set));
+        Self { status, rule: refused.map(NotStored::rule), cookie, ..self }
     }
 
     /// Adds the rule or the error that decided.
-    pub(crate) fn because(self, detail: Option<&'static str>) -> Self {
-        Self { status: CacheStatus { detail, ..self.status }, ..self }
+    pub(crate) fn because(self, rule: &'static str) -> Self {
+        Self { status: CacheStatus { detail: Some(rule), ..self.status }, rule: Some(rule), ..self }
     }
 
     /// Adds the reason why the origin was asked.
@@ -117,7 +122,7 @@ impl Ending {
     }
 
     /// Adds the cookie by which the request passed.
-    pub(crate) fn by_cookie(self, cookie: Option<CookieName>) -> Self {
+    pub(crate) fn by_cookie(self, cookie: Option<DecidingCookie>) -> Self {
         Self { cookie, ..self }
     }
 
@@ -161,9 +166,8 @@ impl Ending {
     }
 
     fn note(self) -> Note {
-        let cookie = self.cookie.or_else(|| self.status.detail.and_then(cookies::named_in));
-        let (rule, class) = (self.status.detail.or(self.reason), self.class);
-        Note { class, collapsed: self.status.collapsed, origin_time: self.took, rule, cookie, ..Note::of(self.status.outcome) }
+        let Self { status, took: origin_time, cookie, rule, reason, class } = self;
+        Note { class, collapsed: status.collapsed, origin_time, rule: rule.or(reason), cookie, ..Note::of(status.outcome) }
     }
 }
 
@@ -202,8 +206,7 @@ pub(crate) async fn failed(shared: &Shared, asking: OriginRequest, failure: &Fai
     let OriginRequest { question, candidate, forwarded, collapsed, .. } = asking;
     let now = shared.clock.now();
     if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(shared, &question, stored, now)) {
-        let ending =
-            Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed).about(&stored.record);
+        let ending = Ending::of(Outcome::Stale { forwarded: true }).because(failure.name()).collapsed(collapsed).about(&stored.record);
         if let Ok(response) = deliver::stored(shared, &stored, &question, &ending.status, now).await {
             return ending.with_explained(response);
         }
@@ -213,7 +216,7 @@ pub(crate) async fn failed(shared: &Shared, asking: OriginRequest, failure: &Fai
 
 /// Answers with a page that says that the origin failed.
 pub(crate) fn failed_plainly(failure: &Failure, ending: Ending) -> Answer {
-    ending.because(Some(failure.name())).with(failure.page())
+    ending.because(failure.name()).with(failure.page())
 }
 
 /// Answers a request that wants nothing but what is stored (RFC 9111 §5.2.1.7), where nothing is.
@@ -222,5 +225,5 @@ pub(crate) fn only_if_cached() -> Answer {
     // Nothing was forwarded, so there is nothing to retry.
     response.headers_mut().remove(http::header::RETRY_AFTER);
     response.headers_mut().remove("proxy-status");
-    Ending::of(Outcome::Forwarded(Forwarded::Miss)).because(Some(ErrorReason::OnlyIfCached.name())).with(response)
+    Ending::of(Outcome::Forwarded(Forwarded::Miss)).because(ErrorReason::OnlyIfCached.name()).with(response)
 }

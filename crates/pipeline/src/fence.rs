@@ -24,7 +24,7 @@ use std::{
 use admin_api::Spread;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use policy::purge::{Maker, Order};
+use policy::purge::Order;
 use semantics::Timestamp;
 use store::Moment;
 use tokio::time::timeout;
@@ -216,16 +216,8 @@ impl Fence {
 
     /// Tells the other machines of an order that was carried out here, if there are any and they cannot see by themselves what it was for.
     pub fn purged(&self, order: &Order) -> Elsewhere {
-        let machines = self.machines.get().filter(|_| is_told(order.by));
+        let machines = self.machines.get().filter(|_| !order.by.is_own_observation());
         Elsewhere(machines.map(|machines| machines.purged(order)))
-    }
-}
-
-/// Returns whether other machines are told of the orders of a maker. Each machine looks after its own folders, configuration and origins.
-const fn is_told(by: Maker) -> bool {
-    match by {
-        Maker::Operator | Maker::Plugin(_) | Maker::Origin | Maker::Webhook | Maker::Write | Maker::UnsafeMethod => true,
-        Maker::Folder | Maker::Reload | Maker::Watch => false,
     }
 }
 

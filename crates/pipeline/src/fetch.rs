@@ -12,6 +12,7 @@ use std::{
 use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body::Body as _;
+use policy::CookieName;
 use policy::{KeepTerms, NotKept};
 use semantics::{Timestamp, request::has_any, storable::may_be_brought_on};
 use store::{Lead, NobodyReads, Reader, Writer};
@@ -26,6 +27,7 @@ use crate::{
     forward,
     keep::{self, ContentSize, ContentTag, NotStored, ResponseHead},
     learnt::not_kept::{self, Cause},
+    note::DecidingCookie,
     parts,
     proof::{self, Unproven},
     question::Question,
@@ -147,7 +149,7 @@ impl Fetch {
         }
     }
 
-    /// Wants the origin: for the rest, if the beginning of the whole is stored.
+    /// Asks the origin for the whole, or for the rest if the beginning is stored.
     async fn ask(&self, request: Box<Request<origins::Body>>, interim: Option<Interim>) -> Result<Box<Fetched>, Failure> {
         let (pipeline, question) = (&self.pipeline, &self.question);
         let beginning = if self.candidate.is_none() { parts::beginning(&pipeline.shared, question) } else { None };
@@ -214,7 +216,7 @@ impl Fetch {
                 NotStored::of(&question, why, response.headers())
             }
         };
-        self.leader.tell(FetchOutcome::Alone { fetched, why }, Some((why.name(), took)));
+        self.leader.tell(FetchOutcome::Alone { fetched, why }, Some(FetchCost { rule: why.rule(), cookie: why.cookie(), took }));
         None
     }
 
@@ -252,7 +254,7 @@ impl Fetch {
                 show(&mut fields, status, length);
                 let rule = if proving { Some(NotStored::Unproven.name()) } else { self.leader.reason.map(AskReason::name) };
                 let grows = Box::write(Box::new_uninit(), Grows { record, fields, body, took, proving });
-                self.leader.tell(FetchOutcome::Growing(grows), rule.map(|rule| (rule, took)));
+                self.leader.tell(FetchOutcome::Growing(grows), rule.map(|rule| FetchCost { rule, cookie: None, took }));
             }
             let (mut arrived, arriving) = (0, Instant::now());
             let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
@@ -327,7 +329,7 @@ impl Fetch {
         let (pipeline, question) = (Rc::clone(&self.pipeline), Rc::clone(&self.question));
         if let Some(stored) = keep::freshened(&pipeline.shared, &question, candidate, &fetched, self.lead.begun()).await {
             self.lead.stored(Arc::clone(&stored));
-            let cost = self.leader.reason.map(|reason| (reason.name(), fetched.took));
+            let cost = self.leader.reason.map(|reason| FetchCost { rule: reason.name(), cookie: None, took: fetched.took });
             self.leader.tell(FetchOutcome::Confirmed { stored, took: fetched.took }, cost);
             return;
         }
@@ -359,7 +361,7 @@ impl Fetch {
     fn given_up(&self, took: Duration) {
         if let Some(reason) = self.leader.reason {
             self.pipeline.counters.origin_given_up(self.question.site.id, took);
-            self.pipeline.fetched_in_vain(&self.question, reason.name(), took);
+            self.pipeline.fetched_in_vain(&self.question, reason.name(), None, took);
         }
     }
 }
@@ -375,12 +377,20 @@ struct Leader {
 
 impl Leader {
     /// Tells it what the fetch came to. If it has left, the rule that decided and the time of the origin are counted all the same.
-    fn tell(self, told: FetchOutcome, cost: Option<(&'static str, Duration)>) {
+    fn tell(self, told: FetchOutcome, cost: Option<FetchCost>) {
         let is_told = self.waits.send(told).is_ok();
-        if let Some((rule, took)) = cost.filter(|_| !is_told && self.reason.is_some()) {
-            self.pipeline.fetched_in_vain(&self.question, rule, took);
+        if let Some(FetchCost { rule, cookie, took }) = cost.filter(|_| !is_told && self.reason.is_some()) {
+            self.pipeline.fetched_in_vain(&self.question, rule, cookie.map(DecidingCookie::Set), took);
         }
     }
+}
+
+/// The rule that decided about a response, and what the response has cost the origin.
+struct FetchCost {
+    rule: &'static str,
+    /// The cookie for which it is not stored.
+    cookie: Option<CookieName>,
+    took: Duration,
 }
 
 /// A response that is kept, and comes.

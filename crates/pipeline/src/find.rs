@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use policy::{Silent, Trace};
+use policy::{Silent, TIER_RULE, Trace};
 use semantics::{
     Timestamp,
     cache_status::Forwarded,
@@ -106,23 +106,23 @@ pub(crate) fn found_in(
         variants => format!("{variants} variants under this key"),
     });
     let Some(stored) = resource.variants().iter().find(|stored| is_for(shared, question, &stored.record)) else {
-        trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
+        trace.decides(AskReason::Vary.name(), true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
         return LookupResult::Nothing(Forwarded::VaryMiss, AskReason::Vary);
     };
-    trace.notes("vary", || "one fits the fields of this request".to_owned());
+    trace.notes(AskReason::Vary.name(), || "one fits the fields of this request".to_owned());
     let record = &stored.record;
     let cookie = question.carries.cookie && !record.for_cookies;
     let for_cookies = || match &question.member {
         Some(_) => "the tier, which the member's cookies have proved, is part of the key".to_owned(),
         None => allowed(record, record.for_cookies, question.carries.cookie, "a cookie that may change the page"),
     };
-    if trace.decides("for cookies", cookie, for_cookies) {
+    if trace.decides(AskReason::ForCookies.name(), cookie, for_cookies) {
         return LookupResult::Nothing(Forwarded::Bypass, AskReason::ForCookies);
     }
     let authorization = question.carries.authorization && !record.for_authorization;
-    if trace
-        .decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization, "one"))
-    {
+    if trace.decides(AskReason::ForAuthorization.name(), authorization, || {
+        allowed(record, record.for_authorization, question.carries.authorization, "one")
+    }) {
         return LookupResult::Nothing(Forwarded::Bypass, AskReason::ForAuthorization);
     }
     // The fence is asked first: a lease rests on purges that were carried out before.
@@ -132,7 +132,7 @@ pub(crate) fn found_in(
         return LookupResult::Nothing(Forwarded::UriMiss, AskReason::Stale(Stale::Purged));
     }
     if stored.body.is_damaged() {
-        trace.decides("damaged", true, || "its file cannot be read".to_owned());
+        trace.decides(AskReason::Damaged.name(), true, || "its file cannot be read".to_owned());
         return LookupResult::Nothing(Forwarded::UriMiss, AskReason::Damaged);
     }
     let stored = Arc::clone(stored);
@@ -148,7 +148,7 @@ pub(crate) fn found_in(
     }
     let unconfirmed = question.member.as_ref().is_some_and(|member| !tier_proof::is_confirmed(shared, member, now));
     if unconfirmed && reuse == Reuse::Fresh {
-        trace.notes("ghost-tier", || "the origin has not said in the last hour that the member is of this tier".to_owned());
+        trace.notes(TIER_RULE, || "the origin has not said in the last hour that the member is of this tier".to_owned());
         reuse = Reuse::AfterValidation(Stale::Expired);
     }
     // A soft purge says that a page is old, and a doubt that it may have to be hidden: so a doubt counts beneath it, too.

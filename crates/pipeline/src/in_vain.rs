@@ -9,10 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use policy::CookieName;
 use semantics::{RequestId, Scheme};
 
-use crate::{Note, Pipeline, learnt::cookies, question::Question};
+use crate::{Note, Pipeline, note::DecidingCookie, question::Question};
 
 /// A fetch that has ended after the client that began it had left.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +27,7 @@ pub struct FetchedInVain<'a> {
     /// The rule that decided, or the reason why the origin was asked.
     pub rule: &'static str,
     /// The cookie for which the response is not stored.
-    pub cookie: Option<CookieName>,
+    pub cookie: Option<DecidingCookie>,
     /// The time that the origin took until the head of its response.
     pub origin_time: Duration,
 }
@@ -55,12 +54,12 @@ impl fmt::Debug for InVain {
 
 impl Pipeline {
     /// Counts what a fetch has cost that the client that began it did not wait for.
-    pub(crate) fn fetched_in_vain(&self, question: &Question, rule: &'static str, origin_time: Duration) {
+    pub(crate) fn fetched_in_vain(&self, question: &Question, rule: &'static str, cookie: Option<DecidingCookie>, origin_time: Duration) {
         let site = question.site.id;
         self.counters.ruled(site, rule, Some(origin_time));
         if let Some(watcher) = self.shared.in_vain.0.get() {
             let (scheme, host, target) = (question.client.scheme, &question.authority, &question.target);
-            watcher(&FetchedInVain { site, scheme, host, target, rule, cookie: cookies::named_in(rule), origin_time });
+            watcher(&FetchedInVain { site, scheme, host, target, rule, cookie, origin_time });
         }
     }
 }
@@ -70,7 +69,7 @@ impl Pipeline {
 pub(crate) struct Spent {
     request: RequestId,
     rule: &'static str,
-    cookie: Option<CookieName>,
+    cookie: Option<DecidingCookie>,
     origin_time: Duration,
 }
 
@@ -90,7 +89,7 @@ pub(crate) struct Expense<'a> {
     pipeline: Option<&'a Pipeline>,
     question: &'a Question,
     rule: &'static str,
-    cookie: Option<CookieName>,
+    cookie: Option<DecidingCookie>,
     /// Whether the origin is asked on without the client, and counted when it answers.
     goes_on: bool,
     began: Instant,
@@ -98,7 +97,7 @@ pub(crate) struct Expense<'a> {
 
 impl<'a> Expense<'a> {
     /// Begins when the origin is asked: by this rule, or for this reason.
-    pub(crate) fn of(pipeline: &'a Pipeline, question: &'a Question, rule: &'static str, cookie: Option<CookieName>) -> Self {
+    pub(crate) fn of(pipeline: &'a Pipeline, question: &'a Question, rule: &'static str, cookie: Option<DecidingCookie>) -> Self {
         Self { pipeline: Some(pipeline), question, rule, cookie, goes_on: false, began: Instant::now() }
     }
 

@@ -22,7 +22,7 @@ use crate::{
     coded::may_have_forms,
     collapse::likeness,
     learnt::{
-        cookies,
+        cookies::{self, RefusedCookie},
         dictionaries::{AVAILABLE_DICTIONARY, offer},
         early_hints,
         not_kept::{self, Cause},
@@ -78,8 +78,8 @@ impl ContentTag {
 pub(crate) enum NotStored {
     /// The policy forbids it.
     Policy(NotKept),
-    /// It sets a cookie, which this [detail](cookies::detail) names.
-    SetCookie(&'static str),
+    /// It sets this cookie.
+    SetCookie(&'static RefusedCookie),
     /// It is longer than what is stored or proven, or lies in a file.
     TooLarge,
     /// It is not known yet whether the page is the same for two visitors.
@@ -94,15 +94,15 @@ impl NotStored {
     /// Adds to the policy's reason the cookie that the response sets, if that is the reason.
     pub(crate) fn of(question: &Question, why: NotKept, headers: &HeaderMap) -> Self {
         let cookie = if why == NotKept::SetCookie { question.site.policy.refused_cookie(headers) } else { None };
-        cookie.map_or(Self::Policy(why), |name| Self::SetCookie(cookies::detail(name)))
+        cookie.map_or(Self::Policy(why), |name| Self::SetCookie(cookies::refused_cookie(name)))
     }
 
     /// Returns the cookie that the response sets, if that is the reason.
-    pub(crate) fn cookie(self) -> Option<CookieName> {
-        if let Self::SetCookie(detail) = self { cookies::named_in(detail) } else { None }
+    pub(crate) const fn cookie(self) -> Option<CookieName> {
+        if let Self::SetCookie(cookie) = self { Some(cookie.name) } else { None }
     }
 
-    /// Returns the name of the rule: the name of the reason without a cookie.
+    /// Returns the name of the rule, which is the name of the reason without a cookie.
     pub(crate) const fn rule(self) -> &'static str {
         if let Self::SetCookie(_) = self { NotKept::SetCookie.name() } else { self.name() }
     }
@@ -111,7 +111,7 @@ impl NotStored {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Policy(why) => why.name(),
-            Self::SetCookie(detail) => detail,
+            Self::SetCookie(cookie) => cookie.detail,
             Self::TooLarge => "too-large",
             Self::Unproven => "two-visitor-proof",
             Self::Differs => "two-visitors-differ",

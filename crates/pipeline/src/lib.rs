@@ -67,7 +67,7 @@ pub use interim::Interim;
 pub use learnt::cookies::CookieCount;
 pub use learnt::refill::{Refill, Refilling};
 pub use login::{LOGIN_REFUSALS, LoginLimits};
-pub use note::{CLASSES, Class, Note};
+pub use note::{CLASSES, Class, DecidingCookie, Note};
 pub use packed::Packing;
 pub use pipeline::{Pipeline, Received};
 pub use proof::PROOF_RESULTS;

@@ -221,7 +221,7 @@ impl Pipeline {
                 let Grows { record, fields, body, took, proving } = *grows;
                 let ending = asking.ending(record.status).took(took).about(&record);
                 // Whether it will be stored is not known before another visitor was answered.
-                let ending = if proving { ending.because(Some(NotStored::Unproven.name())) } else { ending.stored_unless(None) };
+                let ending = if proving { ending.because(NotStored::Unproven.name()) } else { ending.stored_unless(None) };
                 let mut answer = ending.with_explained(deliver::growing(&record, fields, body, question, &ending.status));
                 if answer.0.status() == record.status {
                     // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
@@ -230,7 +230,7 @@ impl Pipeline {
                 answer
             }
             FetchOutcome::Found(stored) => {
-                Box::pin(self.deliver(question, &stored, Ending::of(Outcome::Hit).because(Some(TIER)).collapsed(asking.collapsed))).await
+                Box::pin(self.deliver(question, &stored, Ending::of(Outcome::Hit).because(TIER).collapsed(asking.collapsed))).await
             }
             FetchOutcome::Confirmed { stored, took } => {
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason.name()).took(took);
@@ -238,7 +238,7 @@ impl Pipeline {
             }
             FetchOutcome::Alone { fetched, why } => {
                 let Fetched { response, took, .. } = *fetched;
-                let ending = asking.ending(response.status()).stored_unless(Some(why.name())).took(took);
+                let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
                 // What lies in a file goes as it lies there.
                 if file::lies_in_a_file(response.body()) {
                     return ending.with_origins(file::respond(&question.method, &question.fields(), response));

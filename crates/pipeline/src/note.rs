@@ -25,17 +25,38 @@ pub struct Note {
     pub scheme: Option<Scheme>,
     /// The content coding that the response has, if it is one of those we know.
     pub coding: Option<Coding>,
-    /// The name of the rule or the failure that decided, as `Cache-Status` has it in `detail`; where that says nothing, as the outcome says enough, the
-    /// reason why the origin was asked. `None` for a hit.
+    /// The name of the rule or the failure that decided, as `Cache-Status` has it in `detail`, but without a cookie; where that says nothing, as the
+    /// outcome says enough, the reason why the origin was asked. `None` for a hit.
     pub rule: Option<&'static str>,
     /// The class of the response's content.
     pub class: Class,
     /// The cookie by which the request passed, or for which the response is not stored.
-    pub cookie: Option<CookieName>,
+    pub cookie: Option<DecidingCookie>,
+    /// Whether the request was a health check, which says nothing of the traffic.
+    pub is_health_check: bool,
     /// The id of the request; `None` for a plain hit, of which nobody but its client has heard.
     pub id: Option<RequestId>,
     /// The ids of the request in its trace; `None` if it is not traced.
     pub trace: Option<TraceIds>,
+}
+
+/// A cookie that decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidingCookie {
+    /// The request carried it, and passed.
+    Carried(CookieName),
+    /// The response sets it, and is not stored.
+    Set(CookieName),
+}
+
+impl DecidingCookie {
+    /// Returns its name.
+    #[must_use]
+    pub const fn name(self) -> CookieName {
+        match self {
+            Self::Carried(name) | Self::Set(name) => name,
+        }
+    }
 }
 
 /// The class of a response's content, by its media type.
@@ -105,13 +126,7 @@ impl Class {
 impl Note {
     /// Makes the note of a request that was answered by this rule and never got to the cache.
     pub(crate) fn ruled(rule: OwnAnswer) -> Self {
-        Self { rule: Some(rule.name()), ..Self::default() }
-    }
-
-    /// Returns whether the request was a health check, which says nothing of the traffic.
-    #[must_use]
-    pub fn is_health_check(&self) -> bool {
-        self.outcome.is_none() && self.rule == Some(FirstStep::Health.name())
+        Self { rule: Some(rule.name()), is_health_check: rule == OwnAnswer::Step(FirstStep::Health), ..Self::default() }
     }
 
     /// Makes the note of a request for which the cache did this.

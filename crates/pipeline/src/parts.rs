@@ -113,7 +113,7 @@ pub(crate) fn rest(question: &Question, beginning: &Beginning) -> Box<Request<or
     request
 }
 
-/// Makes the whole of the beginning and what the origin fetcheded, or asks for it once more: a 206 that does not fit, byte by byte and
+/// Joins the stored beginning and the rest that the origin sent, or asks for the whole once more: a 206 that does not fit, byte by byte and
 /// by its strong tag, is thrown away, and so is the beginning, which will not be tried again.
 pub(crate) async fn completed(
     pipeline: &Pipeline,

@@ -17,6 +17,7 @@ use crate::{
     forward,
     in_vain::Expense,
     learnt::early_hints,
+    note::DecidingCookie,
     purge::{
         signal::SaidEverything,
         writes::{SpeaksForItself, Writing},
@@ -27,9 +28,9 @@ use crate::{
 impl Pipeline {
     /// Passes a request on. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
     pub(crate) async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: PassRule) -> Answer {
-        let (why, cookie) = (passed_because(rule), rule.cookie());
+        let (why, cookie) = (passed_because(rule), rule.cookie().map(DecidingCookie::Carried));
         if let Some(cookie) = cookie {
-            self.shared.cookies.passed(question.site.id, cookie);
+            self.shared.cookies.passed(question.site.id, cookie.name());
         }
         if rule == PassRule::Direct {
             self.counters.went_direct();
@@ -83,20 +84,21 @@ impl Pipeline {
         caused.known().await;
         let ending = Ending::forwarded(why, status).asked_for(rule.name()).took(fetched.took).by_cookie(cookie);
         let (parts, body) = fetched.response.into_parts();
-        let (body, refused) = match posted.zip(since) {
+        let (body, is_stored) = match posted.zip(since) {
             Some(((get, kept), begun)) => {
                 let stored_as = StoredAs { question: Rc::new(get), status, headers: parts.headers.clone(), kept, begun };
-                (stored_as.body(&self.shared, body, fetching), None)
+                (stored_as.body(&self.shared, body, fetching), true)
             }
-            None if speaks && is_unsafe => (Body::Origin(self.watch(&question, body)), Some(rule.name())),
+            None if speaks && is_unsafe => (Body::Origin(self.watch(&question, body)), false),
             None if matches!(written, Some(WriteSubject::Post | WriteSubject::Schedule))
                 && parts.extensions.get::<SaidEverything>().is_some() =>
             {
-                (Body::Origin(self.overhear(&question.site, body)), Some(rule.name()))
+                (Body::Origin(self.overhear(&question.site, body)), false)
             }
-            None => (Body::Origin(body), Some(rule.name())),
+            None => (Body::Origin(body), false),
         };
-        ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
+        let ending = if is_stored { ending.stored_unless(None) } else { ending.because(rule.name()) };
+        ending.with_coded(&question, Response::from_parts(parts, body))
     }
 }
 

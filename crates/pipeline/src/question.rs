@@ -80,7 +80,7 @@ impl Client {
         way
     }
 
-    /// Returns the client, if a trusted proxy named it.
+    /// Returns the address of the client, if its peer is trusted.
     pub(crate) fn named(&self) -> Option<IpAddr> {
         self.address.filter(|_| self.trusted)
     }

@@ -240,18 +240,12 @@ impl Policy {
                 why == NotStorable::Unfresh && facts.carries.cookie && self.hold(facts, &directives, without_cookie).is_some();
             if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
         })?;
-        // A lifetime of nothing is no word that an answer is for all: it would come out again when the origin is down.
+        // A lifetime of nothing, or a guess, does not say that an answer is for all: it would come out again when the origin is down. RFC 9111 §3.5
+        // would let it be stored after `Authorization`.
         let by_origin = freshness.source == LifetimeSource::Explicit && freshness.lifetime > freshness.initial_age;
-        if facts.carries.cookie && !by_origin {
-            return Err(NotKept::Cookie);
-        }
-        // RFC 9213 lets a field for caches overrule this one. But a server that writes such a field into everything does not know of the
-        // reader whose cookie the page was made for; the page's own maker does.
-        if facts.carries.is_personal() && directives.targeted {
-            let own = ResponseDirectives::of(facts.headers);
-            if own.no_store || own.private.is_present() {
-                return Err(if facts.carries.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
-            }
+        let is_for_all = by_origin && !(directives.targeted && own_word_is_stricter(facts));
+        if facts.carries.is_personal() && !is_for_all {
+            return Err(if facts.carries.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
         }
         // A folder or a blog has just said what it has.
         if facts.status == StatusCode::NOT_FOUND && facts.just_purged && !self.is_impersonal() {
@@ -439,6 +433,20 @@ impl Policy {
     }
 }
 
+/// Returns whether a response to a request with a cookie or `Authorization` says in `Cache-Control` or `Expires` that it may be for that client alone,
+/// although a field for caches speaks instead of these (RFC 9213).
+///
+/// A server that writes such a field into everything does not know of the reader for whom the page was made. The page's own maker does.
+fn own_word_is_stricter(facts: &KeepFacts<'_>) -> bool {
+    let own = ResponseDirectives::of(facts.headers);
+    if own.no_store || own.private.is_present() {
+        return true;
+    }
+    let freshness = Freshness::of(facts.status, facts.headers, &own, facts.request_time, facts.response_time);
+    let is_stale = freshness.source == LifetimeSource::Explicit && freshness.lifetime <= freshness.initial_age;
+    !own.public && (own.no_cache.is_present() || is_stale)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,6 +499,7 @@ mod tests {
     }
 
     const COOKIE: Carries = Carries { cookie: true, ghost_cookie: false, authorization: false };
+    const AUTHORIZATION: Carries = Carries { cookie: false, ghost_cookie: false, authorization: true };
     const GHOST_COOKIE: Carries = Carries { ghost_cookie: true, ..COOKIE };
 
     #[test]
@@ -520,19 +529,38 @@ mod tests {
         assert_eq!(misspelled.keep(generic()).expect_err("not kept"), NotKept::NotStorable(NotStorable::PrivateFields));
     }
 
-    /// RFC 9213 §2.2.
     /// A server that adds `CDN-Cache-Control` to everything does not know whose page it is; who made the page does.
     #[test]
     fn a_targeted_field_does_not_give_away_what_was_made_for_a_cookie() {
-        for own in ["no-store", "private", "private, no-store, max-age=0"] {
+        for own in [
+            ("cache-control", "no-store"),
+            ("cache-control", "private"),
+            ("cache-control", "private, no-store, max-age=0"),
+            ("cache-control", "no-cache"),
+            ("cache-control", "no-cache=\"x-user\""),
+            ("cache-control", "max-age=0"),
+            ("cache-control", "max-age=60, s-maxage=0"),
+            // WordPress before 6.3 says this to somebody who has signed in.
+            ("cache-control", "no-cache, must-revalidate, max-age=0"),
+            ("expires", "Wed, 11 Jan 1984 05:00:00 GMT"),
+            ("expires", "0"),
+        ] {
             for field in ["cdn-cache-control", "seawall-cache-control"] {
-                let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", own), (field, "public, max-age=600")]));
-                assert!(case(200, fields).keep(generic()).is_ok(), "{own} {field}");
-                assert!(Case { carries: COOKIE, ..case(200, fields) }.keep(generic()).is_err(), "{own} {field}");
+                let fields: &'static [(&str, &str)] = Box::leak(Box::new([own, (field, "public, max-age=600")]));
+                assert!(case(200, fields).keep(generic()).is_ok(), "{own:?} {field}");
+                for carries in [COOKIE, AUTHORIZATION] {
+                    assert!(Case { carries, ..case(200, fields) }.keep(generic()).is_err(), "{own:?} {field} {carries:?}");
+                }
             }
         }
-        let fields: &[_] = &[("cache-control", "max-age=0"), ("cdn-cache-control", "max-age=600")];
-        assert!(Case { carries: COOKIE, ..case(200, fields) }.keep(generic()).is_ok_and(|kept| kept.for_cookies));
+        for own in ["public, max-age=0", "max-age=1", "must-revalidate"] {
+            let fields: &'static [(&str, &str)] =
+                Box::leak(Box::new([("cache-control", own), ("cdn-cache-control", "public, max-age=600")]));
+            for carries in [COOKIE, AUTHORIZATION] {
+                let kept = Case { carries, ..case(200, fields) }.keep(generic());
+                assert!(kept.is_ok_and(|kept| kept.for_cookies && kept.for_authorization), "{own} {carries:?}");
+            }
+        }
     }
 
     #[test]
@@ -584,6 +612,25 @@ mod tests {
         }
         let old = Case { carries: COOKIE, ..case(200, &[("cache-control", "max-age=60"), ("age", "60"), ("etag", "\"a\"")]) };
         assert_eq!(old.keep(generic()).err(), Some(NotKept::Cookie));
+    }
+
+    /// RFC 9111 §3.5 allows to store such an answer. But strangers would get what was made for somebody as soon as the origin is down, or when a 304
+    /// says by its date alone that nothing has changed.
+    #[test]
+    fn an_answer_to_authorization_without_a_lifetime_is_not_kept_either() {
+        for cache_control in
+            ["public, max-age=0", "must-revalidate, max-age=0", "public, no-cache", "s-maxage=0", "public", "must-revalidate"]
+        {
+            let fields: &'static [(&str, &str)] =
+                Box::leak(Box::new([("cache-control", cache_control), ("last-modified", "Mon, 01 Jan 2024 00:00:00 GMT")]));
+            let answer = Case { carries: AUTHORIZATION, ..case(200, fields) };
+            assert_eq!(answer.keep(generic()).err(), Some(NotKept::NotStorable(NotStorable::Authorization)), "{cache_control}");
+        }
+        for cache_control in ["public, max-age=60", "must-revalidate, max-age=60", "s-maxage=60"] {
+            let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", cache_control)]));
+            let answer = Case { carries: AUTHORIZATION, ..case(200, fields) };
+            assert!(answer.keep(generic()).is_ok_and(|kept| kept.for_authorization), "{cache_control}");
+        }
     }
 
     #[test]

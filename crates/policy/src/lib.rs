@@ -37,7 +37,7 @@ pub use keep::{KeepFacts, KeepTerms, MemberReason, NotKept};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use known_cookies::{KnownCookie, known_cookie};
 pub use login::{Login, PasswordIn, PasswordVerdict, WrongIf};
-pub use member::{MEMBER_CACHE_TIER, Member, answer_digest};
+pub use member::{MEMBER_CACHE_TIER, Member, TIER_RULE, answer_digest};
 pub use names::Names;
 pub use nonces::{NonceSearch, capped_by_nonce};
 pub use pass::{PassRule, single_slashes};

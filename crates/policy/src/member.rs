@@ -27,8 +27,8 @@ use crate::{
 /// The field in which Ghost says for which tier it has made a page.
 pub const MEMBER_CACHE_TIER: HeaderName = HeaderName::from_static("x-member-cache-tier");
 
-/// The rule's name, to show to people.
-const RULE: &str = "ghost-tier";
+/// The name of the rule by which members of a tier share pages, to show to people.
+pub const TIER_RULE: &str = "ghost-tier";
 
 /// The cookies of a member, each of which there must be once.
 const COOKIES: [&str; 4] = [SESSION, "ghost-members-ssr.sig", ACCESS, ACCESS_HMAC];
@@ -128,7 +128,7 @@ impl Policy {
             Some(Err(unknown)) => {
                 let verdict = self.verdict_traced(site, head, key, trace);
                 if matches!(verdict, Verdict::Pass(PassRule::Cookie { .. })) {
-                    trace.notes(RULE, || unknown.in_words().to_owned());
+                    trace.notes(TIER_RULE, || unknown.in_words().to_owned());
                 }
                 return (verdict, None);
             }
@@ -139,7 +139,7 @@ impl Policy {
         if !matches!(with_cookies, Verdict::Pass(PassRule::Cookie { .. })) || !is_page {
             let verdict = self.verdict_traced(site, head, key, trace);
             if matches!(verdict, Verdict::Pass(PassRule::Cookie { .. })) {
-                trace.notes(RULE, || "no page that members of a tier share".to_owned());
+                trace.notes(TIER_RULE, || "no page that members of a tier share".to_owned());
             }
             return (verdict, None);
         }
@@ -151,7 +151,7 @@ impl Policy {
         if verdict != Verdict::Lookup(Carries::default()) {
             return (self.verdict_traced(site, head, key, &mut Silent), None);
         }
-        trace.notes(RULE, || format!("verified: {}; else judged as without a member's cookies", member.tier));
+        trace.notes(TIER_RULE, || format!("verified: {}; else judged as without a member's cookies", member.tier));
         write_tier(key, &member.tier);
         (verdict, Some(member))
     }
@@ -408,7 +408,7 @@ mod tests {
         let head = RequestHead { method, scheme: Scheme::Https, authority: "blog.example", path, query, fields: &fields };
         let (mut key, mut steps) = (Vec::new(), Steps::default());
         let (verdict, member) = policy.verdict_with_member(1, &head, &map, &mut key, || now, &mut steps);
-        let told = steps.0.into_iter().filter(|step| step.rule == RULE).map(|step| step.detail).collect();
+        let told = steps.0.into_iter().filter(|step| step.rule == TIER_RULE).map(|step| step.detail).collect();
         (verdict, member, key, told)
     }
 

@@ -22,7 +22,7 @@ pub enum Verdict {
     Lookup(Carries),
     /// The origin is asked, and nothing is stored: this rule decided so.
     Pass(PassRule),
-    /// Stored responses are to be purged. Such a request is answered here, and never by the origin. See [`Policy::purge_request`].
+    /// Stored responses are to be purged. Such a request is answered here, and never by the origin. See [`Policy::purge_order`].
     Purge,
     /// The target cannot be understood: 400.
     Malformed,

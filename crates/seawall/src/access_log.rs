@@ -261,7 +261,7 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, took: Duration, note: &Note)
     }
     if let Some(cookie) = note.cookie {
         out.extend_from_slice(b",\"cookie\":\"");
-        json_escaped(out, cookie.to_string().as_bytes());
+        json_escaped(out, cookie.name().to_string().as_bytes());
         out.push(b'"');
     }
     if let Some(id) = note.id {
@@ -428,7 +428,7 @@ mod tests {
             complete: true,
         };
         let coding = Some(semantics::coding::Coding::Gzip);
-        let cookie = Some(policy::CookieName::whole("a\"b"));
+        let cookie = Some(pipeline::DecidingCookie::Carried(policy::CookieName::whole("a\"b")));
         let id = semantics::RequestId::parse(b"0123456789abcdef0123456789abcdef");
         let parent = TraceParent::parse(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").expect("valid");
         let TraceParent { trace, span, flags } = parent;

@@ -173,7 +173,7 @@ fn of_request(exchange: &Exchange<'_>, note: &Note, ids: TraceIds, site: Option<
     add("seawall.site", site.map(|site| site.clone().into()));
     add("seawall.cache", note.outcome.map(|_| note.result().name().into()));
     add("seawall.rule", note.rule.map(Value::from));
-    add("seawall.cookie", note.cookie.map(|cookie| cookie.to_string().into()));
+    add("seawall.cookie", note.cookie.map(|cookie| cookie.name().to_string().into()));
     add("seawall.collapsed", note.collapsed.then(|| true.into()));
     add("seawall.request_id", note.id.map(|id| id.to_string().into()));
     let took = u64::try_from(exchange.ended.saturating_duration_since(exchange.started).as_nanos()).unwrap_or(u64::MAX);

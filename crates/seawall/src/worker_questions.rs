@@ -67,9 +67,8 @@ fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> WorkerQuestion)
     answers
 }
 
-/// Answers with the explanation of one worker. Workers agree in everything but whether the origin counts as down: of their answers, that of the
-/// worker which
-/// holds it to be down for longest is given.
+/// Answers with the explanation of one worker. Workers agree in everything but whether the origin counts as down: the answer is that of the
+/// worker which holds it to be down for longest.
 pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
     let (scheme, request) = request(command)?;
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();

@@ -106,7 +106,7 @@ fn unknown(too_few: bool) -> String {
     let few = if too_few { " At least one run is too short for intervals: measure for 30 s or more." } else { "" };
     format!(
         "Each result is of one run. Its intervals cover what changed from second to second, not what changed from run to run: other load on the \
-         machines, a warmer cache, the time of day. Only `--compare`, which runs both by turns, can tell such changes from a difference of the \
+         machines, a warmer cache, the time of day. Only `--compare`, which runs both alternately, can tell such changes from a difference of the \
          servers.{few}"
     )
 }

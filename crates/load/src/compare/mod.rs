@@ -1,4 +1,4 @@
-//! Compares: two servers by turns ([`compare`]), two results that were kept ([`differences`]), results with what they should be ([`FailIf`]); and adds
+//! Compares: two servers alternately ([`compare`]), two results that were kept ([`differences`]), results with what they should be ([`FailIf`]); and adds
 //! results of several machines ([`merge`]).
 //!
 //! A difference is claimed only if its interval excludes that there is none. For [`compare`] that is an interval of ratios within pairs of rounds, so
@@ -26,7 +26,7 @@ pub use self::{
 };
 use crate::{
     Results,
-    output::quantity::{milliseconds, number},
+    output::quantity::{capital, milliseconds, number},
     results::{self, Limit, NotEncoded, Unreadable},
 };
 
@@ -197,6 +197,16 @@ impl Comparison {
         Ok(Self { a, b, ratio, rounds, verdict, direct: false, ended_early: false })
     }
 
+    /// Returns the claim in a sentence that calls the sides by these names.
+    #[must_use]
+    pub fn said(&self, names: [&str; 2]) -> String {
+        let ratio = if self.verdict.by == By::Rate { self.ratio.rate } else { self.ratio.p50 };
+        match ratio {
+            Some(ratio) if !self.ended_early || self.rounds.len() >= VALUES_MIN => sentence(self.verdict.by, ratio, &self.ratio, names),
+            Some(_) | None => self.verdict.said.clone(),
+        }
+    }
+
     /// Says that somebody ended the comparison before its end, and how sure is what was found.
     fn end_early(&mut self) {
         self.ended_early = true;
@@ -236,8 +246,9 @@ impl Claim {
                     .push(format!("{} of {name}'s requests failed; they do not count in its rate.", crate::output::quantity::share(share)));
             }
             if results.verdict.limit == Limit::Generator {
-                warnings
-                    .push(format!("In most rounds of {name} the load tester was at its end: the difference may be larger than it looks."));
+                warnings.push(format!(
+                    "In most rounds of {name} the load tester was at its limit: the difference may be larger than it looks."
+                ));
             }
             // What a round cuts off at its end are slow answers.
             let round = results.duration * 1e3 / results.seconds.len().max(1) as f64;
@@ -254,19 +265,23 @@ impl Claim {
         };
         let b_is_better = (ratio.ratio > 1.0) == (by == By::Rate);
         let differs = ratio.differs();
-        let said = match (differs, by) {
-            (true, By::Rate) => format!("B is {} times as fast as A ({} to {}).", times(ratio.ratio), times(ratio.low), times(ratio.high)),
-            (true, By::P50) => {
-                format!("B takes {} times as long as A ({} to {}), at the median.", times(ratio.ratio), times(ratio.low), times(ratio.high))
-            }
-            (false, by) => {
-                let of = if by == By::Rate { "the rate" } else { "the median latency" };
-                let also = differing(by, ratios);
-                let also = if also.is_empty() { String::new() } else { format!(" But it was found in {}.", also.join(", and in ")) };
-                format!("No difference was found in {of}: B to A is {} to {}.{also}", times(ratio.low), times(ratio.high))
-            }
-        };
+        let said = sentence(by, ratio, ratios, ["A", "B"]);
         Self { differs, by, better: differs.then_some(if b_is_better { Side::B } else { Side::A }), said, warnings }
+    }
+}
+
+/// Says what follows from a ratio, and calls the sides by these names.
+fn sentence(by: By, ratio: Ratio, ratios: &Ratios, [first, second]: [&str; 2]) -> String {
+    let [middle, low, high] = [ratio.ratio, ratio.low, ratio.high].map(times);
+    match (ratio.differs(), by) {
+        (true, By::Rate) => format!("{} is {middle} times as fast as {first} ({low} to {high}).", capital(second)),
+        (true, By::P50) => format!("{} takes {middle} times as long as {first} ({low} to {high}), at the median.", capital(second)),
+        (false, by) => {
+            let of = if by == By::Rate { "the rate" } else { "the median latency" };
+            let also = differing(by, ratios);
+            let also = if also.is_empty() { String::new() } else { format!(" But it was found in {}.", also.join(", and in ")) };
+            format!("No difference was found in {of}: {second} to {first} is {low} to {high}.{also}")
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs two plans by turns, in short rounds and random order, so that whatever drifts on the machine drifts for both.
+//! Runs two plans alternately, in short rounds and random order, so that whatever drifts on the machine drifts for both.
 
 use std::{ops::ControlFlow, time::Duration};
 

@@ -4,7 +4,7 @@ use super::{
     Ink,
     ab::distribution,
     chart::{self, Bar, Bars, ChartStyle, Colour, Curve, Over},
-    quantity::{count, counted, milliseconds, number, seconds, share, whole},
+    quantity::{capital, count, counted, milliseconds, number, seconds, share, whole},
     report::{Page, Section, facts, figure, notes, table as html_table, tables},
     table, words,
 };
@@ -66,9 +66,8 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// The note that explains the ratios of a comparison by turns: they are no quotients of two columns.
-const RATIO_OF_ROUNDS: &str =
-    "Ratio: the middle of the pairs of rounds, with its 95 % interval. It need not be the quotient of the two columns.";
+/// The note that explains the rates and the ratios of a comparison in rounds.
+const RATIO_OF_ROUNDS: &str = "Rate: the middle one of all rounds. Ratio: the middle one of the pairs of rounds, with its 95 % interval.";
 
 /// The share of failed requests from which values of a side are doubtful.
 const FAILED: f64 = 0.01;
@@ -101,7 +100,7 @@ impl Beside<'_> {
         };
         let time = |of: fn(&Times) -> f64| move |results: &Results| (results.latency.count > 0).then(|| milliseconds(of(&results.latency)));
         let mut rows = vec![
-            row("good answers a second", self.ratios.rate, &|results| Some(number(words::good_rate(results)))),
+            Row { name: "good answers a second", values: self.rates().map(number), ratio: self.ratios.rate },
             row("median latency", self.ratios.p50, &time(|times| times.p50)),
             row("90 % within", self.ratios.p90, &time(|times| times.p90)),
             row("99 % within", self.ratios.p99, &time(|times| times.p99)),
@@ -139,11 +138,24 @@ impl Beside<'_> {
         cells
     }
 
+    /// Returns the good answers a second of both. Of a comparison in rounds these are the rates of the middle rounds: what a round leaves unanswered at
+    /// its end is not the same share of a fast side and of a slow one.
+    fn rates(&self) -> [f64; 2] {
+        if self.rounds.is_empty() {
+            return self.results.map(words::good_rate);
+        }
+        [0, 1].map(|side| {
+            let mut rates: Vec<f64> = self.rounds.iter().map(|round| round[side]).collect();
+            rates.sort_by(f64::total_cmp);
+            f64::midpoint(rates[(rates.len() - 1) / 2], rates[rates.len() / 2])
+        })
+    }
+
     /// Says in a few words how the second rate stands to the first: `300 times as many as before`. None: there is nothing to compare.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         let first = self.names[0];
-        // Of rounds by turns that are too few, nothing is claimed.
+        // Of rounds alternately that are too few, nothing is claimed.
         let quotient = || plain(self.results.map(words::good_rate)).filter(|_| self.rounds.is_empty());
         let Ratio { ratio, .. } = self.ratios.rate.or_else(quotient)?;
         if self.ratios.rate.is_some_and(|ratio| !ratio.differs()) {
@@ -187,14 +199,14 @@ impl Beside<'_> {
     fn how(&self, results: &Results) -> String {
         let Some(rounds) = u32::try_from(self.rounds.len()).ok().filter(|rounds| *rounds > 0) else { return words::how(&results.run) };
         let each = results.run.seconds.unwrap_or_else(|| results.duration / f64::from(rounds));
-        let stop = format!("{} of {} each, by turns", counted(rounds.into(), "round"), seconds(each));
+        let stop = format!("{} of {} each, alternately", counted(rounds.into(), "round"), seconds(each));
         words::how(&Run { stop, warm_up: 0.0, ..results.run.clone() })
     }
 
     /// Returns what is said first: the rate of the second side, and how it stands to that of the first. `None` means that nothing can be said of both.
     fn headline(&self) -> Option<(String, String)> {
         let words = self.in_words()?;
-        let (name, rate) = (self.names[1], words::good_rate(self.results[1]));
+        let (name, rate) = (self.names[1], self.rates()[1]);
         let what = if words::failed(self.results[1]) > 0.0 { "good answers" } else { "requests" };
         Some((format!("{}: {} {what} a second", capital(name), number(rate)), words))
     }
@@ -233,8 +245,7 @@ impl Beside<'_> {
     }
 
     fn bars(&self, look: ChartStyle<'_>) -> String {
-        let group = |heading: &str, ratio: Option<Ratio>, note: fn(Ratio) -> String, of: &dyn Fn(&Results) -> (f64, String)| {
-            let [first, second] = self.results.map(of);
+        let group = |heading: &str, ratio: Option<Ratio>, note: fn(Ratio) -> String, [first, second]: [(f64, String); 2]| {
             let range = ratio.filter(|ratio| ratio.ratio > 0.0);
             let range = range.map(|ratio| (second.0 * ratio.low / ratio.ratio, second.0 * ratio.high / ratio.ratio));
             Bars {
@@ -246,14 +257,11 @@ impl Beside<'_> {
                 ],
             }
         };
-        let time = |of: fn(&Times) -> f64| move |results: &Results| (of(&results.latency), milliseconds(of(&results.latency)));
+        let time = |of: fn(&Times) -> f64| self.results.map(|results| (of(&results.latency), milliseconds(of(&results.latency))));
         let groups = [
-            group("Good answers a second", self.ratios.rate, as_many, &|results| {
-                let rate = words::good_rate(results);
-                (rate, number(rate))
-            }),
-            group("Median latency", self.ratios.p50, as_fast, &time(|times| times.p50)),
-            group("99 % of the requests within", self.ratios.p99, as_fast, &time(|times| times.p99)),
+            group("Good answers a second", self.ratios.rate, as_many, self.rates().map(|rate| (rate, number(rate)))),
+            group("Median latency", self.ratios.p50, as_fast, time(|times| times.p50)),
+            group("99 % of the requests within", self.ratios.p99, as_fast, time(|times| times.p99)),
         ];
         let described: Vec<_> =
             groups.iter().map(|group| format!("{}: {}, then {}.", group.heading, group.bars[0].words, group.bars[1].words)).collect();
@@ -379,9 +387,4 @@ fn failures(results: &Results) -> String {
 /// Returns the ratio of two values, as if it were certain; `None` if there is none.
 fn plain([first, second]: [f64; 2]) -> Option<Ratio> {
     (first > 0.0 && second > 0.0).then(|| second / first).map(|ratio| Ratio { ratio, low: ratio, high: ratio })
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,8 +1,7 @@
 //! Lists of URLs in a file.
 //!
-//! A line is a URL, or a path of the server that was named before; before it may stand a method, behind it its weight beside the others, as `3` or
-//! `weight=3`. Empty lines and those that
-//! begin with `#` are passed over.
+//! A line is a URL, or a path of the server that was named before. A method may stand before it, and its weight beside the others behind it, as `3`
+//! or `weight=3`. Empty lines and those that begin with `#` are passed over.
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 //! A server that serves every host would take any; of those only the hosts that the operator named count, or else a link to somewhere in
 //! a sitemap would make our origin fetch a stranger's address.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use admin_api::{SiteHealth, Status};
 use http::Uri;
@@ -26,7 +26,7 @@ pub(super) struct Hosts {
     any: bool,
     /// The hosts that the operator named, for a site that serves every host.
     named: BTreeSet<String>,
-    /// The one host whose pages are wanted; without it, every host that may be asked for.
+    /// The one host whose pages are wanted, with its port if that was named; without it, every host that may be asked for.
     only: Option<String>,
     /// The hosts of addresses that were skipped.
     skipped: BTreeSet<String>,
@@ -42,6 +42,8 @@ struct Ghost {
     hosts: Vec<String>,
     /// The host that its readers use.
     host: String,
+    /// That host, with its port.
+    authority: String,
     /// The path at which it is, without a slash at its end.
     path: String,
 }
@@ -49,8 +51,14 @@ struct Ghost {
 impl Ghost {
     fn of(site: &SiteHealth) -> Option<Self> {
         let url: Uri = site.url.as_ref()?.parse().ok()?;
-        let host = host_without_port(url.authority()?.as_str()).to_ascii_lowercase();
-        Some(Self { hosts: site.hosts.clone(), host, path: url.path().trim_end_matches('/').to_owned() })
+        let authority = url.authority()?.as_str().to_ascii_lowercase();
+        let host = host_without_port(&authority).to_owned();
+        Some(Self { hosts: site.hosts.clone(), host, authority, path: url.path().trim_end_matches('/').to_owned() })
+    }
+
+    /// Returns whether its readers find it under a name. An address of a machine may be its own, which leads past Seawall.
+    fn has_name(&self) -> bool {
+        self.host != "localhost" && self.host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_err()
     }
 }
 
@@ -64,7 +72,7 @@ impl Hosts {
             speaks_tls: status.listeners.iter().any(|listener| listener.protocol == "https"),
             any: status.sites.iter().any(|site| site.hosts.is_empty()),
             served: status.sites.iter().flat_map(|site| site.hosts.clone()).collect(),
-            named: options.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            named: options.host.iter().map(|host| host_without_port(host).to_ascii_lowercase()).collect(),
             only: options.host.as_ref().map(|host| host.to_ascii_lowercase()),
             skipped: BTreeSet::new(),
             https: false,
@@ -98,6 +106,8 @@ impl Hosts {
 
     /// Lists where sites are looked for when nothing was named: for each its addresses, scheme and host, the one that readers use first.
     ///
+    /// A site for every host is looked for under the name that its software tells readers, or else where the server listens.
+    ///
     /// Over TLS, where it is spoken; while a host has no certificate, without. Those that a proxy in front serves over TLS have `https` in their
     /// keys; that is so if it is believed when it says so.
     pub(super) fn bases(&self, listeners: &Listeners) -> Result<Vec<Vec<String>>, WarmError> {
@@ -108,9 +118,11 @@ impl Hosts {
         };
         let of = |host: &String| schemes.iter().map(|scheme| format!("{scheme}://{host}")).collect();
         let exact = self.served.iter().filter(|host| !host.starts_with('*'));
+        let told = || self.ghosts.iter().find(|ghost| ghost.hosts.is_empty() && ghost.has_name());
         let mut hosts: Vec<Vec<String>> = match (&self.only, &listeners.tls, &listeners.plain) {
             (Some(host), ..) => vec![of(host)],
             (None, ..) if !self.served.is_empty() => exact.map(of).collect(),
+            (None, ..) if let Some(ghost) = told() => vec![of(&ghost.authority)],
             (None, Some(Listener::Tls(tls)), Listener::Tcp(plain)) => vec![vec![format!("https://{tls}"), format!("http://{plain}")]],
             (None, _, Listener::Tcp(address)) => vec![vec![format!("http://{address}")]],
             (None, ..) => Vec::new(),
@@ -136,7 +148,7 @@ impl Hosts {
             Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
             None => *name == host,
         });
-        let is_wanted = self.only.as_ref().is_none_or(|only| *only == host);
+        let is_wanted = self.only.as_ref().is_none_or(|only| host_without_port(only) == host);
         if !is_wanted || !(is_served || (self.any && self.named.contains(&host))) {
             if self.skipped.len() < HINTED_MAX {
                 self.skipped.insert(host);
@@ -147,9 +159,14 @@ impl Hosts {
         Ok(uri)
     }
 
+    /// Returns a host whose pages were skipped, though the server serves it: nobody named it.
+    pub(super) fn unnamed(&self) -> Option<&str> {
+        if self.any && self.only.is_none() { self.skipped.first().map(String::as_str) } else { None }
+    }
+
     /// Tells the operator about pages that were skipped or may have been asked for in vain.
     pub(super) fn hint(&self) -> Option<String> {
-        if let (true, None, Some(first)) = (self.any, &self.only, self.skipped.first()) {
+        if let Some(first) = self.unnamed() {
             let skipped = self.skipped.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             return Some(format!("Skipped pages of {skipped}. If that is this site, say --host {first}."));
         }
@@ -223,6 +240,7 @@ mod tests {
             // Every host is served, but nobody named this one.
             (hosts(&[&[]], None, false), "https://a.example/x", false),
             (hosts(&[&[]], Some("a.example"), false), "https://a.example/x", true),
+            (hosts(&[&[]], Some("127.0.0.1:8080"), false), "http://127.0.0.1:8080/x", true),
         ] {
             assert_eq!(hosts.admit(url).is_ok(), expected, "{url} {hosts:?}");
         }
@@ -255,7 +273,7 @@ mod tests {
             let site = hosts.served.clone();
             let uri: Uri = url.parse().expect("an address");
             let host = uri.host().expect("a host").to_owned();
-            hosts.ghosts.push(Ghost { hosts: site, host, path: uri.path().trim_end_matches('/').to_owned() });
+            hosts.ghosts.push(Ghost { hosts: site, authority: host.clone(), host, path: uri.path().trim_end_matches('/').to_owned() });
             let bases = hosts.bases(&tcp()).expect("hosts");
             bases.iter().map(|bases| (bases[0].clone(), hosts.base_path(&bases[0]).to_owned(), hosts.is_beside(&bases[0]))).collect()
         };
@@ -267,7 +285,10 @@ mod tests {
                 vec![row("http://a.example", "", false), row("http://old.example", "", true)],
             ),
             (hosts(&[&["a.example"]], None, false), "https://a.example/blog/", vec![row("http://a.example", "/blog", false)]),
-            (hosts(&[&[]], None, false), "https://a.example/blog/", vec![row("http://127.0.0.1:8080", "/blog", false)]),
+            // A site for every host has the name that its Ghost tells readers.
+            (hosts(&[&[]], None, false), "https://a.example/blog/", vec![row("http://a.example", "/blog", false)]),
+            (hosts(&[&[]], None, true), "https://a.example/", vec![row("https://a.example", "", false)]),
+            (hosts(&[&[]], None, false), "http://127.0.0.1:2368/", vec![row("http://127.0.0.1:8080", "", false)]),
             // It is not known which of them it is.
             (hosts(&[&["b.example"]], None, false), "https://a.example/", vec![row("http://b.example", "", false)]),
         ] {

@@ -150,14 +150,27 @@ pub enum WarmError {
         source: ListingError,
     },
     /// No sitemap could be read. Each is here with its reason.
-    #[error("no sitemap could be read\n  {}\n  --sitemap names another one.", .0.join("\n  "))]
-    NoSitemap(Vec<String>),
+    #[error("no sitemap could be read\n  {}\n  {}", .failures.join("\n  "), other_sitemap(.unnamed.as_deref()))]
+    NoSitemap {
+        /// The sitemaps, each with the reason.
+        failures: Vec<String>,
+        /// A host that the server serves, of which nobody said that its pages are wanted.
+        unnamed: Option<String>,
+    },
     /// The sitemaps are empty.
     #[error("the sitemaps name no page\n  --sitemap names another one.")]
     NoPage,
     /// Whoever asked for it stopped it.
     #[error("stopped before anything was asked for")]
     Stopped,
+}
+
+/// Says what to do when no sitemap could be read.
+fn other_sitemap(unnamed: Option<&str>) -> String {
+    unnamed.map_or_else(
+        || "--sitemap names another one; addresses of pages can be named as well.".to_owned(),
+        |host| format!("If {host} is this site, say --host {host}."),
+    )
 }
 
 /// Says why a `robots.txt` or a sitemap was not read.
@@ -296,7 +309,7 @@ impl<P: Progress> Run<'_, P> {
             return Err(WarmError::NoPage);
         }
         if failures.len() == read.len() {
-            return Err(WarmError::NoSitemap(failures));
+            return Err(WarmError::NoSitemap { failures, unnamed: self.hosts.unnamed().map(str::to_owned) });
         }
         for failure in failures {
             self.progress.say(&format!("This sitemap is left out: {failure}"));

@@ -7,7 +7,7 @@
 //! At most [`NAMES_MAX`] names of [`NAME_BYTES_MAX`] bytes (19 KiB, for as long as the process lives) and [`COUNTED_MAX`] counts of 64 bytes. What is
 //! beyond is counted as one.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::Mutex;
 use policy::{CookieName, known_cookie};
@@ -19,37 +19,37 @@ const NAME_BYTES_MAX: usize = 64;
 /// Pairs of a site and a cookie that are counted apart.
 const COUNTED_MAX: usize = 1_024;
 
-/// The name of the rule by which an answer that sets a cookie is not stored, and what follows it: the name of the cookie.
+/// A cookie for which answers that set it are not stored.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RefusedCookie {
+    /// The name, as it is shown.
+    pub(crate) name: CookieName,
+    /// The rule and the name: `set-cookie PHPSESSID`.
+    pub(crate) detail: &'static str,
+}
+
+/// What stands before the name in a detail.
 const RULE: &str = "set-cookie ";
-/// The name under which cookies beyond the bound are counted.
-const ANOTHER: &str = "set-cookie (another)";
+/// All cookies beyond the bound.
+static ANOTHER: RefusedCookie = RefusedCookie { name: CookieName::whole("(another)"), detail: "set-cookie (another)" };
 
-/// The details that were made. They are few, and live as long as the process: so a detail is as easy to pass on as one from a table.
-static MADE: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+/// The cookies that were met, by their detail. They are few, and live as long as the process: so one is as easy to pass on as one from a table.
+static MET: Mutex<BTreeMap<&'static str, &'static RefusedCookie>> = Mutex::new(BTreeMap::new());
 
-/// Returns the detail for an answer that is not stored as it sets this cookie: `set-cookie PHPSESSID`.
-pub(crate) fn detail(name: &str) -> &'static str {
+/// Returns the cookie of this name.
+pub(crate) fn refused_cookie(name: &str) -> &'static RefusedCookie {
     let detail = format!("{RULE}{}", family(name));
-    let mut made = MADE.lock();
-    if let Some(detail) = made.get(&*detail) {
-        return detail;
+    let mut met = MET.lock();
+    if let Some(cookie) = met.get(&*detail) {
+        return cookie;
     }
-    if made.len() >= NAMES_MAX {
-        return ANOTHER;
+    if met.len() >= NAMES_MAX {
+        return &ANOTHER;
     }
     let detail: &'static str = Box::leak(detail.into_boxed_str());
-    made.insert(detail);
-    detail
-}
-
-/// Returns the cookie that such a detail names.
-pub(crate) fn named_in(detail: &'static str) -> Option<CookieName> {
-    detail.strip_prefix(RULE).map(CookieName::whole)
-}
-
-/// Returns the rule of a detail, without the cookie that it names.
-pub(crate) fn rule_of(detail: &'static str) -> &'static str {
-    if detail.starts_with(RULE) { RULE.trim_ascii_end() } else { detail }
+    let cookie: &'static RefusedCookie = Box::leak(Box::new(RefusedCookie { name: CookieName::whole(&detail[RULE.len()..]), detail }));
+    met.insert(detail, cookie);
+    cookie
 }
 
 /// Returns a name as it is shown: as it is known, or without what only one visitor's has.
@@ -133,11 +133,10 @@ mod tests {
             ("a1b2c3d4e5f60718293a4b5c6d7e8f90", "*"),
             ("na\u{e9}me", "na??me"),
         ] {
-            assert_eq!(detail(name), format!("set-cookie {shown}"), "{name}");
-            assert_eq!(named_in(detail(name)).map(|name| name.to_string()).as_deref(), Some(shown));
+            let cookie = refused_cookie(name);
+            assert_eq!((cookie.detail.to_owned(), cookie.name.to_string()), (format!("set-cookie {shown}"), shown.to_owned()), "{name}");
         }
-        assert!(detail(&"x".repeat(1_000)).len() <= RULE.len() + NAME_BYTES_MAX);
-        assert_eq!(named_in("no-store"), None);
+        assert!(refused_cookie(&"x".repeat(1_000)).detail.len() <= RULE.len() + NAME_BYTES_MAX);
     }
 
     #[test]
@@ -145,10 +144,10 @@ mod tests {
         let cookies = Cookies::default();
         for n in 0..2 * COUNTED_MAX {
             let letters: String = n.to_string().bytes().map(|b| char::from(b - b'0' + b'a')).collect();
-            cookies.refused(1, named_in(detail(&letters)).expect("a cookie"));
+            cookies.refused(1, refused_cookie(&letters).name);
             cookies.passed(u16::try_from(n).expect("few"), CookieName::whole("a"));
         }
-        assert!(MADE.lock().len() <= NAMES_MAX && cookies.0.lock().len() <= COUNTED_MAX + 2 * COUNTED_MAX);
+        assert!(MET.lock().len() <= NAMES_MAX && cookies.0.lock().len() <= COUNTED_MAX + 2 * COUNTED_MAX);
         let of_one = cookies.of(1);
         let total: u64 = of_one.iter().map(|(_, count)| count.answers).sum();
         assert_eq!(total, 2 * COUNTED_MAX as u64, "nothing is lost");

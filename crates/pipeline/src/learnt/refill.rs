@@ -345,7 +345,7 @@ impl Run<'_> {
         }
     }
 
-    /// Wants for every variant of a page that was purged. Returns `false` if the origin failed.
+    /// Fetches every variant of a page that was purged. Returns `false` if the origin failed.
     async fn page(&self, site: &Rc<Site>, page: &Page) -> bool {
         let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
         if let Some((reader, path)) = &page.new

@@ -76,7 +76,6 @@ impl Pipeline {
                 return None;
             }
         };
-        // Nobody who watches purges is told: strangers would fill the list.
         let (receipts, elsewhere) = self.shared.obey(&order, &resolved);
         let mut now = since;
         let mut alone = true;

@@ -122,8 +122,8 @@ impl Purging {
         self.permission.accept_token(is_token);
     }
 
-    /// Tells `watcher` of every purge but those that answers to unsafe methods cause (strangers would fill its list), on the thread that carries it out.
-    /// Only the first call counts.
+    /// Tells `watcher` of every purge, on the thread that carries it out, but of none that a stranger can cause: they would fill its list. Only the
+    /// first call counts.
     pub fn watch(&self, watcher: impl Fn(&Purge<'_>) + Send + Sync + 'static) {
         let _ = self.watcher.set(Watcher(Box::new(watcher)));
     }
@@ -154,7 +154,7 @@ impl Purging {
     }
 
     fn note_announced(&self, order: &Order) {
-        if matches!(order.by, Maker::UnsafeMethod | Maker::Folder | Maker::Reload | Maker::Watch) {
+        if !order.by.is_announcement() {
             return;
         }
         if !order.what.iter().any(|what| matches!(what, What::Everything | What::Host(_))) {
@@ -196,13 +196,10 @@ impl Purging {
         if at == Where::Elsewhere {
             return tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged, as another machine was told to");
         }
-        match order.by {
-            Maker::Operator | Maker::Plugin(_) | Maker::Origin | Maker::Webhook | Maker::Write => {
-                tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
-            }
-            Maker::UnsafeMethod | Maker::Folder | Maker::Reload | Maker::Watch => {
-                tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
-            }
+        if order.by.is_announcement() {
+            tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
+        } else {
+            tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
         }
     }
 }
@@ -271,7 +268,11 @@ impl Shared {
         tracing::warn!(why, "what is stored is validated before it is shown again, as purges of it may have been missed");
     }
 
+    /// Tells the watcher of a purge, unless a stranger can be behind it.
     fn show(&self, order: &Order, receipt: &Receipt) {
+        if order.by.may_be_stranger() {
+            return;
+        }
         if let Some(Watcher(watcher)) = self.purging.watcher.get() {
             watcher(&Purge { at: self.clock.now(), order, receipt });
         }
@@ -308,7 +309,7 @@ impl Shared {
     /// does not announce new pages.
     fn carry_out(&self, order: &Order, resolved: &Resolved, at: Where) -> Vec<PurgeReceipt> {
         let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
-        let by_writer = order.by == Maker::UnsafeMethod;
+        let by_writer = order.by.may_be_stranger();
         if !by_writer {
             self.purging.last.store(self.clock.now().as_millis(), Relaxed);
         }
@@ -319,8 +320,7 @@ impl Shared {
         let receipts = resolved.targets.iter().map(purge).collect();
         if !by_writer {
             // Whoever gets a signal says which pages a publication changes; of another machine's that is not known.
-            let is_signal = matches!(order.by, Maker::Origin | Maker::Webhook | Maker::Write) && at == Where::Here;
-            if hardness == Hardness::Soft && !is_signal {
+            if hardness == Hardness::Soft && !(order.by.is_signal() && at == Where::Here) {
                 self.refilling.ripples.forget();
             }
             self.refilling.purged(hardness);

@@ -53,9 +53,6 @@ const UNANSWERED_BY_OTHERS_EVERY: Duration = Duration::from_secs(60);
 /// The interval at which a purge that is put off looks whether the server stops.
 const LOOKS_WHILE_PUT_OFF: Duration = Duration::from_millis(200);
 
-/// The cookie of an editor's session.
-const EDITORS_COOKIE: &str = "ghost-admin-api-session=";
-
 /// The most sites of which signals are remembered. There are as many as the configuration has; only those that it had before count beyond.
 const SITES_MAX: usize = 4_096;
 
@@ -255,8 +252,7 @@ impl Shared {
     pub(super) fn remember_publication(&self, order: &Order, receipt: &Receipt) {
         let policy::purge::Sites::Named(site) = &order.sites else { return };
         // A comment is not a publication.
-        let is_signal = matches!(order.by, Maker::Origin | Maker::Webhook | Maker::Write);
-        if !is_signal || order.what.iter().all(policy::Policy::is_aside) {
+        if !order.by.is_signal() || order.what.iter().all(policy::Policy::is_aside) {
             return;
         }
         let publication = Publication { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard };
@@ -275,9 +271,8 @@ impl Shared {
 }
 
 impl Pipeline {
-    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it. What that
-    /// has `caused` is for the caller to wait for. If it `must_count`, it does so whether or
-    /// not the client stays to see the answer; otherwise a client that leaves ends it.
+    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it. What that has `caused` is for the
+    /// caller to wait for. If it `must_count`, it does so whether or not the client stays to see the answer; otherwise a client that leaves ends it.
     pub(crate) async fn write(
         self: &Rc<Self>,
         question: &Rc<Question>,
@@ -316,13 +311,9 @@ impl Pipeline {
     fn may_have_written(self: &Rc<Self>, question: &Question, caused: &Caused) {
         let site = &question.site;
         let Some(written) = site.policy.written(&question.method, question.uri.path()) else { return };
-        let cookies = question.headers.get_all(header::COOKIE);
-        let is_of_editor = cookies.iter().any(|line| line.to_str().is_ok_and(|line| line.contains(EDITORS_COOKIE)));
-        // A scheduler shows its token in the query.
-        if !is_of_editor && !question.headers.contains_key(header::AUTHORIZATION) && written != WriteSubject::Schedule {
-            return;
+        if site.policy.may_be_of_editor(written, &question.headers) {
+            self.purge_for_unanswered(site, Writer::Known, Maker::Origin, caused);
         }
-        self.purge_for_unanswered(site, Writer::Known, Maker::Origin, caused);
     }
 
     /// Purges softly for a write of which nobody knows what came of it: at once, or when the last such purge is long enough ago.

@@ -66,6 +66,26 @@ fn every_order_raises_the_generation_and_is_counted_by_its_maker() {
     }
 }
 
+/// A list of purges is for the operator: what strangers can cause would push all else out of it.
+#[test]
+fn a_watcher_is_told_of_every_purge_but_those_that_strangers_can_cause() {
+    for by in MAKERS {
+        let shared = shared();
+        let seen = Arc::new(Mutex::new(0));
+        shared.purging.watch({
+            let seen = Arc::clone(&seen);
+            move |_| *seen.lock() += 1
+        });
+        for what in whats() {
+            let order = Order::for_site("blog", vec![what], true, by);
+            shared.purge(&order).expect("an order");
+            shared.purge_counted(&order).expect("an order");
+            shared.apply(&order).expect("an order");
+        }
+        assert_eq!(*seen.lock(), if by == Maker::UnsafeMethod { 0 } else { 3 * whats().len() }, "{by:?}");
+    }
+}
+
 /// The other machines, which answer at once.
 #[derive(Default)]
 struct Others(Arc<Mutex<Vec<Order>>>);

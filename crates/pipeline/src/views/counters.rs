@@ -18,7 +18,6 @@ use semantics::cache_status::{Forwarded, Outcome};
 
 use crate::{
     CLASSES, Note,
-    learnt::cookies,
     login::{LOGIN_REFUSALS, LoginRefusal},
     proof::{PROOF_RESULTS, ProofResult},
 };
@@ -477,10 +476,9 @@ impl Counters {
         }
     }
 
-    /// Counts a request for which a rule decided. What a rule says of one cookie belongs to the rule.
+    /// Counts a request for which a rule decided.
     #[cold]
     pub(crate) fn ruled(&self, site: u16, rule: &'static str, origin_time: Option<Duration>) {
-        let rule = cookies::rule_of(rule);
         let mut rules = self.rules.lock();
         let is_known = rules.len() < RULES_MAX || rules.contains_key(&(site, rule));
         let place = if is_known { (site, rule) } else { (u16::MAX, OTHER_RULE) };

@@ -27,7 +27,7 @@ use crate::{
     collapse::flight_of,
     deliver,
     failure::ONLY_IF_CACHED,
-    find::found_in,
+    find::{found_in, is_for},
     identity::Identity,
     judge::{Judgement, judge},
     keep::NotStored,
@@ -136,9 +136,8 @@ impl Pipeline {
         let flight_key = flight_of(store, question);
         let flight = store.flight(store.hash(&flight_key), &flight_key, question.url(), self.shared.fence.moment(now));
         let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
-        let fields = question.fields();
         let variants = resource.as_deref().map_or(&[][..], |resource| resource.variants());
-        let fits = variants.iter().position(|stored| stored.record.vary.matches(&fields));
+        let fits = variants.iter().position(|stored| is_for(&self.shared, question, &stored.record));
         let refusal = steps.0.iter().rev().find(|step| step.decided).map(|step| step.rule.to_owned());
         let choice = |at: usize| match fits {
             Some(fitting) if fitting == at => Choice { selected: refusal.is_none(), refused: refusal.clone() },
@@ -379,7 +378,7 @@ fn webhook() -> Now {
 }
 
 fn passed(rule: PassRule) -> Now {
-    let ending = Ending::of(Outcome::Forwarded(passed_because(rule))).because(Some(rule.name()));
+    let ending = Ending::of(Outcome::Forwarded(passed_because(rule))).because(rule.name());
     let mut words = vec!["It goes to the origin as it came, and nothing is stored.".to_owned()];
     if let Some(cookie) = rule.cookie().map(|cookie| cookie.to_string()) {
         let whose = known_cookie(&cookie).map(|known| format!(" ({})", known.whose)).unwrap_or_default();

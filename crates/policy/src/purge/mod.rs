@@ -6,6 +6,7 @@
 mod address;
 mod dialect;
 mod fields;
+mod ghost;
 mod order;
 mod signals;
 mod wordpress;
@@ -14,6 +15,7 @@ pub use address::{Address, HostName};
 pub use dialect::{Dialect, KEYS_MAX, Misunderstood};
 pub(crate) use dialect::{below, is_purge};
 pub use fields::{ITEMS_MAX, IsOwnHost, RequestedPurge, is_for_sources_only, items};
+pub use ghost::written_addresses;
 pub use order::{BadWhat, Maker, Order, Sites, What};
-pub use signals::{Addresses, Signal, Signals, Webhook, WriteSubject, written_addresses};
+pub use signals::{Addresses, Signal, Signals, Webhook, WriteSubject};
 pub use wordpress::{Answer, AnswerContent, Attempt, Content, WriteEffect, wordpress_order};

@@ -174,6 +174,30 @@ impl Maker {
         Self::NAMES[self.index()]
     }
 
+    /// Tells whether it is the site's own software that says so: by an answer, by a webhook, or by what it accepts.
+    #[must_use]
+    pub const fn is_signal(self) -> bool {
+        matches!(self, Self::Origin | Self::Webhook | Self::Write)
+    }
+
+    /// Tells whether a stranger can be behind it: such an order must fill no list and no log, and announces no page.
+    #[must_use]
+    pub const fn may_be_stranger(self) -> bool {
+        matches!(self, Self::UnsafeMethod)
+    }
+
+    /// Tells whether each machine of a cluster finds out by itself: it looks after its own folders, configuration and origins.
+    #[must_use]
+    pub const fn is_own_observation(self) -> bool {
+        matches!(self, Self::Folder | Self::Reload | Self::Watch)
+    }
+
+    /// Tells whether somebody who may has said that something changed.
+    #[must_use]
+    pub const fn is_announcement(self) -> bool {
+        !self.may_be_stranger() && !self.is_own_observation()
+    }
+
     /// Returns the dialect of a plugin.
     #[must_use]
     pub const fn dialect(self) -> Option<Dialect> {

@@ -20,6 +20,7 @@ use super::{
     leads_past, name_of,
     product::to_have_address,
     schedule::Schedules,
+    sends_to_https,
     sitemap::{self, ListingDigest},
 };
 use crate::{
@@ -33,6 +34,9 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// The time after an answer until a server is asked again, as it may have been upgraded.
 const ASK_AGAIN: Duration = Duration::from_mins(5);
+
+/// The time after an answer until software is asked again whose address leads its readers past Seawall, or away from it: somebody is about to change that.
+const ASTRAY_AGAIN: Duration = Duration::from_secs(5);
 
 /// The time after an answer until software in a folder is asked again, as it may have been set up meanwhile.
 const FOLDER_AGAIN: Duration = Duration::from_secs(30);
@@ -140,6 +144,8 @@ struct Keeping {
 #[derive(Debug)]
 struct InquiryState {
     due: Timestamp,
+    /// The time at which it was asked last.
+    asked_at: Timestamp,
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
     was_up: bool,
@@ -174,8 +180,12 @@ impl Keeping {
         for asking in &all {
             let (is_up, falls) = contact(plan, &asking.question);
             let finding = self.known.lock().of(&asking.question);
+            let leads_astray = self.leads_astray(plan, &asking.question);
             let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| InquiryState::new(now, &finding));
             asked.look(now, is_up, falls);
+            if leads_astray {
+                asked.due = asked.due.min(asked.asked_at + ASTRAY_AGAIN);
+            }
             if asked.due <= now {
                 due.push(asking.clone());
             }
@@ -186,6 +196,7 @@ impl Keeping {
         for (Inquiry { question, server, .. }, finding) in due.into_iter().zip(findings) {
             let Some(asked) = self.asked.get_mut(&question) else { continue };
             let before = self.known.lock().of(&question);
+            asked.asked_at = now;
             let heard = asked.hear(now, &before, &finding);
             if server.is_folder() && finding.software().is_none() {
                 asked.due = asked.due.min(now + FOLDER_AGAIN);
@@ -193,6 +204,8 @@ impl Keeping {
             asked.tell(&question, &before, &finding, heard);
             if heard == AnswerMeaning::Back {
                 self.is_back(plan, &question);
+            } else if before.software().zip(finding.software()).is_some_and(|(before, now)| before != now) {
+                self.is_another(plan, &question);
             }
             let mut known = self.known.lock();
             is_new |= if heard == AnswerMeaning::Settled { known.take_settled(question, finding) } else { known.take(question, finding) };
@@ -200,9 +213,24 @@ impl Keeping {
         is_new
     }
 
+    /// Returns whether software tells its readers an address that leads past Seawall, or to an https that is not here.
+    fn leads_astray(&self, plan: &Plan, question: &Question) -> bool {
+        let leads_astray =
+            |site: &Site| leads_past(site, &self.state.listening).is_some() || sends_to_https(site, &plan.settings).is_some();
+        sites_of(plan, question).any(|site| leads_astray(site.settings()))
+    }
+
+    /// Makes live what an upgrade or another address has changed. A redirect that is stored may lead to the address before.
+    fn is_another(&self, plan: &Plan, question: &Question) {
+        for site in sites_of(plan, question) {
+            self.purge(site.name());
+            tracing::info!(site = site.name(), "all pages are marked stale, and asked for again");
+        }
+    }
+
     /// Makes live what may have changed while software was away: it has a theme in files, and comes back as another version.
     fn is_back(&self, plan: &Plan, question: &Question) {
-        for site in plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question)) {
+        for site in sites_of(plan, question) {
             self.purge(site.name());
             let name = name_of(site.settings().kind);
             tracing::info!(site = site.name(), "the {name} was away, and is back; all pages are marked stale, and asked for again");
@@ -310,7 +338,7 @@ impl InquiryState {
         };
         // One that is only remembered did not answer at the start.
         let was_away = matches!(finding, Finding::Recognised { remembered: true, .. });
-        Self { due, retry: RETRY, was_up: true, falls: 0, in_vain: 0, was_away, otherwise: None, told: None }
+        Self { due, asked_at: now, retry: RETRY, was_up: true, falls: 0, in_vain: 0, was_away, otherwise: None, told: None }
     }
 
     /// Takes what connecting to a server has come to since the last look. When it has come back it may be another one, and while it is away nothing else asks
@@ -401,17 +429,21 @@ impl InquiryState {
     }
 }
 
+/// Returns the sites that a question is about.
+fn sites_of<'a>(plan: &'a Plan, question: &'a Question) -> impl Iterator<Item = &'a SitePlan> {
+    plan.sites.iter().filter(move |site| Question::of(site.settings()).as_ref() == Some(question))
+}
+
 /// Returns whether the server of a question could be connected to when that was tried last, and how often nobody listened there any more.
 fn contact(plan: &Plan, question: &Question) -> (bool, u64) {
-    let sites = plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question));
-    sites.fold((true, 0), |(is_up, falls), site| (is_up && site.origin_up() != Some(false), falls + site.origin_falls()))
+    sites_of(plan, question).fold((true, 0), |(is_up, falls), site| (is_up && site.origin_up() != Some(false), falls + site.origin_falls()))
 }
 
 /// Says how a site's software gets the address that leads through Seawall.
 pub(crate) fn remedy(site: &Site, settings: &Settings, listening: &[edge::Socket]) -> String {
     let url = crate::try_next::address_of(settings, site, listening);
     let url = url.unwrap_or_else(|| "the address at which Seawall is reached".to_owned());
-    to_have_address(site.kind, &url)
+    to_have_address(site.product(), &url)
 }
 
 /// The watch over the pages of one site.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::config::settings::Kind;
+use crate::config::settings::{Kind, Product};
 
 /// Returns the name of a kind's product, as it writes itself, or of the kind.
 pub(crate) fn name_of(kind: Kind) -> &'static str {
@@ -31,15 +31,16 @@ pub(crate) fn kept_a_while(kind: Kind) -> String {
 }
 
 /// Says what to set in a product so that it tells its readers the address `url`.
-pub(crate) fn to_have_address(kind: Kind, url: &str) -> String {
-    match kind {
-        Kind::WordPress => format!(
+pub(crate) fn to_have_address(product: Product<'_>, url: &str) -> String {
+    match product {
+        Product::WordPress(_) => format!(
             "set both addresses in WordPress (Settings, General; or define WP_HOME and WP_SITEURL in wp-config.php) to {}",
             url.trim_end_matches('/')
         ),
-        Kind::Ghost | Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => {
+        Product::Ghost(_) => {
             format!("set \"url\" in Ghost's config.production.json, or its environment variable url, to {url}, and restart Ghost")
         }
+        Product::Any => format!("set the address of the site to {url} in the settings of the software that makes it"),
     }
 }
 

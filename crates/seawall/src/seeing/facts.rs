@@ -5,14 +5,11 @@ use std::{borrow::Cow, time::Duration};
 use edge::Exchange;
 use http::Version;
 use insight::{CookiePart, EndedRequest, InVain, Insight, RESULTS, SampledHit};
-use pipeline::{FetchedInVain, Note};
+use pipeline::{DecidingCookie, FetchedInVain, Note};
 use semantics::{Timestamp, cache_status::Outcome, request_id::RequestIdText};
 
 /// The rule of a request whose client left before there was a response.
 const CLIENT_LEFT: &str = "client-left";
-
-/// The rule of a response that is not stored for the cookie that it sets; the name of the cookie follows it.
-const SET_COOKIE: &str = "set-cookie";
 
 /// Returns whether a hit is plain: there is nothing to tell of it but that there was one. A stored error is worth a line.
 pub(crate) fn is_plain_hit(status: u16, note: &Note) -> bool {
@@ -21,13 +18,12 @@ pub(crate) fn is_plain_hit(status: u16, note: &Note) -> bool {
 
 /// Tells of a request that was not a plain hit, and took so long. Health checks, which come every second, are left out.
 pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, note: &Note, at: Timestamp) {
-    if note.is_health_check() {
+    if note.is_health_check {
         return;
     }
-    let reason = rule_alone(note.rule.unwrap_or_default());
+    let reason = note.rule.unwrap_or_default();
     let rule = if exchange.status == 499 { CLIENT_LEFT } else { reason };
-    let cookie = note.cookie.map(|cookie| cookie.to_string());
-    let part = part(reason);
+    let cookie = note.cookie.map(|cookie| cookie.name().to_string());
     let (host, agent, referrer) = (text(exchange.host), text(exchange.user_agent), text(exchange.referer));
     let id = note.id.map(|id| id.written());
     let trace = note.trace.map(|ids| ids.trace.to_string()).unwrap_or_default();
@@ -46,7 +42,7 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, n
         rule,
         reason,
         detail: cookie.as_deref().unwrap_or_default(),
-        cookie: cookie.as_ref().map(|_| part),
+        cookie: note.cookie.map(part),
         class: note.class.name(),
         collapsed: note.collapsed,
         complete: exchange.complete,
@@ -60,27 +56,24 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, n
 
 /// Tells of a fetch whose client was told of before, when it left.
 pub(crate) fn tell_in_vain(insight: &Insight, fetched: &FetchedInVain<'_>) {
-    let rule = rule_alone(fetched.rule);
-    let cookie = fetched.cookie.map(|cookie| cookie.to_string());
+    let cookie = fetched.cookie.map(|cookie| cookie.name().to_string());
     insight.fetched_in_vain(&InVain {
         site: fetched.site,
         scheme: fetched.scheme.as_str(),
         host: fetched.host,
         target: fetched.target,
-        rule,
+        rule: fetched.rule,
         detail: cookie.as_deref().unwrap_or_default(),
-        cookie: cookie.as_ref().map(|_| part(rule)),
+        cookie: fetched.cookie.map(part),
         origin_time: fetched.origin_time,
     });
 }
 
-/// Returns a rule without the cookie that it names.
-fn rule_alone(rule: &str) -> &str {
-    if rule.strip_prefix(SET_COOKIE).is_some_and(|cookie| cookie.starts_with(' ')) { SET_COOKIE } else { rule }
-}
-
-fn part(rule: &str) -> CookiePart {
-    if rule == SET_COOKIE { CookiePart::Set } else { CookiePart::Carried }
+fn part(cookie: DecidingCookie) -> CookiePart {
+    match cookie {
+        DecidingCookie::Carried(_) => CookiePart::Carried,
+        DecidingCookie::Set(_) => CookiePart::Set,
+    }
 }
 
 /// Tells of a hit that stands for so many.

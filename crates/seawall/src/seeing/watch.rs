@@ -5,7 +5,7 @@ use insight::Insight;
 use pipeline::Purge;
 use policy::purge::{Maker, Sites};
 
-/// Tells of a purge. What the answers to unsafe methods invalidate is not among them: that is one page each, and strangers would fill the list.
+/// Tells of a purge. Those that strangers can cause, by a form or a comment, do not come here: they would fill the list.
 pub(crate) fn tell(insight: &Insight, purge: &Purge<'_>) {
     let Purge { at, order, receipt } = *purge;
     insight.purged(&PurgeLine {

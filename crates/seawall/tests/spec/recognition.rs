@@ -226,6 +226,30 @@ async fn a_ghost_that_fails_has_published_nothing() {
     assert_eq!(remarks(&site), "");
 }
 
+/// Whoever does what the banner says has opened the page before: the redirect to the address that it had is stored, and would lead in a circle.
+#[tokio::test]
+async fn another_url_is_noticed_soon_where_the_old_one_led_past_and_ends_redirects_to_it() {
+    let origin = Origin::start();
+    origin.on(get("/sitemap.xml")).reply(status(404));
+    let elsewhere = format!("{}/hello/", origin.url());
+    origin.on(get("/hello/")).reply(status(301).field("location", elsewhere).field("cache-control", "public, max-age=31536000"));
+    let toml = format!("source = \"{}\"\n{AT_ONCE}", origin.url());
+    let site = Site::start_knowing(&toml, known_as(&origin, &format!("{}/", origin.url())));
+    site.get("/hello/").await.status(301);
+    site.get("/hello/").await.status(301).x_cache("HIT");
+    let says = format!(
+        r#"{{"site":{{"title":"The Slow Almanac","url":"http://{}/","version":"6.65","site_uuid":"91e42c58-6160-48c2-bcaa-45f4e116a00e"}}}}"#,
+        site.address()
+    );
+    origin.on(get("/ghost/api/admin/site/")).reply(ok(says).field("content-type", "application/json").field("content-version", "v6.65"));
+    origin.on(get("/hello/")).reply(page("hello"));
+    site.clock.advance(secs(5));
+    let begun = Instant::now();
+    while site.get("/hello/").await.text() != "hello" {
+        assert!(begun.elapsed() < PATIENCE, "the redirect stays");
+    }
+}
+
 /// Status says it without a single edit, too: everything that an editor does will bypass Seawall.
 #[tokio::test]
 async fn status_says_if_a_ghosts_url_is_its_own_address() {

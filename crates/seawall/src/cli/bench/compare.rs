@@ -1,4 +1,4 @@
-//! `--compare`: two URLs, or one past the cache and with it, in short rounds by turns.
+//! `--compare`: two URLs, or one past the cache and with it, in short rounds alternately.
 
 use std::{ops::ControlFlow, process::ExitCode, time::Duration};
 
@@ -124,13 +124,7 @@ pub(super) fn beside(comparison: &Comparison) -> Beside<'_> {
     if !comparison.direct {
         return beside;
     }
-    let times = match comparison.ratio.rate {
-        Some(rate) if rate.differs() && rate.ratio > 1.0 => {
-            format!("With Seawall's cache the site answered {:.1} times as many requests a second. ", rate.ratio)
-        }
-        _ => String::new(),
-    };
-    let said = format!("Before (A) is past the cache, after (B) is with it. {times}{}", beside.said);
+    let said = format!("Before (A) is past the cache, after (B) is with it. {}", comparison.said(["before", "after"]));
     Beside { said, ..beside.named("before", "after") }
 }
 

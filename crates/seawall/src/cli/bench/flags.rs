@@ -234,7 +234,7 @@ pub(crate) struct Flags {
     #[arg(long, help_heading = COMPARED)]
     pub(super) direct: bool,
 
-    /// Compare two URLs, in short rounds by turns; with --direct one URL, past the cache and with it
+    /// Compare two URLs, in short rounds alternately; with --direct one URL, past the cache and with it
     #[arg(long, help_heading = COMPARED)]
     pub(super) compare: bool,
 

@@ -6,7 +6,7 @@ Examples:
       50 clients for 10 seconds.
 
   seawall bench http://127.0.0.1:8080/ -c 5 --compare --direct --html proof.html
-      Before and after: past the cache of the running Seawall and with it, by turns, with a report.
+      Before and after: past the cache of the running Seawall and with it, alternately, with a report.
 
   seawall bench http://127.0.0.1:8080/ -c 500 -n 5000
       500 clients, 5,000 requests, as ab -k and wrk do it; with --no-keepalive as ab without -k.
@@ -27,7 +27,7 @@ Examples:
       A front page of Hacker News, in a minute.
 
   seawall bench http://127.0.0.1:8080 --replay access.log --speed 10
-      BenchTarget a log says, ten times as fast.
+      What a log says, ten times as fast.
 
   seawall bench http://127.0.0.1:8080/ -n 5000 --fail-if 'p99>200ms' --fail-if 'errors>0'
       For continuous integration: exit code 3 if a bound is exceeded.
