@@ -86,7 +86,7 @@ impl Machine {
         let admin = testkit::free_port();
         let toml = format!(
             "source = \"http://{}\"\nkind = \"generic\"\n[server]\nlisten = [\"unix:{}\"]\nadmin = \"127.0.0.1:{admin}\"\nworkers = 2\n\
-             [cluster]\nurl = \"{}\"\nmachine = \"{name}\"\nsecret = \"0123456789abcdef0123456789abcdef\"\nlease = \"1s\"\ndoubt_hold = \"500ms\"\n",
+             [cluster]\nurl = \"{}\"\nmachine = \"{name}\"\nsecret = \"0123456789abcdef0123456789abcdef\"\nlease = \"5s\"\ndoubt_hold = \"500ms\"\n",
             origin.address,
             place.socket().display(),
             engine.url()
