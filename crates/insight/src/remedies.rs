@@ -258,6 +258,7 @@ const REMEDIES: &[(&str, Remedy)] = &[
     ("health", Right),
     ("too-many-requests", Right),
     ("twin host", Right),
+    ("max-forwards", Right),
     ("schedule", Right),
     ("https", Right),
     ("password", Right),

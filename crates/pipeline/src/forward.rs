@@ -5,7 +5,7 @@ use origins::{Arrival, Body, Caller, end_to_end, keep_upgrade};
 use policy::Key;
 use semantics::{request::has_any, validation::add_validators};
 
-use crate::{Stored, question::Question};
+use crate::{Stored, admission::max_forwards, question::Question};
 
 /// Fields by which a client asks for less than the whole, or for nothing if it has it already.
 const CONDITIONS: [header::HeaderName; 6] =
@@ -95,6 +95,7 @@ fn request(question: &Question, body: Body) -> Box<Request<Body>> {
     if let Some(host) = question.site.origin_host.as_deref().and_then(|host| HeaderValue::from_str(host).ok()) {
         fields.insert(header::HOST, host);
     }
+    max_forwards::count_down(&question.method, &mut fields);
     if question.site.route.as_ref().is_some_and(|route| !route.sends_cookies) {
         fields.remove(header::COOKIE);
     }

@@ -93,7 +93,7 @@ impl Pipeline {
             None if matches!(written, Some(WriteSubject::Post | WriteSubject::Schedule))
                 && parts.extensions.get::<SaidEverything>().is_some() =>
             {
-                (Body::Origin(self.overhear(&question.site, body)), false)
+                (Body::Origin(self.overhear(&question, body)), false)
             }
             None => (Body::Origin(body), false),
         };

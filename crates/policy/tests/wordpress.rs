@@ -211,6 +211,7 @@ fn what_unlocks_something_passes() {
         ("customize.theme=1", "wordpress-preview"),
         ("wp_customize=on", "wordpress-preview"),
         ("_wpnonce=1234567890", "wordpress-nonce"),
+        ("password=opensesame", "wordpress-post-password"),
         ("unapproved=7&moderation-hash=abc", "wordpress-pending-comment"),
         ("moderation-hash=abc", "wordpress-pending-comment"),
         ("doing_wp_cron=1.2", "wordpress-cron"),

@@ -246,7 +246,7 @@ fn a_side_that_fails_or_is_limited_by_the_load_tester_is_warned_of() {
         claim.warnings,
         [
             "2.0 % of A's requests failed; they do not count in its rate.",
-            "In most rounds of A the load tester was at its end: the difference may be larger than it looks.",
+            "In most rounds of A the load tester was at its limit: the difference may be larger than it looks.",
             "A's answers (p99 670 ms) take long for rounds of 944 ms: compare for a longer time (-d 5m).",
             "B has answered nothing."
         ]

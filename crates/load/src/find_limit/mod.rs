@@ -99,7 +99,7 @@ pub struct StepResult {
     pub failed: f64,
     /// Requests a second that were answered well, in the second half of the step.
     pub well: f64,
-    /// Whether the load tester itself was at its end.
+    /// Whether the load tester itself was at its limit.
     pub generator: bool,
     /// Whether the load tester stood still for a moment: what was due then left all at once.
     pub stalled: bool,
@@ -164,7 +164,7 @@ impl fmt::Display for Excess {
             Self::P99(ms) => write!(f, "the p99 of the latency was {}", milliseconds(*ms)),
             Self::Errors(part) => write!(f, "{} of the requests failed", share(*part)),
             Self::Behind(well) => write!(f, "only {} were answered", PerSecond(*well)),
-            Self::Generator => write!(f, "the load tester itself was at its end"),
+            Self::Generator => write!(f, "the load tester itself was at its limit"),
         }
     }
 }
@@ -191,7 +191,7 @@ impl fmt::Display for TriedRate {
             Some(Excess::P99(_)) => write!(f, "p99 {p99}, too slow"),
             Some(Excess::Errors(part)) => write!(f, "{} failed, too many", share(part)),
             Some(Excess::Behind(well)) => write!(f, "only {} were answered, too few", PerSecond(well)),
-            Some(Excess::Generator) => write!(f, "p99 {p99}, but the load tester itself was at its end"),
+            Some(Excess::Generator) => write!(f, "p99 {p99}, but the load tester itself was at its limit"),
         }
     }
 }
@@ -218,7 +218,7 @@ pub struct SearchResult {
     pub rate: Option<f64>,
     /// The seconds for which it was held; none: no rate could be held.
     pub held: Option<f64>,
-    /// Whether the server could do more: the highest rate that may be asked for was reached, the load tester was at its end, or somebody ended the search
+    /// Whether the server could do more: the highest rate that may be asked for was reached, the load tester was at its limit, or somebody ended the search
     /// before a rate was too high.
     pub at_least: bool,
     /// Whether somebody ended the search before its end.
@@ -509,7 +509,7 @@ mod tests {
         );
         let least = SearchResult { at_least: true, beyond: Some(Beyond { rate: 5120.0, excess: Excess::Generator }), ..found };
         assert!(least.to_string().starts_with("at least 4,900/s, held"), "{least}");
-        assert!(least.to_string().ends_with("; at 5,120/s, the load tester itself was at its end"), "{least}");
+        assert!(least.to_string().ends_with("; at 5,120/s, the load tester itself was at its limit"), "{least}");
     }
 
     #[test]
@@ -654,7 +654,7 @@ mod tests {
                 found(Some(36_893.0), Some((40_000.0, Excess::Generator))),
                 Limit::Generator,
                 true,
-                "The highest rate within the bounds is 36,893/s. At 40,000/s, the load tester itself was at its end.",
+                "The highest rate within the bounds is 36,893/s. At 40,000/s, the load tester itself was at its limit.",
             ),
             (
                 found(Some(500.0), None),
@@ -690,7 +690,7 @@ mod tests {
             (36_893.4, 640, Some(Excess::P99(640.0)), "36,893/s: p99 640 ms, too slow"),
             (210.0, 3, Some(Excess::Errors(0.038)), "210/s: 3.8 % failed, too many"),
             (210.0, 3, Some(Excess::Behind(190.0)), "210/s: only 190/s were answered, too few"),
-            (210.0, 900, Some(Excess::Generator), "210/s: p99 900 ms, but the load tester itself was at its end"),
+            (210.0, 900, Some(Excess::Generator), "210/s: p99 900 ms, but the load tester itself was at its limit"),
         ] {
             assert_eq!(TriedRate { rate, seconds: 1.0, seen: seen(ms), excess }.to_string(), said);
         }

@@ -7,6 +7,7 @@
 pub(crate) mod challenge;
 mod health;
 pub(crate) mod https;
+pub(crate) mod max_forwards;
 pub(crate) mod password;
 mod requests;
 pub(crate) mod schedule;
@@ -57,6 +58,8 @@ pub(crate) enum FirstStep {
     Schedule,
     /// The site wants its visitors to use https.
     Https,
+    /// The request may not go on to another server.
+    MaxForwards,
     /// The site asks for a password.
     Password,
 }
@@ -71,6 +74,7 @@ impl FirstStep {
             Self::TwinHost => "twin host",
             Self::Schedule => "schedule",
             Self::Https => "https",
+            Self::MaxForwards => "max-forwards",
             Self::Password => ErrorReason::Password.name(),
         }
     }
@@ -124,6 +128,9 @@ pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest
     if let Some(response) = https::redirect(shared, site, incoming, trace) {
         return answered(FirstStep::Https, Some(site), response);
     }
+    if let Some(response) = max_forwards::answer(incoming, trace) {
+        return answered(FirstStep::MaxForwards, Some(site), response);
+    }
     match password::lock(site, incoming, trace) {
         Ok(lock) => Admission::Admitted { site: Rc::clone(site), lock },
         Err(response) => answered(FirstStep::Password, Some(site), *response),
@@ -132,7 +139,7 @@ pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest
 
 /// Returns whether a step could answer a request for a stored page of this site, or change it: then [`admit`] has to be asked.
 ///
-/// Three steps need no look. A twin host has no site, and the answer to a challenge is never stored. Requests of an address are counted where a hit is found.
+/// Four steps need no look. A twin host has no site, the answer to a challenge is never stored, and nothing stored answers OPTIONS or TRACE. Requests of an address are counted where a hit is found.
 pub(crate) fn concerns(router: &Router, site: &Site, client: Option<&Client>, head: &RequestHead<'_>) -> bool {
     router.is_health(head.path) || site.https.concerns(client, head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(head))
 }

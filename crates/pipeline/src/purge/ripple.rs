@@ -15,10 +15,10 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
 use parking_lot::Mutex;
-use policy::purge::{Addresses, written_addresses};
+use policy::purge::{Addresses, Maker, Order, shown_of, written_addresses};
 use semantics::Timestamp;
 
-use crate::{Pipeline, Shared, Site};
+use crate::{Pipeline, Shared, Site, question::Question};
 
 /// The most bytes of an answer to an editor that are kept to see what was written.
 const ANSWER_BYTES_MAX: usize = 2 << 20;
@@ -76,6 +76,24 @@ struct Lists {
     of_all: [String; 4],
 }
 
+/// The site of a publication, which may be at work elsewhere when the publication is known.
+#[derive(Clone)]
+struct PublishingSite {
+    name: String,
+    /// The path at which its software is, without a slash at its end.
+    base_path: String,
+    /// The hosts of which it is known that readers use them.
+    hosts: Vec<String>,
+}
+
+impl PublishingSite {
+    fn of(site: &Site, authority: &str) -> Self {
+        let named = site.hosts.iter().filter(|host| !host.starts_with('*') && *host != authority).cloned();
+        let base_path = site.policy.settings().base_path.clone();
+        Self { name: site.name.clone(), base_path, hosts: named.chain([authority.to_owned()]).collect() }
+    }
+}
+
 impl Lists {
     fn of(site: &Site) -> Self {
         Self { site: site.id, front_page: site.policy.front_page(), of_all: site.policy.lists_of_all() }
@@ -94,6 +112,14 @@ impl Lists {
 }
 
 impl Shared {
+    /// Ends what is stored of a post that is not for everybody any more: nobody is to see it again, not even while the origin is away.
+    fn withdraw(&self, site: &PublishingSite, path: &str) {
+        let order = Order::for_site(&site.name, shown_of(path, &site.base_path, &site.hosts), true, Maker::Origin);
+        if let Err(why) = self.purge(&order) {
+            tracing::warn!(site = site.name, %why, "a post that was withdrawn could not be purged");
+        }
+    }
+
     /// Notes that a post of a site was written, and these addresses have changed with it.
     fn ripple(&self, lists: &Lists, addresses: Addresses) {
         self.refilling.ripples.add(lists.site, lists.with(addresses), self.clock.now());
@@ -112,17 +138,23 @@ impl Pipeline {
     }
 
     /// Notes what a webhook says has changed.
-    pub(super) fn ripple_of_webhook(&self, site: &Site, about: Option<Addresses>) {
+    pub(super) fn ripple_of_webhook(&self, site: &Site, authority: &str, about: Option<Addresses>) {
         match about {
-            Some(addresses) => self.shared.ripple(&Lists::of(site), addresses),
+            Some(addresses) => {
+                if let Some(path) = &addresses.withdrawn {
+                    self.shared.withdraw(&PublishingSite::of(site, authority), path);
+                }
+                self.shared.ripple(&Lists::of(site), addresses);
+            }
             None => self.shared.refilling.ripples.everything(site.id, self.shared.clock.now(), true),
         }
     }
 
     /// Reads in passing, off an answer to an editor, what was written.
-    pub(crate) fn overhear(&self, site: &Site, body: origins::Body) -> origins::Body {
-        let heard = Some(Vec::new());
-        origins::Body::stream(Overheard { body, heard, shared: Arc::clone(&self.shared), lists: Lists::of(site) })
+    pub(crate) fn overhear(&self, question: &Question, body: origins::Body) -> origins::Body {
+        let (site, heard) = (&question.site, Some(Vec::new()));
+        let (lists, publishing) = (Lists::of(site), PublishingSite::of(site, &question.authority));
+        origins::Body::stream(Overheard { body, heard, shared: Arc::clone(&self.shared), lists, site: publishing })
     }
 }
 
@@ -133,6 +165,7 @@ struct Overheard {
     heard: Option<Vec<u8>>,
     shared: Arc<Shared>,
     lists: Lists,
+    site: PublishingSite,
 }
 
 impl Overheard {
@@ -146,6 +179,9 @@ impl Overheard {
 
     fn end(&mut self) {
         if let Some(addresses) = self.heard.take().and_then(|heard| written_addresses(&heard)) {
+            if let Some(path) = &addresses.withdrawn {
+                self.shared.withdraw(&self.site, path);
+            }
             self.shared.ripple(&self.lists, addresses);
         }
     }

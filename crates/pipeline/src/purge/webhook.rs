@@ -288,7 +288,7 @@ impl Pipeline {
                 let caused = Caused::default();
                 self.shared.publish_everything(site, false, Maker::Webhook, &caused);
                 let may_be_settings = about.is_none();
-                self.ripple_of_webhook(site, about);
+                self.ripple_of_webhook(site, authority, about);
                 if may_be_settings {
                     // A blog that has become private is found out now, and not by its next reader.
                     let (pipeline, site, scheme, host) = (Rc::clone(self), Rc::clone(site), client.scheme, authority.to_owned());

@@ -356,6 +356,7 @@ fn answered_by(step: FirstStep, response: &Response<Body>) -> Now {
         FirstStep::Challenge => "the proof for a certificate authority's challenge",
         FirstStep::Health => "the health check",
         FirstStep::Requests => "the limit for requests of one address",
+        FirstStep::MaxForwards => "Seawall in place of the site: Max-Forwards lets the request go no farther",
         FirstStep::TwinHost => "the redirect of a host that only leads to another one",
         FirstStep::Schedule => "Seawall, which runs WordPress's schedule by itself",
         FirstStep::Https => "the https redirect",

@@ -107,6 +107,8 @@ const PARAMETERS: Parameters = Parameters::AllBut(&[
 const UNLOCKING: &[Rule] = &[
     Rule { name: "wordpress-preview", of: Names { whole: &[], beginnings: &["preview", "customize_", "wp_customize"] } },
     Rule { name: "wordpress-nonce", of: Names { whole: &["_wpnonce", "_ajax_nonce"], beginnings: &[] } },
+    // The REST API shows a post behind a password to whoever adds the password.
+    Rule { name: "wordpress-post-password", of: Names { whole: &["password"], beginnings: &[] } },
     // The link that a commenter is sent back to: it shows what is not approved yet.
     Rule { name: "wordpress-pending-comment", of: Names { whole: &["unapproved", "moderation-hash"], beginnings: &[] } },
     Rule { name: "wordpress-cron", of: Names { whole: &["doing_wp_cron"], beginnings: &[] } },

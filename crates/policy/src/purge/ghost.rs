@@ -3,6 +3,8 @@
 //! The Ghost is believed, its clients are not: a field of this name in a request is removed before the Ghost sees it. What is not understood means
 //! that everything has changed.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use semantics::{
     invalidation::is_safe,
@@ -201,7 +203,12 @@ impl Policy {
         Some(match about {
             Some(change) if change.is_public() => {
                 let now = change.current.as_ref().or(change.previous.as_ref());
-                Webhook::Changed(Some(now.map(Post::addresses).unwrap_or_default()))
+                let mut addresses = now.map(Post::addresses).unwrap_or_default();
+                // Of what was deleted only the past is known.
+                if now.is_some_and(|now| now.status.is_none()) {
+                    addresses.withdrawn = change.previous.as_ref().and_then(|before| public_path(before.url.as_deref()?));
+                }
+                Webhook::Changed(Some(addresses))
             }
             Some(_) => Webhook::Nothing,
             None if said.tag.is_some() => Webhook::Changed(None),
@@ -209,6 +216,20 @@ impl Policy {
             None => Webhook::Nothing,
         })
     }
+}
+
+/// Returns what may still show a post that is not for everybody any more: its page in all forms, what the source's API for content says, and what has
+/// the texts of all posts in it. The source's software is at `base_path`.
+#[must_use]
+pub fn shown_of(path: &str, base_path: &str, hosts: &[String]) -> Vec<What> {
+    let page = path.trim_end_matches('/');
+    let pages = [path.to_owned(), format!("{page}.md"), format!("{base_path}/llms-full.txt"), format!("{base_path}/rss/")];
+    let below = format!("{page}/");
+    let of_host = |host: &String| {
+        let address = |path: &String| Address::over_either(host, path);
+        pages.iter().map(address).map(What::Url).chain([What::Prefix(address(&below))]).collect::<Vec<_>>()
+    };
+    hosts.iter().flat_map(of_host).chain([What::Tag(CONTENT_API_TAG.to_owned())]).collect()
 }
 
 /// Reads which addresses have changed from the answer to a write of a post or a page. `None`: it does not say.
@@ -250,6 +271,8 @@ struct Answer {
 #[derive(Deserialize)]
 struct Post {
     status: Option<String>,
+    visibility: Option<String>,
+    slug: Option<String>,
     url: Option<String>,
     primary_tag: Option<WithUrl>,
     #[serde(default)]
@@ -272,7 +295,18 @@ impl Post {
                 lists.push(path);
             }
         }
-        Addresses { post: self.url.as_deref().and_then(public_path), lists }
+        Addresses { post: self.url.as_deref().and_then(public_path), lists, withdrawn: self.withdrawn() }
+    }
+
+    /// Returns the path at which everybody could read the post, if it is not for everybody any more.
+    fn withdrawn(&self) -> Option<String> {
+        let url = self.url.as_deref()?;
+        if self.status.as_deref() == Some("published") {
+            return if self.visibility.as_deref().is_none_or(|to| to == "public") { None } else { public_path(url) };
+        }
+        // What is not published has the address of its preview, below that of the blog.
+        let (base, _) = url.parse::<Uri>().ok()?.path().split_once("/p/").map(|(base, rest)| (base.to_owned(), rest.len()))?;
+        normal_path(&format!("{base}/{}/", self.slug.as_deref()?)).ok().map(Cow::into_owned)
     }
 }
 

@@ -15,7 +15,7 @@ pub use address::{Address, HostName};
 pub use dialect::{Dialect, KEYS_MAX, Misunderstood};
 pub(crate) use dialect::{below, is_purge};
 pub use fields::{ITEMS_MAX, IsOwnHost, RequestedPurge, is_for_sources_only, items};
-pub use ghost::written_addresses;
+pub use ghost::{shown_of, written_addresses};
 pub use order::{BadWhat, Maker, Order, Sites, What};
 pub use signals::{Addresses, Signal, Signals, Webhook, WriteSubject};
 pub use wordpress::{Answer, AnswerContent, Attempt, Content, WriteEffect, wordpress_order};

@@ -66,6 +66,8 @@ pub struct Addresses {
     pub post: Option<String>,
     /// The paths of its tags and authors.
     pub lists: Vec<String>,
+    /// The path at which everybody could read it, if it is not for everybody any more: it is a draft again, or for members.
+    pub withdrawn: Option<String>,
 }
 
 impl Policy {

@@ -20,7 +20,7 @@ use super::{
     error::{ConfigError, ConfigErrors, Document, Mistake, Place},
     file::{self, File, Given},
     overrides::{Overrides, WithPlace},
-    settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Logins, Requests, Server, Settings},
+    settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Logins, Requests, Server, Settings, Tls},
     units::{ByteSize, Count, Period},
 };
 use crate::recognition::Findings;
@@ -89,6 +89,7 @@ impl<'a> Resolver<'a> {
         let cluster = self.cluster(&file.cluster, overrides, env);
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
+        self.refuse_itself(file, overrides, &sites, &listened_on(&server, tls.as_ref()));
         let listens_for_tcp_alone = !server.listen.iter().any(|listen| matches!(listen, Listen::Unix(_)));
         if sites.iter().any(|site| site.https_redirect == Redirect::Always)
             && server.trusted_proxies.is_empty()
@@ -440,4 +441,13 @@ pub(super) fn collide(one: &Listen, other: &Listen) -> bool {
     let same_family = one.is_ipv4() == other.is_ipv4();
     let overlap = one.ip() == other.ip() || same_family && (one.ip().is_unspecified() || other.ip().is_unspecified());
     one.port() == other.port() && one.port() != 0 && overlap
+}
+
+/// Returns the addresses at which visitors are served.
+fn listened_on(server: &Server, tls: Option<&Tls>) -> Vec<SocketAddr> {
+    let plain = server.listen.iter().filter_map(|listen| match listen {
+        Listen::Tcp(address) => Some(*address),
+        Listen::Unix(_) => None,
+    });
+    plain.chain(tls.into_iter().flat_map(|tls| tls.listen.iter().copied())).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::{IpAddr, SocketAddr},
     ops::Range,
     path::{Component, Path, PathBuf},
 };
@@ -606,6 +607,38 @@ impl Resolver<'_> {
             } else if !addresses.contains(address.get_ref()) {
                 addresses.push(address.get_ref().clone());
             }
+        }
+    }
+
+    /// Refuses a source at which Seawall itself listens (RFC 9110 §7.6): each request would wait for itself. A source that is asked for another host
+    /// may be another site of the same Seawall.
+    pub(super) fn refuse_itself(&mut self, file: &File, overrides: &Overrides, sites: &[Site], listening: &[SocketAddr]) {
+        let is_listened_on = |host: &str, port: u16| {
+            let is_same = |address: &SocketAddr| match host.parse::<IpAddr>() {
+                Ok(ip) => address.ip() == ip || address.ip().is_unspecified() && ip.is_loopback(),
+                Err(_) => host.eq_ignore_ascii_case("localhost") && (address.ip().is_loopback() || address.ip().is_unspecified()),
+            };
+            port != 0 && listening.iter().any(|address| address.port() == port && is_same(address))
+        };
+        for (n, site) in sites.iter().enumerate() {
+            let Source::Http(addresses) = &site.source else { continue };
+            if matches!(site.origin.host, OriginHost::Name(_)) {
+                continue;
+            }
+            let itself = addresses.iter().find(|address| match address {
+                OriginAddress::Http { host, port } | OriginAddress::Https { host, port } => is_listened_on(host, *port),
+                OriginAddress::Unix(_) => false,
+            });
+            let Some(itself) = itself else { continue };
+            let written = match file.site.get(n) {
+                Some(section) => section.get_ref().source.as_ref().map(|source| self.place(source.span())),
+                None => self.pick(overrides.source.clone(), &file.source).map(|source| source.place),
+            };
+            let mistake = Mistake::new(
+                format!("at {itself} Seawall itself listens, so each request would come back to it"),
+                "name the address of the site's own server; or give Seawall another one, as with --listen 127.0.0.1:8081",
+            );
+            self.wrong(mistake, written.unwrap_or(Place::Default));
         }
     }
 

@@ -241,7 +241,7 @@ fn relative_paths_begin_at_the_file() {
 /// A file without or beside a source, and a piece of the error with its line.
 #[test]
 fn values_that_make_no_sense_together() {
-    let cases: [(&str, usize, &str); 58] = [
+    let cases: [(&str, usize, &str); 62] = [
         ("[limits]\nrequests_per_second = 100\nrequests_burst = 200", 0, ""),
         ("[limits]\nrequests_per_second = 0.5", 0, ""),
         ("[limits]\nrequests_per_second = \"off\"", 0, ""),
@@ -262,6 +262,10 @@ fn values_that_make_no_sense_together() {
         ("[server]\nlisten = []", 3, "nobody could reach"),
         ("[server]\nlisten = [\"0.0.0.0:80\", \"127.0.0.1:80\"]", 3, "127.0.0.1:80 conflicts"),
         ("[server]\nlisten = [\"unix:/a\", \"unix:/a\"]", 3, "unix:/a conflicts"),
+        ("[server]\nlisten = [\"127.0.0.1:2368\"]", 1, "at http://127.0.0.1:2368 Seawall itself listens"),
+        ("[server]\nlisten = [\"0.0.0.0:2368\"]", 1, "Seawall itself listens"),
+        ("[server]\nlisten = [\"127.0.0.2:2368\"]", 0, ""),
+        ("[server]\nlisten = [\"127.0.0.1:2368\"]\n[origin]\nhost = \"other.example\"", 0, ""),
         ("[server]\nlisten = [\"127.0.0.1:9180\"]", 3, "already used by the admin API"),
         ("[server]\ntrusted_proxies = [\"10.0.0.1\"]", 0, ""),
         ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", 3, "trusts everybody"),

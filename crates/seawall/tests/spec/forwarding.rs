@@ -1,6 +1,6 @@
 //! What the origin is sent: RFC 9110 §7.6 (hop-by-hop fields, Via), RFC 7239 (Forwarded), and the X-Forwarded fields.
 
-use testkit::{Req, get, ok, post, raw};
+use testkit::{Req, get, method, ok, post, raw};
 
 use crate::site::{HOST, site, site_with};
 
@@ -108,6 +108,23 @@ async fn hop_by_hop_fields_stop_here() {
 }
 
 /// A client cannot use Connection to take away what keeps its page out of the cache.
+/// RFC 9110 §7.6.2: a request that may go on to no other server is answered here, and each server takes one off.
+#[tokio::test]
+async fn max_forwards_is_counted_down_and_ends_options_and_trace() {
+    let (origin, site) = site().await;
+    let request = |name: &str, left: &str| Req::new(name, "/page").field("max-forwards", left);
+    site.request(request("OPTIONS", "0")).await.status(204);
+    site.request(request("TRACE", "0")).await.status(501);
+    assert_eq!(origin.count("/page"), 0);
+    origin.on(method("OPTIONS", "/page")).reply(ok("").field("allow", "GET"));
+    for (sent, told) in [("1", "0"), ("5", "4"), ("99999999999", "4294967294"), ("many", "many")] {
+        site.request(request("OPTIONS", sent)).await.status(200).field("allow", "GET");
+        assert_eq!(origin.last("/page").field("max-forwards").as_deref(), Some(told), "{sent}");
+    }
+    origin.on(get("/page")).reply(ok("text"));
+    site.request(Req::get("/page").field("max-forwards", "0")).await.status(200).body("text");
+}
+
 #[tokio::test]
 async fn connection_cannot_take_end_to_end_fields_away() {
     let (origin, site) = site().await;

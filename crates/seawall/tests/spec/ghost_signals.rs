@@ -162,6 +162,31 @@ async fn what_an_editor_publishes_is_seen_by_the_next_request() {
     }
 }
 
+/// What is not for everybody any more is not shown either when Ghost is away: no form of the page, and nothing that has its text in it. All else is.
+#[tokio::test]
+async fn a_post_that_was_withdrawn_is_gone_although_ghost_is_away() {
+    let preview = format!("http://{HOST}/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/");
+    let public = format!("http://{HOST}/post/");
+    for (status, visibility, url) in [("draft", "public", preview), ("published", "paid", public)] {
+        let (origin, site) = ghost().await;
+        let of_post = ["/post/", "/post.md", "/ghost/api/content/posts/slug/post/?key=0123456789abcdef", "/llms-full.txt", "/rss/"];
+        let others = ["/", "/another/", "/post-2/"];
+        stored(&origin, &site, &of_post).await;
+        stored(&origin, &site, &others).await;
+        let path = "/ghost/api/admin/posts/1/";
+        let answer = format!(r#"{{"posts":[{{"status":"{status}","visibility":"{visibility}","slug":"post","url":"{url}"}}]}}"#);
+        origin.on(put(path)).reply(ok(answer).field("content-type", "application/json").field("x-cache-invalidate", "/*"));
+        site.request(Req::new("PUT", path).body("{}")).await.status(200);
+        origin.kill();
+        for path in of_post {
+            assert_eq!(site.get(path).await.code, 502, "{status} {path}");
+        }
+        for path in others {
+            site.get(path).await.status(200).body("old").x_cache("STALE");
+        }
+    }
+}
+
 /// A returning reader's copy is as old as ours was.
 #[tokio::test]
 async fn a_validator_of_before_an_edit_gets_no_304() {

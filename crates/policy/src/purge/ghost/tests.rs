@@ -123,7 +123,7 @@ fn a_webhook_says_whether_readers_see_a_change() {
     let site = || Some(Webhook::Changed(None));
     let post = |post: Option<&str>, lists: &[&str]| {
         let lists = lists.iter().map(|&path| path.to_owned()).collect();
-        Some(Webhook::Changed(Some(Addresses { post: post.map(str::to_owned), lists })))
+        Some(Webhook::Changed(Some(Addresses { post: post.map(str::to_owned), lists, withdrawn: None })))
     };
     for (content, expected) in [
         ("{}", site()),
@@ -139,7 +139,11 @@ fn a_webhook_says_whether_readers_see_a_change() {
             r#"{"post":{"current":{"status":"draft","url":"https://blog.example/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/"},"previous":{"status":"published"}}}"#,
             post(None, &[]),
         ),
-        (r#"{"post":{"current":{},"previous":{"status":"published","url":"https://blog.example/a/"}}}"#, post(None, &[])),
+        // Deleted.
+        (
+            r#"{"post":{"current":{},"previous":{"status":"published","url":"https://blog.example/a/"}}}"#,
+            Some(Webhook::Changed(Some(Addresses { withdrawn: Some("/a/".to_owned()), ..Addresses::default() }))),
+        ),
         (r#"{"page":{"current":{"status":"published","url":"https://blog.example/about/"},"previous":{}}}"#, post(Some("/about/"), &[])),
         (r#"{"post":{"current":{"status":"draft"},"previous":{}}}"#, nothing()),
         (r#"{"post":{"current":{"status":"scheduled"},"previous":{"status":"draft"}}}"#, nothing()),
@@ -159,10 +163,28 @@ fn a_webhook_says_whether_readers_see_a_change() {
 fn the_answer_to_a_write_says_which_addresses_have_changed() {
     let content = br#"{"posts":[{"id":"1","status":"published","url":"http://blog.example/a/","html":null,
         "tags":[{"url":"http://blog.example/tag/b/"}],"authors":[{"url":"http://blog.example/author/c/"}],"primary_tag":null}]}"#;
-    let expected = Addresses { post: Some("/a/".to_owned()), lists: vec!["/tag/b/".to_owned(), "/author/c/".to_owned()] };
+    let expected = Addresses { post: Some("/a/".to_owned()), lists: vec!["/tag/b/".to_owned(), "/author/c/".to_owned()], withdrawn: None };
     assert_eq!(written_addresses(content), Some(expected));
     for nothing in [&b""[..], b"{}", br#"{"posts":[]}"#, br#"{"posts":[{"url":""#] {
         assert_eq!(written_addresses(nothing), None);
+    }
+}
+
+/// Ghost gives a draft the address of its preview, and only its slug says where it was.
+#[test]
+fn a_post_that_is_not_for_everybody_any_more_is_withdrawn() {
+    let preview = "https://blog.example/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/";
+    let below = "https://blog.example/blog/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/";
+    for (status, visibility, url, expected) in [
+        ("draft", "public", preview, Some("/a-slug/")),
+        ("draft", "public", below, Some("/blog/a-slug/")),
+        ("published", "public", "https://blog.example/a/", None),
+        ("published", "paid", "https://blog.example/a/", Some("/a/")),
+        ("published", "members", "https://blog.example/blog/a/", Some("/blog/a/")),
+    ] {
+        let content = format!(r#"{{"posts":[{{"status":"{status}","visibility":"{visibility}","slug":"a-slug","url":"{url}"}}]}}"#);
+        let withdrawn = written_addresses(content.as_bytes()).expect("addresses").withdrawn;
+        assert_eq!(withdrawn.as_deref(), expected, "{content}");
     }
 }
 
