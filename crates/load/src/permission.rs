@@ -72,10 +72,9 @@ pub enum Refused {
     /// It is a public one, and nothing shows that it is the user's.
     #[error(
         "{host} is {at} on the internet, and not on this machine or in a private network. Nothing was sent to it.\n  To load it, let \
-         https://{shown}{TOKEN_PATH} answer with a secret of {TOKEN_MIN} characters or more, and give the secret with --token.\n  Or give --i-own-this, for at \
+         {shown}{TOKEN_PATH} answer with a secret of {TOKEN_MIN} characters or more, and give the secret with --token.\n  Or give --i-own-this, for at \
          most {rate} requests a second.",
         at = at(host, *address),
-        shown = in_url(host),
         rate = CAP.rate
     )]
     Public {
@@ -83,9 +82,11 @@ pub enum Refused {
         host: String,
         /// One of its addresses.
         address: IpAddr,
+        /// The beginning of the address at which a token is looked for.
+        shown: String,
     },
     /// The token is too short or has other characters.
-    #[error("a token has at least {TOKEN_MIN} letters, digits or marks, and no space")]
+    #[error("a token has at least {TOKEN_MIN} letters, digits or punctuation marks, and no space")]
     Token,
     /// The server does not show the token.
     #[error("{host} at {address} does not show the token: {TOKEN_PATH} {found}")]
@@ -111,6 +112,16 @@ fn at(host: &str, address: IpAddr) -> String {
 }
 
 /// Returns a host as it stands in a URL (RFC 3986 §3.2.2).
+/// Returns the beginning of the address at which a token is looked for: over TLS, unless the server is at a port of its own without.
+fn token_site(origin: &Origin) -> String {
+    let host = in_url(&origin.host);
+    match (origin.tls, origin.port) {
+        (true, 443) | (false, 80) => format!("https://{host}"),
+        (true, port) => format!("https://{host}:{port}"),
+        (false, port) => format!("http://{host}:{port}"),
+    }
+}
+
 fn in_url(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
@@ -165,7 +176,7 @@ pub fn permit(
     for (origin, of) in origins.iter().zip(&addresses) {
         let Some(address) = public(of) else { continue };
         if permission.token.is_none() && !permission.own_this {
-            return Err(Refused::Public { host: origin.host.clone(), address });
+            return Err(Refused::Public { host: origin.host.clone(), address, shown: token_site(origin) });
         }
         if of.len() > ADDRESSES_MAX {
             return Err(Refused::Addresses(origin.host.clone()));

@@ -1,6 +1,6 @@
 //! The sockets that a server listens on. What they are for is said by the settings; who accepts on them is a worker's affair.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{io, net::SocketAddr, path::PathBuf};
 
 use edge::{BindError, Listener, Socket};
 
@@ -47,7 +47,7 @@ impl Bound {
                     tracing::warn!("IPv6 is off on this machine, so Seawall does not listen on {socket}: visitors reach it over IPv4 only");
                     continue;
                 }
-                listeners => listeners?,
+                listeners => listeners.map_err(with_remedy)?,
             };
             let bound = listeners.first().and_then(Listener::socket).unwrap_or(socket);
             all.listeners.push(listeners);
@@ -55,7 +55,7 @@ impl Bound {
             // At the same port, also where the system chose that.
             if let (Socket::Tls(address), Some(_)) = (bound, settings.http3()) {
                 let socket = Socket::Quic(address);
-                let listeners = all.bind(&socket, workers, passed)?;
+                let listeners = all.bind(&socket, workers, passed).map_err(with_remedy)?;
                 all.listeners.push(listeners);
                 all.listening.push(socket);
             }
@@ -73,6 +73,22 @@ impl Bound {
         }
         Ok(listeners)
     }
+}
+
+/// Adds to an error what can be done about it.
+fn with_remedy(error: BindError) -> anyhow::Error {
+    let flag = if matches!(error.socket, Socket::Tls(_) | Socket::Quic(_)) { "--tls-listen" } else { "--listen" };
+    let remedy = match error.source.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("If that is a Seawall, `seawall status` says which; end the other program, or name another address with {flag}.")
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            "`sudo setcap cap_net_bind_service=+ep $(command -v seawall)` permits it to this program; or name another address with {flag}."
+        ),
+        _ => return error.into(),
+    };
+    let said = format!("{error}\n  {remedy}");
+    anyhow::Error::new(error.source).context(said)
 }
 
 /// Tells whether the settings also listen on every IPv4 address at the same port.

@@ -190,7 +190,7 @@ impl Server {
         let started = clock.now();
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
-        let seeing = Seeing::open(seen_folder(&settings, &shared), started.as_millis());
+        let seeing = Seeing::open(seen_folder(&settings, &shared), &settings, started.as_millis());
         let insight = Arc::clone(&seeing.insight);
         shared.purging.watch(move |purge| seeing::watch::tell(&insight, purge));
         let insight = Arc::clone(&seeing.insight);

@@ -50,7 +50,7 @@ pub(super) fn verdict(results: &Results) -> String {
             "The server was the bottleneck, with what the load tester left it: it can do at least this.".to_owned()
         }
         Limit::Server => "The server was the bottleneck: this is what it can do.".to_owned(),
-        Limit::Unknown => "Nobody can say yet who was the bottleneck.".to_owned(),
+        Limit::Unknown => "It is not known yet what was the bottleneck.".to_owned(),
         other => {
             let name = match other {
                 Limit::PortsOrDescriptors => "Ports or descriptors were",

@@ -151,6 +151,10 @@ const OTHERS: &str = "End what else runs on this machine, or run the load tester
 
 /// Returns the verdict of a run in which the server refused.
 pub(super) fn refused(shown: &RunFigures) -> Option<Verdict> {
+    // Gateways alone have answered: of the server behind them nothing was measured.
+    if shown.good == 0 && shown.refused_with.iter().all(|status| matches!(status, 502 | 504)) && shown.unreachable == 0 {
+        return None;
+    }
     let refusals = shown.share(shown.refusals);
     let is_mixed = shown.failing().len() > 1;
     // Several kinds are told together: one of them alone would be the smaller part of the truth.
@@ -191,12 +195,7 @@ pub(super) fn nothing_good(shown: &RunFigures) -> Option<Verdict> {
         } else {
             format!("None of the {} requests was answered without an error.", count(shown.requests))
         };
-        verdict(
-            Limit::Unknown,
-            false,
-            reason,
-            "The failures above say why. Unless --quiet is given, seawall bench tries the address first, and says more.",
-        )
+        verdict(Limit::Unknown, false, reason, "The failures above say why.")
     })
 }
 

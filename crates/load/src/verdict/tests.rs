@@ -94,6 +94,13 @@ const CASES: &[Case] = &[
         &["set the pace"],
     ),
     (
+        "a gateway whose server is down",
+        |results, _| refuse(results, 502, 100_000),
+        Limit::Unknown,
+        false,
+        &["None of the 100,000 requests"],
+    ),
+    (
         "a token bucket that refuses",
         |results, _| {
             refuse(results, 429, 60_000);

@@ -135,7 +135,7 @@ impl Summary {
         if let Some((left, why)) = &self.stopped {
             let _ = writeln!(table, "{left:>8}  {:12}{why}", "not asked");
         }
-        if table.is_empty() { "Nothing was to be asked.\n".to_owned() } else { table }
+        if table.is_empty() { "There is nothing to warm.\n".to_owned() } else { table }
     }
 }
 
@@ -168,7 +168,7 @@ mod tests {
     fn a_summary_is_a_table_and_a_success_or_not() {
         let mut summary = Summary::default();
         assert!(summary.is_success());
-        assert_eq!(summary.table(false), "Nothing was to be asked.\n");
+        assert_eq!(summary.table(false), "There is nothing to warm.\n");
         summary.count(Outcome::Skipped("another host".to_owned()));
         assert!(!summary.is_success());
         let mut summary = Summary::default();

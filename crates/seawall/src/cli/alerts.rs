@@ -13,7 +13,7 @@ Examples:
       What is wrong now, what was, and who is told of it.
 
   seawall alerts test
-      Tells the webhook and the command of [alerts] a test, once that it begins and once that it is over, and says what came of it.";
+      Sends a test alert to the webhook and the command of [alerts], and then its end; says what came of both.";
 
 /// List what is wrong, or test how you are told
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]

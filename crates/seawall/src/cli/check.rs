@@ -25,7 +25,7 @@ use crate::{
         self, flags,
         settings::{Cluster, Route, Settings, Site, Source, Tier},
     },
-    php_server,
+    php_server::{self, Trouble},
     plan::files_options,
     recognition::{Findings, how_known, memory},
     stderr,
@@ -142,10 +142,7 @@ pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
             line("", draft);
         }
         if let Some(php) = &site.php {
-            let heard = match php_server::trouble(php) {
-                None => "somebody listens there".to_owned(),
-                Some(trouble) => trouble.text,
-            };
+            let heard = if php_server::trouble(php).is_none() { "somebody listens there" } else { "it cannot be reached" };
             line("", &format!("PHP by {}: {heard}", php.address()));
         }
         if let Some(known) = how_known(site) {
@@ -234,7 +231,13 @@ fn found(site: &Site, settings: &Settings) -> SourceReport {
     let faults = match &site.source {
         Source::Http(_) => Vec::new(),
         Source::Php(folder) => match PhpFolder::open(folder, site.php.as_ref().map(|php| php.folder.clone()).unwrap_or_default()) {
-            Ok(_) => site.php.as_ref().and_then(php_server::trouble).filter(|it| it.is_mistake).map(|it| it.text).into_iter().collect(),
+            Ok(_) => {
+                let trouble = site.php.as_ref().and_then(php_server::trouble);
+                // What is not a mistake in the settings may be there when Seawall starts.
+                let (faults, warnings): (Vec<_>, Vec<_>) = trouble.into_iter().partition(|trouble| trouble.is_mistake);
+                let texts = |troubles: Vec<Trouble>| troubles.into_iter().map(|trouble| trouble.text).collect();
+                return SourceReport { faults: texts(faults), warnings: texts(warnings), ..SourceReport::default() };
+            }
             Err(error) => vec![format!("{}: {error}", folder.display())],
         },
         Source::Files(folder) => match Files::open(folder, files_options(site)) {

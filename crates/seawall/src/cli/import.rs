@@ -34,7 +34,7 @@ Exit code 0: it was written; 1: it was not, or not wholly.";
 #[command(after_help = EXAMPLES, override_usage = "seawall import [OPTIONS] <EXPORT>... <DIR>")]
 pub(crate) struct Import {
     /// What the other engine has exported, and last the folder to write to, which must be empty or not exist yet
-    #[arg(value_name = "EXPORT... DIR", num_args = 2.., required = true)]
+    #[arg(value_names = ["EXPORT", "DIR"], num_args = 2.., required = true)]
     paths: Vec<PathBuf>,
 
     /// The engine, if it is not recognised: ghost, wordpress, jekyll or hugo

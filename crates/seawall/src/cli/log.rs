@@ -43,7 +43,7 @@ not, parentheses; times and sizes with units (500ms, 10KiB); text with spaces in
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Log {
-    /// Only requests of which this is so, such as 'status >= 500 or rule = cookie'
+    /// Only requests that match this expression, such as 'status >= 500 or rule = cookie'
     #[arg(long = "where", value_name = "EXPRESSION", value_parser = filter)]
     wanted: Option<Filter>,
 

@@ -118,6 +118,12 @@ fn not_a_folder(text: &str) -> Mistake {
         .filter(|parent| !parent.as_os_str().is_empty())
         .map_or_else(|| ".".to_owned(), |parent| parent.display().to_string());
     let mistake = Mistake::new(format!("\"{text}\" is a file, not a folder"), "give the folder that it is in");
+    if Path::new(text).file_name().is_some_and(|name| name == "blog.toml") {
+        return Mistake::new(
+            format!("\"{text}\" belongs to the folder of Markdown that it is in"),
+            format!("serve the folder: seawall serve {parent}"),
+        );
+    }
     match Path::new(text).extension().and_then(|extension| extension.to_str()) {
         Some("toml") => Mistake::new(
             format!("\"{text}\" is a file, not a folder"),

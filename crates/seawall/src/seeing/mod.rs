@@ -25,7 +25,7 @@ use admin::Moment;
 use insight::{Filter, Insight, Span};
 use parking_lot::Mutex;
 
-use crate::{plan::Plan, server::State};
+use crate::{config::settings::Settings, plan::Plan, server::State};
 use take::LastReading;
 
 /// The time between two times that the account is written to the disk.
@@ -45,14 +45,17 @@ pub(crate) struct Seeing {
     moment: Mutex<Moment>,
     /// The folder in which the account is kept, if there is one.
     folder: Option<PathBuf>,
+    /// The source that the account is of, where no host says that.
+    source: Option<String>,
 }
 
 impl Seeing {
     /// Takes up the account that is kept in `folder`, or begins one. `now` is in milliseconds since the epoch.
-    pub(crate) fn open(folder: Option<PathBuf>, now: u64) -> Self {
-        let kept = folder.as_deref().and_then(keep::read);
+    pub(crate) fn open(folder: Option<PathBuf>, settings: &Settings, now: u64) -> Self {
+        let source = keep::source_of(settings);
+        let kept = folder.as_deref().and_then(|folder| keep::read(folder, source.as_deref()));
         let insight = Arc::new(kept.unwrap_or_else(|| Insight::new(now)));
-        Self { insight, taken: Mutex::default(), moment: Mutex::default(), folder }
+        Self { insight, taken: Mutex::default(), moment: Mutex::default(), folder, source }
     }
 
     /// Makes the sites of a plan those that are counted apart. `now` is in milliseconds since the epoch.
@@ -103,7 +106,7 @@ impl Seeing {
     /// Writes the account to the disk.
     fn keep(&self) {
         if let Some(folder) = &self.folder
-            && let Err(error) = keep::write(folder, &self.insight)
+            && let Err(error) = keep::write(folder, self.source.as_deref(), &self.insight)
         {
             tracing::warn!("what was seen of the traffic cannot be kept in {}: {error}", folder.display());
         }

@@ -56,7 +56,7 @@ fn whatever_a_start_lacks_is_said_and_ends_it() {
     );
     let local = place.write("acme.toml", &format!("[server]\nlisten = [\"unix:{}\"]\nadmin = \"off\"\n[tls]\nlisten = [\"127.0.0.1:0\"]\n[acme]\ndir = \"{}\"\n[[site]]\nhosts = [\"localhost\"]\nsource = \"site\"\n", place.socket().display(), acme.display()));
     let cases: [(&[&str], &[&str]); 6] = [
-        (&["site", "--listen", &taken_address], &[&taken_address, "another program listens there"]),
+        (&["site", "--listen", &taken_address], &[&taken_address, "another program listens there", "another address with --listen"]),
         (&["site", "--tls-cert", pem, "--tls-listen", "127.0.0.1:0", "--tls-listen", &taken_address], &[&taken_address]),
         (&["site", "--tls-cert", pem, "--http3", "--tls-listen", &free], &[&free, "UDP"]),
         (&["site", "--access-log", unix.to_str().unwrap()], &["cannot open the access log", "log.sock"]),

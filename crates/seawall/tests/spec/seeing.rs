@@ -275,6 +275,27 @@ async fn what_was_counted_outlives_a_restart() {
     assert_eq!(run(1).await.totals.hits, 1);
 }
 
+/// Whoever tries one source after another has the same folder for all of them, and must not be shown the pages of the one before.
+#[tokio::test]
+async fn the_account_of_another_source_is_not_taken_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hits = async |origin: &Origin| {
+        origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=600").field("content-type", "text/html"));
+        let cache = folder.path().join("cache");
+        let site = Site::start(&format!("source = \"{}\"\n[cache]\ndir = \"{}\"\ndisk = \"16MiB\"\n", origin.url(), cache.display()));
+        for _ in 0..10 {
+            site.get("/post").await.status(200);
+        }
+        site.has_read_all().await;
+        let seen = seen(&site, None);
+        site.stop(secs(5));
+        seen.totals.hits
+    };
+    let (one, two) = (Origin::start(), Origin::start());
+    let (first, again, other) = (hits(&one).await, hits(&one).await, hits(&two).await);
+    assert!(first >= 9 && again >= first + 9 && other < again, "{first} {again} {other}");
+}
+
 /// Who purged what, and how much of it was there.
 #[tokio::test]
 async fn purges_are_shown_with_who_ordered_them() {

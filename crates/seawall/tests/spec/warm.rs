@@ -199,7 +199,7 @@ async fn what_is_stored_and_stale_is_refreshed() {
     site.has_read_all().await;
     site.request(Req::get("/feed").field("accept", "application/rss+xml")).await.x_cache("HIT");
     let (summary, _) = run(&operator, stored).await;
-    assert_eq!((summary.table(false).as_str(), summary.is_success()), ("Nothing was to be asked.\n", true));
+    assert_eq!((summary.table(false).as_str(), summary.is_success()), ("There is nothing to warm.\n", true));
 }
 
 /// RFC 9111 §3.3: a stored part is not a page of its own. What asks for stale pages again does not ask for an address that nobody has.
@@ -212,7 +212,7 @@ async fn a_stored_part_is_no_page_to_refresh() {
     site.request(Req::get("/file").field("range", "bytes=0-4")).await.status(206).cache_status("stored");
     site.clock.advance(secs(20));
     let (summary, heard) = run(&operator, Options { stored: true, ..NOTHING }).await;
-    assert_eq!((heard.pages, summary.table(false).as_str()), (0, "Nothing was to be asked.\n"), "{:?}", heard.lines);
+    assert_eq!((heard.pages, summary.table(false).as_str()), (0, "There is nothing to warm.\n"), "{:?}", heard.lines);
     assert_eq!(origin.count("/file"), 1);
 }
 

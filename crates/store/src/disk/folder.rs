@@ -21,7 +21,7 @@ const TEMPORARY: &str = "tmp";
 const PACKS: &str = "packs";
 /// The names that may be in a folder of ours; `lost+found` is one because the folder may be the top of a disk, the others because the process keeps
 /// there what is to outlive it, also where it stores no response: pictures of blogs, what was seen of the traffic, alerts, software, machines.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     MARKER,
     LOCK,
     SECRET,
@@ -35,6 +35,7 @@ const OURS: [&str; 18] = [
     "seen",
     "seen.new",
     "alerts.json",
+    "seen.of",
     "alerts.json.new",
     "recognised.json",
     "recognised.json.new",

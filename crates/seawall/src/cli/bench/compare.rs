@@ -13,7 +13,7 @@ use load::{
 use super::{
     direct,
     flags::Flags,
-    go::{Failed, Ready, note, undone},
+    go::{Failed, Ready, note, remark_on, undone},
     interrupt::Interrupt,
     shown, written,
 };
@@ -42,6 +42,9 @@ pub(super) fn run(flags: &Flags) -> Result<ExitCode, Failed> {
         && let Some(remark) = direct::went_past(&comparison.a).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))?
     {
         note(&remark);
+    }
+    if !remark_on(flags, &b, &comparison.b) {
+        remark_on(flags, &a, &comparison.a);
     }
     let written = written::comparison(format, flags, &comparison);
     let answered = comparison.a.answered > 0 && comparison.b.answered > 0;

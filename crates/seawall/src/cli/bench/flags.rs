@@ -226,7 +226,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "COOKIE", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = CHECKS)]
     pub(super) leak_check: Option<String>,
 
-    /// Exit with code 3 if this is so, such as 'p99>200ms', 'errors>0' or 'rate<1000'; can be given several times
+    /// Exit with code 3 if this holds, such as 'p99>200ms', 'errors>0' or 'rate<1000'; can be given several times
     #[arg(long, value_name = "BOUND", help_heading = CHECKS)]
     pub(super) fail_if: Vec<String>,
 
@@ -288,7 +288,7 @@ pub(crate) enum Action {
         #[arg(value_name = "NEW.json")]
         new: Option<PathBuf>,
 
-        /// Exit with code 3 if this is so of the new result (of B), such as 'p99>200ms'; can be given several times
+        /// Exit with code 3 if this holds for the new result (for B), such as 'p99>200ms'; can be given several times
         #[arg(long, value_name = "BOUND")]
         fail_if: Vec<String>,
 
@@ -319,7 +319,7 @@ pub(crate) enum Action {
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
 
-        /// Exit with code 3 if this is so of the sum; can be given several times
+        /// Exit with code 3 if this holds for the sum; can be given several times
         #[arg(long, value_name = "BOUND")]
         fail_if: Vec<String>,
     },

@@ -222,20 +222,30 @@ fn view(flags: &Flags, plan: &Plan, format: Format) -> Option<Box<dyn Watch>> {
     Some(Box::new(Progress::new(io::stderr())))
 }
 
-/// Says what a run has certainly not measured: pages that are none.
-fn remark_on(flags: &Flags, ready: &Ready, results: &Results) {
+/// Says that a run has certainly measured no page, if that is so, and returns whether it has said it.
+pub(super) fn remark_on(flags: &Flags, ready: &Ready, results: &Results) -> bool {
     if flags.quiet || flags.expect_status.is_some() || results.answered == 0 {
-        return;
+        return false;
     }
+    let is_of_a_gateway = |status: &u16| matches!(status, 502..=504);
     let all_are = |range: std::ops::Range<u16>| results.statuses.keys().all(|status| range.contains(status));
     if all_are(300..400) && !results.statuses.contains_key(&304) {
         let fetched = ready.what.look(&ready.plan.connections, &ready.plan.requests);
         let location = fetched.and_then(|fetched| fetched.field("location").map(|to| String::from_utf8_lossy(to).into_owned()));
         let to = location.map(|to| format!(" to {}", printable(&to))).unwrap_or_default();
         note(&format!("note: every answer is a redirect{to}: load the address that it leads to."));
+        true
     } else if all_are(400..600) {
         let statuses: Vec<String> = results.statuses.keys().map(ToString::to_string).collect();
-        note(&format!("note: every answer is an error ({}): is the address right?", statuses.join(", ")));
+        let why = if results.statuses.keys().all(is_of_a_gateway) {
+            "the server behind this one does not answer, or not well. If this one is a Seawall, `seawall status` says more"
+        } else {
+            "is the address right?"
+        };
+        note(&format!("note: every answer is an error ({}): {why}", statuses.join(", ")));
+        true
+    } else {
+        false
     }
 }
 
