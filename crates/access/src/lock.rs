@@ -76,7 +76,7 @@ impl Lock {
                 users
             }
             Err(error) => {
-                tracing::error!("nobody gets in until it is there again: {error}");
+                tracing::error!("all logins are refused until the file is back: {error}");
                 Users::default()
             }
         };

@@ -54,7 +54,7 @@ pub enum BadDirect {
     /// It is not JSON, or has a key that means nothing here.
     #[error("the body does not say for how long: {0}")]
     Json(#[from] serde_json::Error),
-    /// The time is none, or too long.
+    /// The time is zero, or too long.
     #[error("seconds is a number from 1 to {DIRECT_SECONDS_MAX}")]
     Seconds,
 }

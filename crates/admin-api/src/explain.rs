@@ -68,7 +68,7 @@ pub enum ExplainRefused {
     /// The command has an address at which nothing can be asked, and this is why.
     #[error("{0}")]
     Address(String),
-    /// The command has this method, which is none.
+    /// The command has this method, which is not valid.
     #[error("\"{0}\" is not a method")]
     Method(String),
     /// The command has a field of this name, which has something in its name or its value that neither can have. Its value may be a secret.

@@ -34,8 +34,8 @@ pub use purge::{BadCommand, PurgeDone, PurgeRefused};
 pub use refusal::Refusal;
 pub use reload::{ReloadDone, ReloadRefused};
 pub use seeing::{
-    AlertLine, BadExpression, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent,
-    RequestLine, Seen, Series, Totals,
+    AlertLine, BadExpression, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, NamedCount, Outage, PageLine, PurgeLine, Reason,
+    Recent, RequestLine, Seen, Series, Totals,
 };
 pub use status::{
     CacheHealth, ListenerHealth, OriginHealth, Publication, Readiness, Ready, ScheduleHealth, SignalHealth, SiteHealth, Status,

@@ -52,9 +52,9 @@ pub struct Seen {
     /// The cookies that keep something from the cache, the worst first.
     pub cookies: Vec<CookieLine>,
     /// The programs that ask, by the name that they give themselves. Estimates of a sample.
-    pub agents: Vec<Named>,
+    pub agents: Vec<NamedCount>,
     /// The hosts that readers come from. Estimates of a sample.
-    pub referrers: Vec<Named>,
+    pub referrers: Vec<NamedCount>,
     /// The errors that readers got or would have got, the most frequent first.
     pub errors: Vec<ErrorLine>,
     /// The last purges, the newest first.
@@ -194,7 +194,7 @@ pub struct CookieLine {
 /// A name, and how often it was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Named {
+pub struct NamedCount {
     /// The name.
     pub name: String,
     /// Requests.

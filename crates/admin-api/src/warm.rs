@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Named;
+use crate::NamedCount;
 
 /// Asks for the pages of a host's sitemap to be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -27,7 +27,7 @@ pub struct Warming {
     /// The pages that were asked for.
     pub done: u64,
     /// What became of them, in words, those that are most first. `error` is always 0.
-    pub results: Vec<Named>,
+    pub results: Vec<NamedCount>,
     /// The last words about it that an operator should read; empty if there are none.
     pub told: String,
 }

@@ -54,7 +54,7 @@ pub use admin_api::{
     AlertLine, AlertTestRefused, AlertTried, AlertWay, AlertsState, AlertsTested, BadCommand, BadDirect, BadExpression, BadQuestion,
     BadRevocation, BadWarm, CacheHealth, CertificateState, ClusterState, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused,
     ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, LimitsState, Line, ListenerHealth, MachineState, MetricKind, Moment,
-    Named, OWN_ROOT, OriginHealth, Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand,
+    NamedCount, OWN_ROOT, OriginHealth, Publication, PurgeDone, PurgeLine, PurgeRefused, Recent, ReloadDone, ReloadRefused, RevokeCommand,
     RevokeRefused, ScheduleHealth, Seen, Series, SignalHealth, SiteHealth, Spread, StoredCommand, TierState, Token, TokenError, Value,
     WarmCommand, WarmRefused, Warming, explanation,
 };

@@ -215,12 +215,12 @@ async fn status(State(console): Shared) -> Json<Status> {
 
 /// The site that is asked about; none: all together.
 #[derive(serde::Deserialize)]
-struct OfSite {
+struct SiteQuery {
     site: Option<String>,
 }
 
-async fn seen(State(console): Shared, asked: QueryResult<OfSite>) -> Result<Json<Seen>, Refusal> {
-    let Query(OfSite { site }) = asked?;
+async fn seen(State(console): Shared, asked: QueryResult<SiteQuery>) -> Result<Json<Seen>, Refusal> {
+    let Query(SiteQuery { site }) = asked?;
     let seen = tokio::task::spawn_blocking(move || console.seen(site.as_deref())).await;
     Ok(Json(seen.map_err(|_| ExplainRefused::Busy)?.ok_or_else(Refusal::no_such_site)?))
 }

@@ -436,7 +436,7 @@ impl Reader<'_> {
         kept
     }
 
-    /// Reads `published`, with which Jekyll says that a post is none yet, and others when it became one.
+    /// Reads `published`, with which Jekyll says that a post is not published yet, and others when it was.
     fn published(&mut self) -> (bool, Option<Moment>) {
         match self.take(&["published"]) {
             None => (true, None),
@@ -450,7 +450,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `status`, with which Pelican, Ghost and WordPress say that a post is none yet.
+    /// Reads `status`, with which Pelican, Ghost and WordPress say that a post is not published yet.
     fn is_unfinished(&mut self) -> bool {
         let Some(status) = self.text(&["status"]) else { return false };
         match status.to_ascii_lowercase().as_str() {

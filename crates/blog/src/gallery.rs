@@ -297,7 +297,7 @@ impl WantedVariant {
         self.variant.form.media_type()
     }
 
-    /// Returns the variant: one that was made before, or else makes it before everything that nobody waits for. Waits for that, but not for ever.
+    /// Returns the variant: one that was made before, or else makes it before everything that nobody waits for. Waits for that, but not forever.
     pub(crate) async fn content(&self) -> Result<Bytes, Fault> {
         let wanted = self.clone();
         let made = blocking(move || wanted.shown.workshop.made(&wanted.shown.source, &wanted.variant)).await;

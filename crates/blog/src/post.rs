@@ -208,8 +208,7 @@ impl Head {
         }
         let Name { day, stem, lang, key } = Name::of(file);
         if is_read && day.is_none() && front.date.is_none() && is_like_a_date(&stem) {
-            let message =
-                "the name begins like a date and is none, so the text has the date of its file; begin it with a date such as 2026-03-01-";
+            let message = "the name begins like a date, but that is not a date, so the text has the date of its file; begin it with a date such as 2026-03-01-";
             warnings.push(Problem::warning(file, None, message));
         }
         let path = match &front.permalink {

@@ -269,7 +269,7 @@ impl Theme {
         }
     }
 
-    /// Puts the last good version, or the embedded one, in the place of the template that is wrong. If it is none of the blog's, what the
+    /// Puts the last good version, or the embedded one, in the place of the template that is wrong. If the template is not one of the blog's, what the
     /// blog's give it is wrong, and all of them go.
     pub(crate) fn withdraw(&mut self, mistake: &Mistake) {
         let mut names = vec![mistake.template.clone()];
@@ -383,7 +383,7 @@ fn expression(error: &minijinja::Error, source: &str) -> Option<String> {
 /// Says what is wrong in a template, and what to do.
 fn message(error: &minijinja::Error, source: &str) -> String {
     let what = match error.kind() {
-        ErrorKind::OutOfFuel => return format!("takes more than {STEPS_MAX} steps; does it loop for ever?"),
+        ErrorKind::OutOfFuel => return format!("takes more than {STEPS_MAX} steps; does it loop forever?"),
         ErrorKind::WriteFailure => return format!("makes a page of more than {} MiB", PAGE_BYTES_MAX / (1024 * 1024)),
         ErrorKind::UndefinedError => match expression(error, source) {
             Some(expression) => format!("`{expression}`: nothing has this name here"),

@@ -196,7 +196,7 @@ fn rebuild(blog: &Blog, now: Timestamp, last_error: &mut Option<BuildError>, on_
     }
 }
 
-/// Tells whether an event is a change. Reading is none, or our own rebuild would cause the next one. Names that begin with a dot below the
+/// Tells whether an event is a change. Reading is not one, or our own rebuild would cause the next one. Names that begin with a dot below the
 /// folder belong to editors and git.
 fn matters(event: &Event, root: &Path) -> bool {
     if event.need_rescan() {

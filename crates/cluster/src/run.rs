@@ -193,7 +193,7 @@ impl Running {
             self.shared.rounded.notify_one();
             if self.ended.lock().recv_timeout(STOP_MAX).is_err() {
                 tracing::warn!(
-                    "the cluster was left without a word, because its server does not answer; purges may take a lease longer once"
+                    "left the cluster without telling the other machines, because its server does not answer; purges may take a lease longer once"
                 );
             }
         }

@@ -24,5 +24,5 @@ pub use limits::Limits;
 pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
 pub use request::content::{RequestBody, RequestBodyError};
 pub use send_file::FileRegion;
-pub use service::{Again, Exchange, Hit, HitOf, Interim, Peer, Service};
+pub use service::{Again, CLIENT_LEFT, Exchange, Hit, HitOf, Interim, Peer, Service};
 pub use worker::{Config, Listeners, Worker};

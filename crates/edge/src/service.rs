@@ -8,6 +8,9 @@ use semantics::{RequestHead, Scheme};
 
 use crate::{request::content::RequestBody, send_file::FileRegion};
 
+/// The status in the log of a request whose client left before there was a response, as nginx has it.
+pub const CLIENT_LEFT: u16 = 499;
+
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {

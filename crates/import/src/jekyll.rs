@@ -144,7 +144,7 @@ fn is_html(name: &str) -> bool {
     name.ends_with(".html") || name.ends_with(".htm")
 }
 
-/// Reads a file as a text. `None` if it is none, or is left out.
+/// Reads a file as a text. `None` if it is not a text, or is left out.
 fn text_of(file: &FoundFile, site: &Site, job: &mut Job) -> Result<Option<Source>, ImportError> {
     let name = file.name.as_str();
     let parts: Vec<&str> = name.split('/').collect();

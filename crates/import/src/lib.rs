@@ -79,7 +79,7 @@ impl FromStr for Engine {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|engine| engine.name().eq_ignore_ascii_case(text));
-        found.ok_or_else(|| format!("{text:?} is none of ghost, wordpress, jekyll, hugo"))
+        found.ok_or_else(|| format!("{text:?} is not one of ghost, wordpress, jekyll, hugo"))
     }
 }
 

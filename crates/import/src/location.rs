@@ -18,7 +18,7 @@ pub(crate) struct TextToPlace<'a> {
     pub(crate) kind: Kind,
     /// The slug that it had.
     pub(crate) slug: &'a str,
-    /// The title of which a slug is made if that is none.
+    /// The title of which a slug is made if that is not usable.
     pub(crate) title: &'a str,
     /// The path at which it was.
     pub(crate) old: Option<&'a str>,

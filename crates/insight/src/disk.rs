@@ -59,7 +59,7 @@ pub(crate) fn put_part(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 /// Reads a file from its start.
 ///
 /// # Errors
-/// When it is none of ours, or of another version.
+/// When it is not one of ours, or of another version.
 pub(crate) fn open(bytes: &[u8]) -> Result<Reader<'_>, Unreadable> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Unreadable::NotOurs)?;
     let (version, rest) = rest.split_first_chunk().ok_or(Unreadable::Damaged)?;

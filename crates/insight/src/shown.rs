@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use admin_api::{CookieLine, ErrorLine, Named, PageLine, Reason, Seen};
+use admin_api::{CookieLine, ErrorLine, NamedCount, PageLine, Reason, Seen};
 
 use crate::{
     CookiePart, Insight,
@@ -37,8 +37,8 @@ struct Lists {
     missed: Ranked<PageLine>,
     hot: Ranked<PageLine>,
     cookies: Ranked<CookieLine>,
-    agents: Ranked<Named>,
-    referrers: Ranked<Named>,
+    agents: Ranked<NamedCount>,
+    referrers: Ranked<NamedCount>,
     errors: Ranked<ErrorLine>,
 }
 
@@ -173,13 +173,13 @@ fn page<T>(site: &str, place: &Leader<T>, rule: String) -> PageLine {
     }
 }
 
-fn named(place: &Leader<()>) -> (u64, Named) {
-    (place.certain(), Named { name: place.name.to_string(), requests: place.cost.sum().requests, error: place.error.requests })
+fn named(place: &Leader<()>) -> (u64, NamedCount) {
+    (place.certain(), NamedCount { name: place.name.to_string(), requests: place.cost.sum().requests, error: place.error.requests })
 }
 
 /// Brings the lines of several sites with one name together.
-fn merged(lines: Ranked<Named>) -> Vec<Named> {
-    let mut merged: Ranked<Named> = Ranked::default();
+fn merged(lines: Ranked<NamedCount>) -> Vec<NamedCount> {
+    let mut merged: Ranked<NamedCount> = Ranked::default();
     for (rank, line) in lines.0 {
         match merged.0.iter_mut().find(|(_, other)| other.name == line.name) {
             Some((sum, other)) => {

@@ -30,7 +30,7 @@ pub enum PrepareError {
     /// Says that what is to be asked cannot be asked.
     #[error(transparent)]
     Asking(#[from] RequestOptionsError),
-    /// The sitemap's URL is none.
+    /// The sitemap's URL is not valid.
     #[error("the sitemap: {0}")]
     Url(UrlError),
     /// A server is not permitted.

@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    /// Well is who serves; whoever lets the last requests end is not.
+    /// A server is healthy while it takes requests; one that drains is not.
     #[test]
     fn health_is_what_the_server_says() {
         let ask = |response: &str| {

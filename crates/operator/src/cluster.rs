@@ -62,7 +62,7 @@ pub(crate) fn lines(state: &ClusterState, colour: bool) -> Vec<String> {
     }
     if state.refused > 0 {
         let entries = count(state.refused, "entry was", "entries were");
-        let said = format!("{entries} refused: they do not bear the seal of this cluster (is the secret the same on all machines?)");
+        let said = format!("{entries} refused: they are not signed with this cluster's secret (is it the same on all machines?)");
         lines.push(styled(said, Style::Yellow, colour));
     }
     let doubts = (state.doubts > 0).then(|| format!("{} without a lease", times(state.doubts)));
@@ -257,7 +257,7 @@ web3     1.2.3    no     unknown  silent for 1 min 30 s
             "web1 has had no lease for 1 min 1 s (redis://10.0.0.5:6379 did not answer within 1000 ms): it validates what it has stored",
             "another machine is called web1, too",
             "3 purges are not known to hold everywhere",
-            "1 entry was refused: they do not bear the seal",
+            "1 entry was refused: they are not signed",
             "since the start: once without a lease; 2 times everything stored was validated anew",
         ] {
             assert!(shown.contains(expected), "{expected} in {shown}");

@@ -55,9 +55,9 @@ impl OwnAnswer {
     }
 }
 
-/// Ends a request that never got to the cache with this response.
-pub(crate) fn without_cache(response: Response<Body>, rule: OwnAnswer) -> Answer {
-    Box::new((response, Note::ruled(rule)))
+/// Ends a request that never got to the cache with this response, for the site with this number if it got as far as one.
+pub(crate) fn without_cache(response: Response<Body>, rule: OwnAnswer, site: Option<u16>) -> Answer {
+    Box::new((response, Note { site, ..Note::ruled(rule) }))
 }
 
 /// The account of how a request was answered: its client gets it in `Cache-Status`, the log and the counters get it in a note.
@@ -151,7 +151,7 @@ impl Ending {
     /// Ends with a response of the origin that goes to this client alone, and is coded on its way.
     pub(crate) fn with_coded(self, question: &Question, response: Response<Body>) -> Answer {
         let mut answer = self.with_explained(response);
-        let response = &mut answer.0;
+        let (response, _) = &mut *answer;
         policy::remove_dialect(response.headers_mut());
         deliver::explain(response.headers_mut(), &self.status);
         // A Ghost codes what it makes for members by itself; it was asked for no coding only so that two answers can be compared.

@@ -9,7 +9,7 @@ use semantics::{Timestamp, date::format_http_date, request::has_any};
 use crate::{
     Failure, Interim, Pipeline,
     body::file::lies_in_a_file,
-    fence::Caused,
+    fence::PendingPurges,
     forward,
     identity::{TracedRequest, X_REQUEST_ID},
     keep::{self, ResponseHead},
@@ -91,7 +91,7 @@ impl Pipeline {
                     tidy(response, response_time);
                     keep::dress(&self.shared, question, response, times);
                     let status = response.status();
-                    let caused = Caused::default();
+                    let caused = PendingPurges::default();
                     if question.site.policy.signal_field().is_some() {
                         signal::take(question, response);
                         if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun, &caused) {

@@ -91,9 +91,9 @@ impl Collapse {
 
 /// A place among the followers of a site who ask on their own.
 #[derive(Debug)]
-pub(crate) struct Aside(Rc<Site>);
+pub(crate) struct SoloPermit(Rc<Site>);
 
-impl Aside {
+impl SoloPermit {
     /// Takes a place, if there is one.
     pub(crate) fn of(site: &Rc<Site>) -> Option<Self> {
         let aside = &site.collapse.aside;
@@ -104,7 +104,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for SoloPermit {
     fn drop(&mut self) {
         let aside = &self.0.collapse.aside;
         aside.set(aside.get() - 1);
@@ -112,7 +112,7 @@ impl Drop for Aside {
 }
 
 /// The end of following.
-pub(crate) enum Followed {
+pub(crate) enum FollowOutcome {
     /// The outcome of a fetch that it followed.
     By(store::Outcome<Record, Failure>),
     /// It asked by itself, and this is what it was told.
@@ -120,12 +120,12 @@ pub(crate) enum Followed {
     /// It has waited long enough for somebody who may have a stale copy.
     Late,
     /// It has waited long enough for a proof of what others have whole, and asks alone.
-    Unproven(Aside),
+    Unproven(SoloPermit),
 }
 
 /// A fetch for those who say the same, beside one whose leader says something else.
-enum Beside {
-    Leads(oneshot::Receiver<FetchOutcome>, Aside),
+enum SoloFetch {
+    Leads(oneshot::Receiver<FetchOutcome>, SoloPermit),
     Follows(Follow<Record, Failure>),
 }
 
@@ -168,7 +168,7 @@ pub(crate) async fn followed(
     asking: &OriginRequest,
     fetched: &Rc<Question>,
     follow: Follow<Record, Failure>,
-) -> Followed {
+) -> FollowOutcome {
     let (shared, question) = (&pipeline.shared, &asking.question);
     let wait = question.site.collapse.wait;
     let (leader_says, begun) = (follow.mark(), follow.begun());
@@ -181,42 +181,42 @@ pub(crate) async fn followed(
             let until = patience().unwrap_or_else(|| proof::patience(waited)).min(wait);
             if let Some(more) = until.checked_sub(waited).filter(|more| !more.is_zero()) {
                 if let Ok(outcome) = timeout(more, outcome.as_mut()).await {
-                    return Followed::By(outcome);
+                    return FollowOutcome::By(outcome);
                 }
                 waited = until;
             } else if has_stand_in(shared, asking) {
-                return Followed::Late;
-            } else if let Some(place) = Aside::of(&question.site) {
-                return Followed::Unproven(place);
+                return FollowOutcome::Late;
+            } else if let Some(place) = SoloPermit::of(&question.site) {
+                return FollowOutcome::Unproven(place);
             } else {
                 // Too many ask beside others already.
                 if let Ok(outcome) = timeout(LOOK, outcome.as_mut()).await {
-                    return Followed::By(outcome);
+                    return FollowOutcome::By(outcome);
                 }
                 waited += LOOK;
             }
         }
     } else if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
-        return Followed::By(outcome);
+        return FollowOutcome::By(outcome);
     }
     if has_stand_in(shared, asking) {
         shared.trouble.late(question.hash, shared.clock.now(), begun);
-        return Followed::Late;
+        return FollowOutcome::Late;
     }
     let says = saying_of(shared, fetched, asking.candidate.as_deref());
     if says == leader_says || patience().is_some() {
         if !proof::is_wanted(fetched) {
-            return Followed::By(outcome.await);
+            return FollowOutcome::By(outcome.await);
         }
         loop {
             if let Ok(outcome) = timeout(wait.min(ASIDE_LOOK), outcome.as_mut()).await {
-                return Followed::By(outcome);
+                return FollowOutcome::By(outcome);
             }
             // The page is whole, and only its proof is waited for.
             if patience().is_some()
-                && let Some(place) = Aside::of(&question.site)
+                && let Some(place) = SoloPermit::of(&question.site)
             {
-                return Followed::Unproven(place);
+                return FollowOutcome::Unproven(place);
             }
         }
     }
@@ -225,21 +225,21 @@ pub(crate) async fn followed(
             Some(beside) => break beside,
             None => {
                 if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
-                    return Followed::By(outcome);
+                    return FollowOutcome::By(outcome);
                 }
             }
         }
     };
-    let (own, _place): (LocalFuture<'_, Followed>, _) = match beside {
-        Beside::Leads(told, place) => {
+    let (own, _place): (LocalFuture<'_, FollowOutcome>, _) = match beside {
+        SoloFetch::Leads(told, place) => {
             let given_up = || FetchOutcome::Failed(Failure::given_up("the fetch was given up"));
-            (Box::pin(async move { Followed::Aside(told.await.unwrap_or_else(|_| given_up())) }), Some(place))
+            (Box::pin(async move { FollowOutcome::Aside(told.await.unwrap_or_else(|_| given_up())) }), Some(place))
         }
-        Beside::Follows(follow) => (Box::pin(async move { Followed::By(follow.outcome().await) }), None),
+        SoloFetch::Follows(follow) => (Box::pin(async move { FollowOutcome::By(follow.outcome().await) }), None),
     };
     match select(outcome, own).await {
         Either::Left((outcome @ (store::Outcome::Serve { .. } | store::Outcome::Stored(_) | store::Outcome::Fetched(_)), _)) => {
-            Followed::By(outcome)
+            FollowOutcome::By(outcome)
         }
         Either::Left((_, own)) => own.await,
         Either::Right((followed, _)) => followed,
@@ -247,18 +247,18 @@ pub(crate) async fn followed(
 }
 
 /// Joins those who say the same, or asks for them. Returns `None` if too many ask beside others already.
-fn beside(pipeline: &Rc<Pipeline>, asking: &OriginRequest, fetched: &Rc<Question>, says: u64) -> Option<Beside> {
+fn beside(pipeline: &Rc<Pipeline>, asking: &OriginRequest, fetched: &Rc<Question>, says: u64) -> Option<SoloFetch> {
     let (store, question) = (&pipeline.shared.store, &asking.question);
     let flight = flight_of_those_who_say(&question.key, says);
     let moment = pipeline.shared.fence.moment(pipeline.shared.clock.now());
     match store.join_for(store.hash(&flight), &flight, question.url(), moment) {
         Joined::Lead(lead) => {
-            let place = Aside::of(&question.site)?;
+            let place = SoloPermit::of(&question.site)?;
             let told =
                 pipeline.begin_fetch(Rc::clone(fetched), lead, asking.candidate.clone(), Some(asking.reason), question.interim.clone());
-            Some(Beside::Leads(told, place))
+            Some(SoloFetch::Leads(told, place))
         }
-        Joined::Follow(follow) => Some(Beside::Follows(follow)),
+        Joined::Follow(follow) => Some(SoloFetch::Follows(follow)),
         Joined::Full => None,
     }
 }

@@ -94,9 +94,9 @@ impl fmt::Debug for Elsewhere {
 /// The purges that a request or an answer has caused. The answer waits until it is known how far they went, as whoever gets it may look at another
 /// machine next.
 #[derive(Debug, Default)]
-pub(crate) struct Caused(Mutex<Vec<Elsewhere>>);
+pub(crate) struct PendingPurges(Mutex<Vec<Elsewhere>>);
 
-impl Caused {
+impl PendingPurges {
     /// Adds one more.
     pub(crate) fn add(&self, elsewhere: Elsewhere) {
         if elsewhere.0.is_some() {
@@ -304,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_waits_for_all_purges_that_it_has_caused() {
         let order = Order::by_operator(What::Everything, true);
-        let caused = Caused::default();
+        let caused = PendingPurges::default();
         caused.add(Fence::default().purged(&order));
         assert_eq!(caused.known().await, None, "there are no other machines");
         for _ in 0..2 {

@@ -33,7 +33,7 @@ use crate::{
     question::Question,
     record::show,
     stale,
-    tier::{self, Sought, TierTurn},
+    tier::{self, TierAnswer, TierTurn},
 };
 
 /// The time for which a key is remembered whose answer could not be shared.
@@ -109,13 +109,13 @@ impl Fetch {
     fn run(mut self, request: Box<Request<origins::Body>>, interim: Option<Interim>) -> impl Future<Output = ()> {
         async move {
             match tier::seek(&self.pipeline.shared, &self.question).await {
-                Sought::Found(stored) => {
+                TierAnswer::Found(stored) => {
                     // Those who follow find it in memory.
                     drop(self.lead);
                     self.leader.tell(FetchOutcome::Found(stored), None);
                     return;
                 }
-                Sought::Ask(turn) => self.turn = turn,
+                TierAnswer::Ask(turn) => self.turn = turn,
             }
             let began = Instant::now();
             let unread = unread(&self.question.site.collapse, || self.leader.waits.is_closed() && self.lead.followers() == 0);

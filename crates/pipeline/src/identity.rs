@@ -257,7 +257,7 @@ impl Pipeline {
 }
 
 /// A request whose answer is waited for. If nobody waits any more, whoever logs that finds with the pipeline what is known of it.
-pub(crate) struct Awaited<'a> {
+pub(crate) struct RequestGuard<'a> {
     pipeline: &'a Pipeline,
     identity: Identity,
     client: Client,
@@ -265,7 +265,7 @@ pub(crate) struct Awaited<'a> {
     is_answered: bool,
 }
 
-impl<'a> Awaited<'a> {
+impl<'a> RequestGuard<'a> {
     pub(crate) fn new(pipeline: &'a Pipeline, incoming: &IncomingRequest, site: Option<u16>) -> Self {
         Self { pipeline, identity: incoming.identity.clone(), client: incoming.client, site, is_answered: false }
     }
@@ -286,7 +286,7 @@ impl<'a> Awaited<'a> {
     }
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         if self.is_answered {
             return;

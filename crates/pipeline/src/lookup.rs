@@ -17,7 +17,7 @@ use crate::{
     ask::Fetched,
     body::file,
     coded::in_passing,
-    collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, saying_of, variant_flight},
+    collapse::{FollowOutcome, LOOK, SoloPermit, flight_of, flight_of_those_who_say, followed, in_time, saying_of, variant_flight},
     deliver,
     fetch::{FetchOutcome, Grows},
     find::{AskReason, LookupResult, find, find_in_memory, is_for},
@@ -125,7 +125,7 @@ impl Pipeline {
         anothers: Option<Failure>,
     ) -> Answer {
         let _place = match anothers {
-            Some(failure) => match Aside::of(&asking.question.site) {
+            Some(failure) => match SoloPermit::of(&asking.question.site) {
                 Some(place) => Some(place),
                 None => return Box::pin(failed(&self.shared, asking, &failure)).await,
             },
@@ -168,10 +168,10 @@ impl Pipeline {
         (asking.collapsed, followings.any) = (true, true);
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));
         let outcome = match followed(self, &asking, fetched, follow).await {
-            Followed::By(outcome) => outcome,
-            Followed::Aside(outcome) => return ControlFlow::Break(self.answer_leader(asking, outcome).await),
-            Followed::Unproven(_place) => return ControlFlow::Break(Box::pin(self.alone_or_proven(asking)).await),
-            Followed::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
+            FollowOutcome::By(outcome) => outcome,
+            FollowOutcome::Aside(outcome) => return ControlFlow::Break(self.answer_leader(asking, outcome).await),
+            FollowOutcome::Unproven(_place) => return ControlFlow::Break(Box::pin(self.alone_or_proven(asking)).await),
+            FollowOutcome::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
         };
         let answer = match outcome {
             store::Outcome::Serve { record, body } if is_for(shared, &question, &record) => {
@@ -223,9 +223,10 @@ impl Pipeline {
                 // Whether it will be stored is not known before another visitor was answered.
                 let ending = if proving { ending.because(NotStored::Unproven.name()) } else { ending.stored_unless(None) };
                 let mut answer = ending.with_explained(deliver::growing(&record, fields, body, question, &ending.status));
-                if answer.0.status() == record.status {
+                let (response, _) = &mut *answer;
+                if response.status() == record.status {
                     // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
-                    in_passing(question, false, &mut answer.0);
+                    in_passing(question, false, response);
                 }
                 answer
             }

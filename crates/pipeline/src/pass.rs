@@ -13,7 +13,7 @@ use crate::{
     Body, Failure, Pipeline,
     answer::{Answer, Ending, failed_plainly},
     body::storing::StoredAs,
-    fence::Caused,
+    fence::PendingPurges,
     forward,
     in_vain::Expense,
     learnt::early_hints,
@@ -50,7 +50,7 @@ impl Pipeline {
         let request = if is_read { to_be_read(forward::passed(&question, body)) } else { forward::passed(&question, body) };
         let is_unsafe = !is_safe(&question.method);
         let tells = policy.signal_field().is_some() && is_unsafe;
-        let caused = Rc::new(Caused::default());
+        let caused = Rc::new(PendingPurges::default());
         let is_written = tells || writing.is_some();
         let must_count = tells || writing.as_ref().is_some_and(|writing| writing.must_count(&question));
         let expense = Expense::of(self, &question, rule.name(), cookie).that_goes_on(must_count);

@@ -30,7 +30,7 @@ use crate::{
     },
     answer::{self, Answer, OwnAnswer},
     failure::{self, ErrorReason},
-    identity::Awaited,
+    identity::RequestGuard,
     in_vain::Spent,
     judge::{Judgement, judge},
     learnt::popularity::Sampler,
@@ -73,7 +73,7 @@ pub(crate) struct Config {
 
 /// A request that was taken in, for [`Pipeline::respond`].
 #[derive(Debug)]
-pub struct Received {
+pub struct IncomingCall {
     /// The configuration at its beginning. It ends with that one, too.
     config: Rc<Config>,
     // What is known of it is boxed: all of it lies in the future of each request, and in those that wait for that one.
@@ -85,7 +85,7 @@ impl Pipeline {
     /// Takes a request in: finds out who asks, over which scheme and for which host.
     ///
     /// Interim responses of the origin go to `interim` before [`Pipeline::respond`] is ready, and none afterwards.
-    pub fn receive(&self, peer: Option<IpAddr>, scheme: Scheme, request: Request<origins::Body>, interim: Option<Interim>) -> Received {
+    pub fn receive(&self, peer: Option<IpAddr>, scheme: Scheme, request: Request<origins::Body>, interim: Option<Interim>) -> IncomingCall {
         let (parts, body) = request.into_parts();
         self.receive_parts(peer, scheme, parts, body, interim)
     }
@@ -98,7 +98,7 @@ impl Pipeline {
         mut parts: Parts,
         body: origins::Body,
         interim: Option<Interim>,
-    ) -> Received {
+    ) -> IncomingCall {
         let config = Rc::clone(&self.config.borrow());
         let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
         let identity = self.identify(client.trusted, FieldLines::Map(&parts.headers));
@@ -106,13 +106,13 @@ impl Pipeline {
         let authority = question::settle_host(client.scheme, &mut parts.headers);
         // It is put together in its box: `Box::new` would copy it there.
         let incoming = Box::write(Box::new_uninit(), IncomingRequest { client, identity, authority, parts, interim });
-        Received { config, incoming, body }
+        IncomingCall { config, incoming, body }
     }
 
     /// Answers a request: this is its life, from its arrival to the response that its client gets.
-    pub async fn respond(self: &Rc<Self>, received: Received) -> Box<(Response<Body>, Note)> {
-        let Received { config, incoming, body } = received;
-        let mut awaited = Awaited::new(self, &incoming, config.router.site(&incoming.authority).map(|site| site.id));
+    pub async fn respond(self: &Rc<Self>, received: IncomingCall) -> Box<(Response<Body>, Note)> {
+        let IncomingCall { config, incoming, body } = received;
+        let mut awaited = RequestGuard::new(self, &incoming, config.router.site(&incoming.authority).map(|site| site.id));
         let mut answer = self.take_through(&config, incoming, body).await;
         let (response, note) = &mut *answer;
         awaited.answered();
@@ -135,22 +135,16 @@ impl Pipeline {
         let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
             Admission::Admitted { site, lock } => (site, lock),
             Admission::Answered { site, response, step } => {
-                let mut answer = answer::without_cache(*response, OwnAnswer::Step(step));
-                answer.1.site = site.map(|site| site.id);
-                return answer;
+                return answer::without_cache(*response, OwnAnswer::Step(step), site.map(|site| site.id));
             }
             Admission::NoSite => {
                 let response = failure::page(StatusCode::MISDIRECTED_REQUEST, ErrorReason::NoSuchSite);
-                return answer::without_cache(response, OwnAnswer::Error(ErrorReason::NoSuchSite));
+                return answer::without_cache(response, OwnAnswer::Error(ErrorReason::NoSuchSite), None);
             }
         };
         let entry = match password::open(lock, &self.shared, &mut incoming).await {
             Ok(entry) => entry,
-            Err(refusal) => {
-                let mut answer = answer::without_cache(*refusal, OwnAnswer::Step(FirstStep::Password));
-                answer.1.site = Some(site.id);
-                return answer;
-            }
+            Err(refusal) => return answer::without_cache(*refusal, OwnAnswer::Step(FirstStep::Password), Some(site.id)),
         };
 
         let (mut is_members, mut knows_members) = (false, false);
@@ -159,7 +153,8 @@ impl Pipeline {
             Judgement::Lookup(question) => {
                 (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
                 let mut answer = self.look_up(Rc::clone(&question)).await;
-                redirect::take_along(&question, answer.0.status(), answer.0.headers_mut());
+                let (response, _) = &mut *answer;
+                redirect::take_along(&question, response.status(), response.headers_mut());
                 answer
             }
             Judgement::Pass(question, rule) => {
@@ -168,15 +163,15 @@ impl Pipeline {
             }
             Judgement::Purge { site, client, parts, authority } => {
                 let response = Box::pin(self.purge_request(config, &site, &client, &parts, &authority)).await;
-                answer::without_cache(response, OwnAnswer::Purge)
+                answer::without_cache(response, OwnAnswer::Purge, Some(site.id))
             }
             Judgement::Webhook { site, client, parts, authority } => {
                 let response = Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await;
-                answer::without_cache(response, OwnAnswer::Webhook)
+                answer::without_cache(response, OwnAnswer::Webhook, Some(site.id))
             }
             Judgement::Malformed(_) => {
                 let response = failure::page(StatusCode::BAD_REQUEST, ErrorReason::Target);
-                answer::without_cache(response, OwnAnswer::Error(ErrorReason::Target))
+                answer::without_cache(response, OwnAnswer::Error(ErrorReason::Target), Some(site.id))
             }
         };
         let (response, note) = &mut *answer;

@@ -273,7 +273,7 @@ struct Visit {
 }
 
 /// The outcome of another visit.
-enum Visited {
+enum VisitOutcome {
     /// A page that may be stored.
     Page(Box<Visit>),
     /// Something else than a page that may be stored.
@@ -410,26 +410,26 @@ fn another(shared: &Shared, question: &Question) -> Question {
 
 async fn concluded(pipeline: &Pipeline, question: &Question, first: &Bytes) -> Conclusion {
     let (difference, second) = match visit_in_time(pipeline, &another(&pipeline.shared, question)).await {
-        Visited::Page(visit) => match difference(first, &visit.body) {
+        VisitOutcome::Page(visit) => match difference(first, &visit.body) {
             None => return Conclusion::Same,
             Some(difference) => (difference, visit.body),
         },
-        Visited::Another(difference) => return Conclusion::Differs(difference),
-        Visited::Failed => return Conclusion::Failed,
-        Visited::Busy => return Conclusion::Busy,
-        Visited::Stopped => return Conclusion::Stopped,
+        VisitOutcome::Another(difference) => return Conclusion::Differs(difference),
+        VisitOutcome::Failed => return Conclusion::Failed,
+        VisitOutcome::Busy => return Conclusion::Busy,
+        VisitOutcome::Stopped => return Conclusion::Stopped,
     };
     // From the first visitor's address: a page that depends on it is not taken for one that only differs the first time.
     match visit_in_time(pipeline, question).await {
-        Visited::Page(visit) if visit.body == second => Conclusion::WarmUp(visit),
-        Visited::Page(_) | Visited::Another(_) => Conclusion::Differs(difference),
-        Visited::Failed | Visited::Busy => Conclusion::Undecided,
-        Visited::Stopped => Conclusion::Stopped,
+        VisitOutcome::Page(visit) if visit.body == second => Conclusion::WarmUp(visit),
+        VisitOutcome::Page(_) | VisitOutcome::Another(_) => Conclusion::Differs(difference),
+        VisitOutcome::Failed | VisitOutcome::Busy => Conclusion::Undecided,
+        VisitOutcome::Stopped => Conclusion::Stopped,
     }
 }
 
 /// Visits a page, for no longer than [`VISIT_MAX`], and no longer than this process is to go on.
-async fn visit_in_time(pipeline: &Pipeline, question: &Question) -> Visited {
+async fn visit_in_time(pipeline: &Pipeline, question: &Question) -> VisitOutcome {
     let stopped = async {
         while !pipeline.tasks.is_closed() {
             tokio::time::sleep(LOOK).await;
@@ -438,41 +438,41 @@ async fn visit_in_time(pipeline: &Pipeline, question: &Question) -> Visited {
     match select(pin!(timeout(VISIT_MAX, visit(pipeline, question))), pin!(stopped)).await {
         Either::Left((Ok(visited), _)) => visited,
         // It may have waited for a place at the origin all the time.
-        Either::Left((Err(_), _)) if question.site.collapse.is_crowded() => Visited::Busy,
-        Either::Left((Err(_), _)) => Visited::Failed,
-        Either::Right(_) => Visited::Stopped,
+        Either::Left((Err(_), _)) if question.site.collapse.is_crowded() => VisitOutcome::Busy,
+        Either::Left((Err(_), _)) => VisitOutcome::Failed,
+        Either::Right(_) => VisitOutcome::Stopped,
     }
 }
 
-async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
+async fn visit(pipeline: &Pipeline, question: &Question) -> VisitOutcome {
     let fetched = match pipeline.ask(question, forward::shared(question, None), None).await {
         Ok(fetched) => fetched,
-        Err(failure) if failure.is_overload() => return Visited::Busy,
-        Err(_) => return Visited::Failed,
+        Err(failure) if failure.is_overload() => return VisitOutcome::Busy,
+        Err(_) => return VisitOutcome::Failed,
     };
     match fetched.response.status() {
         StatusCode::OK if is_page(fetched.response.headers()) => {}
-        StatusCode::OK => return Visited::Another(Difference::NoPage),
-        StatusCode::TOO_MANY_REQUESTS => return Visited::Busy,
-        status if status.is_server_error() => return Visited::Failed,
-        status => return Visited::Another(Difference::Status(status)),
+        StatusCode::OK => return VisitOutcome::Another(Difference::NoPage),
+        StatusCode::TOO_MANY_REQUESTS => return VisitOutcome::Busy,
+        status if status.is_server_error() => return VisitOutcome::Failed,
+        status => return VisitOutcome::Another(Difference::Status(status)),
     }
     let kept = match keep::decide(&pipeline.shared, question, fetched.head(), fetched.times) {
         Ok(kept) => kept,
-        Err(why) => return Visited::Another(Difference::Unshared(NotStored::Policy(why))),
+        Err(why) => return VisitOutcome::Another(Difference::Unshared(NotStored::Policy(why))),
     };
     let (parts, mut incoming) = fetched.response.into_parts();
     let mut body = Vec::new();
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx)).await {
-        let Ok(frame) = frame else { return Visited::Failed };
+        let Ok(frame) = frame else { return VisitOutcome::Failed };
         let Some(data) = frame.data_ref() else { continue };
         if (body.len() + data.len()) as u64 > page_max(question) {
             // The first one was shorter.
-            return Visited::Another(Difference::Unshared(NotStored::TooLarge));
+            return VisitOutcome::Another(Difference::Unshared(NotStored::TooLarge));
         }
         body.extend_from_slice(data);
     }
-    Visited::Page(Box::new(Visit { status: parts.status, headers: parts.headers, kept, body: body.into_boxed_slice().into() }))
+    VisitOutcome::Page(Box::new(Visit { status: parts.status, headers: parts.headers, kept, body: body.into_boxed_slice().into() }))
 }
 
 /// The first difference between what two visitors were given.

@@ -23,7 +23,7 @@ use crate::{
     learnt::trouble::Pages,
     login::Logins,
     packed::Packing,
-    purge::{Purging, Signalled},
+    purge::{Purging, SignalLog},
     rate::Rates,
 };
 use codings::Workshop;
@@ -48,7 +48,7 @@ pub struct Shared {
     /// The sites that a purge can name, those who may send one, and the number of purges.
     pub purging: Purging,
     /// The signals of origins that say what has changed.
-    pub signalled: Signalled,
+    pub signalled: SignalLog,
     /// The refills after soft purges.
     pub refilling: Refilling,
     /// The watcher of what the origin did for clients that had left.
@@ -116,7 +116,7 @@ impl Shared {
             clock,
             fence: Fence::default(),
             purging: Purging::default(),
-            signalled: Signalled::default(),
+            signalled: SignalLog::default(),
             refilling: Refilling::default(),
             in_vain: InVain::default(),
             workshop: Workshop::default(),

@@ -7,7 +7,7 @@
 //! Where nothing of use is there, one machine asks the origin and the others wait for what it brings. Nobody waits longer than `collapse_wait`, and
 //! whatever goes wrong costs a request to the origin and never an answer.
 //!
-//! In doubt (see [`Fence`](crate::Fence)) nothing is read or written. What is not for everybody never goes there: pages of members, answers to requests
+//! In doubt (see [`Fence`](crate::Fence)) nothing is read or written. What is not foreverybody never goes there: pages of members, answers to requests
 //! with cookies or credentials, what a password protects, errors that a request may have brought on itself, parts, and what its origin has in a file.
 
 use std::{cell::Cell, fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
@@ -63,7 +63,7 @@ pub enum TierLookup {
     Turn(Box<dyn FetchTurn>),
     /// Another machine fetches it. When the future is ready, it is worth looking again.
     Wait(Later<()>),
-    /// It is not for the tier to answer: it is away, slow, in doubt, or knows that the page is not for everybody.
+    /// It is not for the tier to answer: it is away, slow, in doubt, or knows that the page is not foreverybody.
     Away,
 }
 
@@ -128,7 +128,7 @@ impl fmt::Debug for TierTurn {
 
 /// The result of a look into the tier for a page that this machine does not have fresh.
 #[derive(Debug)]
-pub(crate) enum Sought {
+pub(crate) enum TierAnswer {
     /// Answer with it: another machine has fetched it. It is stored here now.
     Found(Arc<Stored>),
     /// Ask the origin.
@@ -151,9 +151,9 @@ impl Shared {
 }
 
 /// Seeks a page in the tier before the origin is asked. Waits while another machine fetches it, for at most `collapse_wait`.
-pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> Sought {
+pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> TierAnswer {
     let Some(tier) = tier_for(shared, question).filter(|_| !question.wants.directives.no_cache) else {
-        return Sought::Ask(TierTurn::default());
+        return TierAnswer::Ask(TierTurn::default());
     };
     let name = name(question);
     let began = Instant::now();
@@ -165,24 +165,24 @@ pub(crate) async fn seek(shared: &Arc<Shared>, question: &Rc<Question>) -> Sough
                 let mark = page.mark;
                 // The fence is asked first: a lease rests on purges that were carried out before.
                 if !shared.fence.holds(shared.clock.now()) {
-                    return Sought::Ask(TierTurn::default());
+                    return TierAnswer::Ask(TierTurn::default());
                 }
                 if let Some(stored) = adopt(shared, question, &name, page) {
-                    return Sought::Found(keep::insert_here(shared, question, stored));
+                    return TierAnswer::Found(keep::insert_here(shared, question, stored));
                 }
                 if known == Some(mark) || Instant::now() >= until {
-                    // It would be shown once more, or replaced, for ever.
-                    return Sought::Ask(TierTurn::default());
+                    // It would be shown once more, or replaced, forever.
+                    return TierAnswer::Ask(TierTurn::default());
                 }
                 known = Some(mark);
             }
-            TierLookup::Turn(held) => return Sought::Ask(TierTurn { held: Some(held), answered: Cell::new(false) }),
+            TierLookup::Turn(held) => return TierAnswer::Ask(TierTurn { held: Some(held), answered: Cell::new(false) }),
             TierLookup::Wait(changed) => {
                 if timeout_at(until, changed).await.is_err() || Instant::now() >= until || !shared.fence.holds(shared.clock.now()) {
-                    return Sought::Ask(TierTurn::default());
+                    return TierAnswer::Ask(TierTurn::default());
                 }
             }
-            TierLookup::Away => return Sought::Ask(TierTurn::default()),
+            TierLookup::Away => return TierAnswer::Ask(TierTurn::default()),
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A shared page is the same for everybody, so its length tells nobody anything. A page made for one person may hold a secret (a token of
 //! a form) beside what somebody else chose (a search term), and then the length of the compressed page gives the secret away, letter by
-//! letter (BREACH). So what passes is coded without asking only where nobody is known: see [`Passed`].
+//! letter (BREACH). So what passes is coded without asking only where nobody is known: see [`CodePassed`].
 
 /// The responses that are compressed although they are not shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Passed {
+pub enum CodePassed {
     /// Compress if the request carries no cookie and no credentials, or if the content is of a kind that is never personal: styles,
     /// scripts, fonts, pictures.
     #[default]
@@ -30,7 +30,7 @@ pub struct Compress {
     /// The paths that are not compressed; a `*` at the end stands for anything.
     pub exclude: Vec<String>,
     /// The responses that are compressed although they are not shared.
-    pub passed: Passed,
+    pub passed: CodePassed,
     /// Whether a page is the dictionary of its next version (RFC 9842).
     pub dictionaries: bool,
 }
@@ -69,7 +69,7 @@ pub const COMPRESS_MAX_SIZE: u64 = 8 << 20;
 impl Default for Compress {
     fn default() -> Self {
         let types = COMPRESS_TYPES.iter().map(ToString::to_string).collect();
-        Self { enabled: true, types, min_size: COMPRESS_MIN_SIZE, exclude: Vec::new(), passed: Passed::default(), dictionaries: false }
+        Self { enabled: true, types, min_size: COMPRESS_MIN_SIZE, exclude: Vec::new(), passed: CodePassed::default(), dictionaries: false }
     }
 }
 
@@ -99,9 +99,9 @@ impl Compress {
     #[must_use]
     pub fn may_code_passed(&self, media_type: &str, personal: bool) -> bool {
         match self.passed {
-            Passed::All => true,
-            Passed::Off => false,
-            Passed::Safe => !personal || is_for_nobody(media_type),
+            CodePassed::All => true,
+            CodePassed::Off => false,
+            CodePassed::Safe => !personal || is_for_nobody(media_type),
         }
     }
 }
@@ -163,13 +163,13 @@ mod tests {
     fn a_page_for_one_person_is_not_coded_without_asking() {
         let of = |passed| Compress { passed, ..Compress::default() };
         let cases = [
-            (Passed::Safe, "text/html", true, false),
-            (Passed::Safe, "application/json", true, false),
-            (Passed::Safe, "text/html", false, true),
-            (Passed::Safe, "text/css", true, true),
-            (Passed::Safe, "image/svg+xml", true, true),
-            (Passed::All, "text/html", true, true),
-            (Passed::Off, "text/css", false, false),
+            (CodePassed::Safe, "text/html", true, false),
+            (CodePassed::Safe, "application/json", true, false),
+            (CodePassed::Safe, "text/html", false, true),
+            (CodePassed::Safe, "text/css", true, true),
+            (CodePassed::Safe, "image/svg+xml", true, true),
+            (CodePassed::All, "text/html", true, true),
+            (CodePassed::Off, "text/css", false, false),
         ];
         for (passed, media_type, personal, expected) in cases {
             assert_eq!(of(passed).may_code_passed(media_type, personal), expected, "{passed:?} {media_type} {personal}");

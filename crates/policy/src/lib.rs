@@ -29,7 +29,7 @@ mod trace;
 use std::time::Duration;
 
 pub use accept::AcceptClass;
-pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, Compress, Passed};
+pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, CodePassed, Compress};
 pub use cookies::CookieFilter;
 pub use forward::settle_forms_for_scripts;
 pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, Hint, hints, link_field};

@@ -13,7 +13,6 @@ pub(crate) fn start(path: Option<PathBuf>) -> io::Result<Writer> {
         Some(path) => Destination::file(path)?,
         None => Destination::stream(&io::stdout())?,
     };
-    let troubled =
-        |error: &io::Error| tracing::error!(%error, "cannot write the access log; its lines are lost until it can be written again");
+    let troubled = |error: &io::Error| tracing::error!(%error, "cannot write the access log; lines are dropped until it is writable");
     Writer::start("access-log", destination, troubled, None)
 }

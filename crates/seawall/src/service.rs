@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use edge::{Again, Exchange, HitOf, Peer, RequestBody, RequestBodyError};
+use edge::{Again, CLIENT_LEFT, Exchange, HitOf, Peer, RequestBody, RequestBodyError};
 use http::{HeaderValue, Request, Response, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -127,7 +127,8 @@ impl edge::Service for SiteService {
             let _leaving = leaving;
             let mut answer = self.pipeline.respond(received).await;
             if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
-                answer.0.headers_mut().insert(header::ALT_SVC, value.clone());
+                let (response, _) = &mut *answer;
+                response.headers_mut().insert(header::ALT_SVC, value.clone());
             }
             answer
         }
@@ -168,9 +169,6 @@ impl edge::Service for SiteService {
         tracing::debug!(peer = ?peer.address, status, reason, "refused");
     }
 }
-
-/// The status in the log of a request whose client left before there was an answer.
-const CLIENT_LEFT: u16 = 499;
 
 /// Keeps the note of a request when its client has left: the answer, which would have brought it, is dropped.
 struct Leaving<'a> {

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use admin::{Named, Token, WarmCommand, WarmRefused, Warming};
+use admin::{NamedCount, Token, WarmCommand, WarmRefused, Warming};
 use operator::{
     AdminClient,
     warm::{Options, Outcome, Progress, warm},
@@ -119,7 +119,7 @@ impl Progress for WarmingProgress<'_> {
         let name = if is_known || now.results.len() < RESULTS_MAX { name } else { FURTHER.to_owned() };
         match now.results.iter_mut().find(|known| known.name == name) {
             Some(known) => known.requests += 1,
-            None => now.results.push(Named { name, requests: 1, error: 0 }),
+            None => now.results.push(NamedCount { name, requests: 1, error: 0 }),
         }
         now.results.sort_by_key(|known| std::cmp::Reverse(known.requests));
     }

@@ -62,7 +62,7 @@ pub enum HeadSays {
     /// The stored response has changed: it is stale.
     Changed,
     /// The answer says neither. By the letter, fields that do not contradict are enough to update the stored response. But without a
-    /// validator, a program that sends HEAD every minute would prolong a page for ever that its origin rewrote long ago.
+    /// validator, a program that sends HEAD every minute would prolong a page forever that its origin rewrote long ago.
     Nothing,
 }
 

@@ -87,7 +87,7 @@ impl Keeper {
                 self.folder.retire_account();
             }
             if let Err(error) = self.folder.write_account(&shared) {
-                tracing::warn!("the account is used and not kept: {}", chain(&error));
+                tracing::warn!("the account works, but could not be saved: {}", chain(&error));
             }
         }
         Ok(Some(shared))

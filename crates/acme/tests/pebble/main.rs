@@ -146,7 +146,7 @@ async fn what_was_revoked_elsewhere_is_replaced_at_once() {
     assert_ne!(serial(&stage.shown.of(NAME).expect("shown")), first);
 }
 
-/// Users of other servers were stuck here for ever: an order was made, its answer was lost, and each further one names the same certificate.
+/// Users of other servers were stuck here forever: an order was made, its answer was lost, and each further one names the same certificate.
 #[tokio::test]
 async fn a_certificate_that_has_a_replacement_already_is_renewed_all_the_same() {
     let stage = Stage::new().await;

@@ -14,7 +14,8 @@ use admin::{
     ReloadDone, ReloadRefused, RevokeRefused, Seen, Series, SiteHealth, StoredCommand, WarmCommand, WarmRefused, Warming,
 };
 use admin_api::{
-    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Named, Outage, PageLine, PurgeLine, Reason, RequestLine, TierState, Totals,
+    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, NamedCount, Outage, PageLine, PurgeLine, Reason, RequestLine, TierState,
+    Totals,
 };
 use policy::purge::{Order, What};
 use serde_json::json;
@@ -326,7 +327,7 @@ impl Console for Fake {
                 rule: rule.to_owned(),
             })
         };
-        let known = |name: &str, requests: u64| Named { name: name.to_owned(), requests, error: requests / 300 };
+        let known = |name: &str, requests: u64| NamedCount { name: name.to_owned(), requests, error: requests / 300 };
         let totals = Totals {
             requests: of(if busy { 4.91e6 } else { 3.6e6 }),
             hits: of(if busy { 4.43e6 } else { 3.4e6 }),
@@ -651,7 +652,7 @@ impl Console for Fake {
     fn warming(&self) -> Warming {
         let warmed = self.warmed.lock().expect("no panic");
         let Some(host) = warmed.last() else { return Warming::default() };
-        let of = |name: &str, requests| Named { name: name.to_owned(), requests, error: 0 };
+        let of = |name: &str, requests| NamedCount { name: name.to_owned(), requests, error: 0 };
         Warming {
             host: host.clone(),
             running: true,

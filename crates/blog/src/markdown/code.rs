@@ -234,7 +234,7 @@ fn language_class(out: &mut String, language: &str) {
     }
 }
 
-/// Tells whether a language is none: nothing is highlighted, and no caption says so.
+/// Tells whether a word names no language: nothing is highlighted, and no caption says so.
 fn is_plain(language: &str) -> bool {
     ["", "text", "txt", "plain", "plaintext", "none", "raw"].iter().any(|plain| language.eq_ignore_ascii_case(plain))
 }

@@ -89,7 +89,7 @@ fn is_balanced(out: &str) -> bool {
     open.is_empty() && out.starts_with("<math")
 }
 
-/// Tells whether `$…$` between these characters may be a formula. In a text about prices or variables (`$5/$6`, `a$b$c`) it is none: a dollar
+/// Tells whether `$…$` between these characters may be a formula. In a text about prices or variables (`$5/$6`, `a$b$c`) it is not: a dollar
 /// sign within a word or before a digit ends nothing.
 pub(super) fn is_inline_formula(before: Option<char>, formula: &str, after: Option<char>) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '$' | '\\');

@@ -37,7 +37,7 @@ pub struct Report {
 pub(super) enum Refused {
     #[error("it is not a report of Seawall")]
     NoReport,
-    #[error("it does not bear the seal of this cluster: it has another secret, or another name")]
+    #[error("it is not signed with this cluster's secret: it has another secret, or another name")]
     NoSeal,
     #[error("another version of Seawall wrote it")]
     Version,

@@ -58,7 +58,7 @@ pub enum LinkError {
         /// The number of bytes that it may have.
         bytes_max: usize,
     },
-    /// The reply is none that this command has: something else listens there, or the key holds what others wrote.
+    /// The reply is not one that this command has: something else listens there, or the key holds what others wrote.
     #[error("{server} answered what cannot be understood: {why}")]
     Garbled {
         /// The server, without secrets.

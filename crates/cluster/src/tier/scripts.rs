@@ -44,7 +44,7 @@ pub(super) enum Answer {
 /// Reads a page, but for one that begins in the known way; without one, takes the lock.
 ///
 /// No value is read further than a page may be long, whatever somebody has put there. What lies in a lock's place and does not end as soon as locks do
-/// is none: nobody waits for it.
+/// is not one: nobody waits for it.
 const LOOK: &str = r"
 local beginning = redis.pcall('GETRANGE', KEYS[1], 0, 15)
 if type(beginning) == 'string' and #beginning > 0 and beginning ~= ARGV[4] then

@@ -26,7 +26,7 @@ use crate::{
         content::{self, RequestBody},
         log_line::KeptLogLine,
     },
-    service::{Peer, Service},
+    service::{CLIENT_LEFT, Peer, Service},
     worker::{Terms, Worker},
 };
 
@@ -119,7 +119,7 @@ impl<S: Service> Drop for PendingLogLine<'_, S> {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
             let handler = self.handler;
-            handler.worker.service.done(&line.exchange(handler.peer, 499, 0, self.started, false), &S::Note::default());
+            handler.worker.service.done(&line.exchange(handler.peer, CLIENT_LEFT, 0, self.started, false), &S::Note::default());
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::{
         content::RequestBody,
         head::{ParsedHead, http1_version, may_be_hit, own},
         log_line::{KeptLogLine, LogLine},
-        recall::{HeadText, Unrecognised},
+        recall::{HeadText, RecallMiss},
     },
     service::{HitOf, Peer, Service},
     stream::Stream,
@@ -281,7 +281,7 @@ impl<S: Service> Connection<S> {
         terms: &Rc<Terms>,
         bytes: &[u8],
         started: Instant,
-    ) -> Result<(usize, Answered<S>, bool), Unrecognised> {
+    ) -> Result<(usize, Answered<S>, bool), RecallMiss> {
         worker.hit_again(terms, self.peer, bytes, started, |out, hit, recognised| {
             self.stream.head_begun = false;
             let keep_alive = recognised.keep_alive() && !self.seat.is_draining();

@@ -15,7 +15,12 @@ use http_body::Body;
 use super::{Call, Connection, connection_fields, interim::Interims};
 #[cfg(target_os = "linux")]
 use crate::send_file::{STEP_BYTES, copied, fetch, is_at_hand, poll_send, read_at_hand, try_write_before_more};
-use crate::{connection::Phase, request::log_line::KeptLogLine, send_file::FileRegion, service::Service};
+use crate::{
+    connection::Phase,
+    request::log_line::KeptLogLine,
+    send_file::FileRegion,
+    service::{CLIENT_LEFT, Service},
+};
 
 /// The way in which the end of a response is told (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +49,7 @@ impl<S: Service> Connection<S> {
             let answer = pin!(worker.service.call(self.peer, call.request, started, interim));
             self.until_gone(answer, interims.as_deref()).await
         }) else {
-            self.worker.service.done(&call.line.exchange(self.peer, 499, 0, started, false), &S::Note::default());
+            self.worker.service.done(&call.line.exchange(self.peer, CLIENT_LEFT, 0, started, false), &S::Note::default());
             return Err(io::ErrorKind::ConnectionAborted.into());
         };
         let (response, note) = &mut *answer;

@@ -31,7 +31,7 @@ use crate::{
     request::{
         head::{HALF_A_HEAD, ParsedHead, announced_length, may_be_hit, owned_request},
         log_line::LogLine,
-        recall::{HeadText, Recognised, Unrecognised},
+        recall::{HeadText, RecallHit, RecallMiss},
         refusal::Refusal,
     },
     service::{HitOf, Peer, Service},
@@ -348,7 +348,7 @@ impl<S: Service> Driver<S> {
         let shared = &self.shared;
         let started = shared.core.borrow().now;
         let is_plain = ends && !is_websocket;
-        let mut unrecognised = Unrecognised::default();
+        let mut unrecognised = RecallMiss::default();
         if is_plain {
             match shared.hit_again(id, text, started) {
                 Ok(rest) => {
@@ -493,8 +493,8 @@ impl<S: Service> Connection<S> {
     ///
     /// # Errors
     /// When it has to be read.
-    fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Result<Option<Answer>, Unrecognised> {
-        let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::HitFacts>| {
+    fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Result<Option<Answer>, RecallMiss> {
+        let send = |out: &mut Vec<u8>, hit, recognised: &RecallHit<'_, '_, S::HitFacts>| {
             self.send_hit(id, out, hit, &recognised.log_line().over(Version::HTTP_2), started)
         };
         self.worker.hit_again(&self.terms, self.peer, text, started, send)

@@ -24,7 +24,7 @@ use crate::{
         log_line::KeptLogLine,
         response::{Follows, complete_head},
     },
-    service::{Interim, Service},
+    service::{CLIENT_LEFT, Interim, Service},
 };
 
 /// A request that is being answered. If it is given up without an end, its stream is reset.
@@ -152,7 +152,7 @@ pub(super) async fn ask<S: Service>(
         .await
     };
     if answered.is_none() {
-        service.done(&line.exchange(shared.peer, 499, 0, started, false), &S::Note::default());
+        service.done(&line.exchange(shared.peer, CLIENT_LEFT, 0, started, false), &S::Note::default());
     }
     answered
 }

@@ -30,11 +30,11 @@ use crate::{
         head::{HALF_A_HEAD, ParsedHead, announced_length, may_be_hit, owned_request},
         interim::counted,
         log_line::{KeptLogLine, LogLine},
-        recall::{HeadText, Recognised, Unrecognised},
+        recall::{HeadText, RecallHit, RecallMiss},
         refusal::Refusal,
         response::{Follows, complete_head},
     },
-    service::{HitOf, Interim, Service},
+    service::{CLIENT_LEFT, HitOf, Interim, Service},
 };
 
 /// Says what a head led to.
@@ -157,9 +157,9 @@ impl<S: Service> Connection<S> {
         started: Instant,
     ) -> Result<HeadOutcome<S::Note>, Fault> {
         let worker = &self.worker;
-        let mut unrecognised = Unrecognised::default();
+        let mut unrecognised = RecallMiss::default();
         if ends {
-            let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::HitFacts>| {
+            let send = |out: &mut Vec<u8>, hit, recognised: &RecallHit<'_, '_, S::HitFacts>| {
                 self.send_hit(cx, sending, out, hit, &recognised.log_line().over(Version::HTTP_3), started)
             };
             match worker.hit_again(&self.terms, self.peer, text, started, send) {
@@ -290,7 +290,7 @@ async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, mes
     let Some(answer) = answered else {
         shared.fail(Fault::Gone);
         sending.reset(Code::RequestCancelled);
-        return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), &S::Note::default());
+        return shared.worker.service.done(&line.exchange(shared.peer, CLIENT_LEFT, 0, started, false), &S::Note::default());
     };
     let (response, note) = *answer;
     let status = response.status().as_u16();

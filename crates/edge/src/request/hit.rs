@@ -7,7 +7,7 @@ use semantics::RequestHead;
 use super::{
     head::ParsedHead,
     log_line::LogLine,
-    recall::{HeadText, Recognised, Unrecognised},
+    recall::{HeadText, RecallHit, RecallMiss},
 };
 use crate::{
     service::{HitOf, Peer, Service},
@@ -27,8 +27,8 @@ impl<S: Service> Worker<S> {
         peer: Peer,
         text: &[u8],
         started: Instant,
-        send: impl FnOnce(&mut Vec<u8>, HitOf<S>, &Recognised<'_, '_, S::HitFacts>) -> T,
-    ) -> Result<T, Unrecognised> {
+        send: impl FnOnce(&mut Vec<u8>, HitOf<S>, &RecallHit<'_, '_, S::HitFacts>) -> T,
+    ) -> Result<T, RecallMiss> {
         let recall = self.recall.borrow();
         let recognised = recall.recognise(terms, peer.scheme, text)?;
         let mut out = self.head_buffer.borrow_mut();

@@ -41,7 +41,7 @@ const HEAD_MAX: usize = 1024;
 /// The most bytes of all remembered heads. With the places (72 KiB) and the service's part, this is one worker's worst case.
 const BYTES_MAX: usize = 1 << 20;
 /// The bytes that a remembered head costs beside its own.
-const PLACE: usize = size_of::<Repeated<[usize; 5]>>() + 3 * 8;
+const PLACE: usize = size_of::<RememberedHead<[usize; 5]>>() + 3 * 8;
 /// The number of sets that are looked at for something to forget, for the sake of one head that is to be remembered.
 const ROOM_SETS: usize = 8;
 
@@ -58,14 +58,14 @@ pub(crate) struct Recall<K> {
 }
 
 /// A head that is like one that is remembered.
-pub(crate) struct Recognised<'r, 'h, K> {
-    repeated: &'r Repeated<K>,
+pub(crate) struct RecallHit<'r, 'h, K> {
+    repeated: &'r RememberedHead<K>,
     /// Holds what the head says beside its essentials; `None` if the head was recognised as a whole.
     incidentals: Option<Incidentals<'h>>,
     head_len: usize,
 }
 
-impl<'r, 'h: 'r, K> Recognised<'r, 'h, K> {
+impl<'r, 'h: 'r, K> RecallHit<'r, 'h, K> {
     /// Returns what the service found out about such heads.
     pub(crate) const fn known(&self) -> &'r K {
         &self.repeated.known
@@ -91,15 +91,15 @@ impl<'r, 'h: 'r, K> Recognised<'r, 'h, K> {
     }
 
     /// Returns what there is to remember the head by, if what is known about it holds no longer.
-    pub(crate) const fn forgone(&self) -> Unrecognised {
-        Unrecognised { has_essentials: self.incidentals.is_some() }
+    pub(crate) const fn forgone(&self) -> RecallMiss {
+        RecallMiss { has_essentials: self.incidentals.is_some() }
     }
 }
 
 /// The parts of an unrecognised head by which [`Recall`] may remember it: its bytes, and perhaps its essentials, which the [`Recall`] holds until
 /// it looks for another head.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Unrecognised {
+pub(crate) struct RecallMiss {
     has_essentials: bool,
 }
 
@@ -109,12 +109,12 @@ pub(crate) struct HeadText<'a> {
     /// All bytes of the head, with the empty line.
     pub(crate) bytes: &'a [u8],
     /// The result of [`Recall::recognise`] for it.
-    pub(crate) unrecognised: Unrecognised,
+    pub(crate) unrecognised: RecallMiss,
 }
 
 /// The part of a head by which it is compared. Essentials are never taken for a head, however much a half head looks like them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compared {
+enum ComparedPart {
     /// All bytes of a head, with the empty line.
     Head,
     /// Its [essential lines](wire::head::essentials).
@@ -124,22 +124,22 @@ enum Compared {
 /// The bytes by which a head is compared with those that are remembered.
 #[derive(Debug, Clone, Copy)]
 struct ComparedBytes<'a> {
-    compared: Compared,
+    compared: ComparedPart,
     bytes: &'a [u8],
 }
 
 struct Set<K> {
-    places: [Option<Box<Repeated<K>>>; WAYS],
+    places: [Option<Box<RememberedHead<K>>>; WAYS],
     /// Heads seen last and not remembered, by their hash, as a ring. One that is seen again while it stands here is: most never are.
     seen: [u32; SEEN],
     next: u8,
 }
 
 /// A head that is remembered, and what is known about it.
-pub(crate) struct Repeated<K> {
+pub(crate) struct RememberedHead<K> {
     hash: u64,
     scheme: Scheme,
-    compared: Compared,
+    compared: ComparedPart,
     bytes: Box<[u8]>,
     method: Method,
     /// The target, and then the host. Apart from the bytes, as they are known to be text: looking again would cost a hundred instructions.
@@ -154,7 +154,7 @@ pub(crate) struct Repeated<K> {
     known: K,
 }
 
-impl<K> Repeated<K> {
+impl<K> RememberedHead<K> {
     /// Returns what the log wants to know, as a request of HTTP/1.
     fn log_line(&self) -> LogLine<'_> {
         let (target, host) = self.text.split_at(usize::from(self.target_len));
@@ -201,12 +201,12 @@ impl<K> Recall<K> {
         terms: &Rc<Terms>,
         scheme: Scheme,
         bytes: &'h [u8],
-    ) -> Result<Recognised<'r, 'h, K>, Unrecognised> {
+    ) -> Result<RecallHit<'r, 'h, K>, RecallMiss> {
         if !Rc::ptr_eq(terms, &self.terms) {
-            return Err(Unrecognised::default());
+            return Err(RecallMiss::default());
         }
         let whole = || {
-            self.find(scheme, ComparedBytes { compared: Compared::Head, bytes }).map(|repeated| Recognised {
+            self.find(scheme, ComparedBytes { compared: ComparedPart::Head, bytes }).map(|repeated| RecallHit {
                 repeated,
                 incidentals: None,
                 head_len: bytes.len(),
@@ -219,16 +219,16 @@ impl<K> Recall<K> {
         }
         let mut lines = self.essentials.borrow_mut();
         let incidentals = essentials(bytes, &terms.head_limits, &mut lines);
-        let unrecognised = Unrecognised { has_essentials: incidentals.is_some() };
+        let unrecognised = RecallMiss { has_essentials: incidentals.is_some() };
         if let Some(incidentals) = incidentals
-            && let Some(repeated) = self.find(scheme, ComparedBytes { compared: Compared::Essentials, bytes: &lines })
+            && let Some(repeated) = self.find(scheme, ComparedBytes { compared: ComparedPart::Essentials, bytes: &lines })
         {
-            return Ok(Recognised { repeated, incidentals: Some(incidentals), head_len: incidentals.head_len });
+            return Ok(RecallHit { repeated, incidentals: Some(incidentals), head_len: incidentals.head_len });
         }
         if is_short { Err(unrecognised) } else { whole().ok_or(unrecognised) }
     }
 
-    fn find(&self, scheme: Scheme, text: ComparedBytes<'_>) -> Option<&Repeated<K>> {
+    fn find(&self, scheme: Scheme, text: ComparedBytes<'_>) -> Option<&RememberedHead<K>> {
         if text.bytes.len() > HEAD_MAX {
             return None;
         }
@@ -264,10 +264,10 @@ impl<K> Recall<K> {
                 let mut again = Vec::new();
                 essentials(text.bytes, &terms.head_limits, &mut again).is_some() && again == lines
             });
-            self.keep(scheme, ComparedBytes { compared: Compared::Essentials, bytes: &lines }, line, keep_alive, known);
+            self.keep(scheme, ComparedBytes { compared: ComparedPart::Essentials, bytes: &lines }, line, keep_alive, known);
             self.essentials = RefCell::new(lines);
         } else {
-            self.keep(scheme, ComparedBytes { compared: Compared::Head, bytes: text.bytes }, line, keep_alive, known);
+            self.keep(scheme, ComparedBytes { compared: ComparedPart::Head, bytes: text.bytes }, line, keep_alive, known);
         }
     }
 
@@ -295,7 +295,7 @@ impl<K> Recall<K> {
         }
         self.bytes += cost;
         let range = |part: &[u8]| range_in(bytes, part);
-        self.sets[set_of(hash)].places[at] = Some(Box::new(Repeated {
+        self.sets[set_of(hash)].places[at] = Some(Box::new(RememberedHead {
             hash,
             scheme,
             compared,
@@ -312,7 +312,7 @@ impl<K> Recall<K> {
         }));
     }
 
-    /// Forgets what came least of late, but looks at a few sets only: the next that is to be remembered looks further.
+    /// Forgets what came least recently, but looks at a few sets only: the next that is to be remembered looks further.
     fn make_room(&mut self, bytes: usize) {
         for _ in 0..ROOM_SETS {
             if self.bytes + bytes <= BYTES_MAX {
@@ -335,7 +335,7 @@ impl<K> Recall<K> {
 }
 
 impl<K> Set<K> {
-    /// Finds a place for a newcomer: an empty one, or that of a head that came less often of late than newcomers did.
+    /// Finds a place for a newcomer: an empty one, or that of a head that came less often recently than newcomers did.
     fn place(&self) -> Option<usize> {
         let mut cold = self.places.iter().position(Option::is_none);
         if cold.is_none() {

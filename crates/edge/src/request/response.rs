@@ -9,7 +9,7 @@ pub(crate) enum Follows {
     /// Nothing follows.
     Nothing,
     /// Content follows, of the length that the head says, if it does.
-    Content(Promised),
+    Content(AnnouncedLength),
 }
 
 /// Completes a head: where the length of `body` is known, the head says it. `None` means that this is not a response to send: nobody asked for an
@@ -24,14 +24,14 @@ pub(crate) fn complete_head(parts: &mut Parts, body: &impl Body, method: &Method
     if let Some(exact) = body.size_hint().exact().filter(|_| !parts.headers.contains_key(header::CONTENT_LENGTH)) {
         parts.headers.insert(header::CONTENT_LENGTH, exact.into());
     }
-    Some(Follows::Content(Promised::by(&parts.headers)))
+    Some(Follows::Content(AnnouncedLength::by(&parts.headers)))
 }
 
 /// The number of bytes of content that a head announced and that have not come yet.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Promised(Option<u64>);
+pub(crate) struct AnnouncedLength(Option<u64>);
 
-impl Promised {
+impl AnnouncedLength {
     fn by(fields: &HeaderMap) -> Self {
         Self(fields.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()))
     }
@@ -70,7 +70,7 @@ mod tests {
     /// RFC 9110 §6.4.1, §8.6.
     #[test]
     fn a_head_says_the_length_of_content_that_follows_and_no_other() {
-        let promised = |length| Some(Follows::Content(Promised(Some(length))));
+        let promised = |length| Some(Follows::Content(AnnouncedLength(Some(length))));
         let five = Some(HeaderValue::from_static("5"));
         assert_eq!(completed(200, None, Method::GET), (promised(5), five));
         assert_eq!(completed(200, Some("9"), Method::GET), (promised(9), Some(HeaderValue::from_static("9"))));
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn a_promise_is_kept_by_as_much_as_was_promised() {
-        let mut promised = Promised(Some(5));
+        let mut promised = AnnouncedLength(Some(5));
         assert!(promised.take(3) && !promised.is_kept());
         assert!(promised.take(2) && promised.is_kept());
         assert!(!promised.take(1));
-        let mut nothing = Promised(None);
+        let mut nothing = AnnouncedLength(None);
         assert!(nothing.take(usize::MAX) && nothing.is_kept());
     }
 }

@@ -152,7 +152,7 @@ impl Rule {
     }
 }
 
-/// Reads the conditions of a target. One that is not understood is none: rather too much is hidden than too little.
+/// Reads the conditions of a target. One that is not understood does not count: rather too much is hidden than too little.
 fn read_target(target: &Value, unknown: &mut Vec<String>) -> Vec<(Subject, Vec<Glob>)> {
     let mut conditions = Vec::new();
     for (key, value) in target.as_object().into_iter().flatten() {

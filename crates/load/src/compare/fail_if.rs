@@ -114,7 +114,7 @@ impl FailIf {
         };
         let name = text[begin..at].trim_end();
         let Some((_, metric, unit)) = NAMES.iter().find(|(known, ..)| *known == name) else {
-            return Err((begin, format!("{name:?} is none of {METRICS}")));
+            return Err((begin, format!("{name:?} is not one of {METRICS}")));
         };
         let (comparison, length) = match (&text[at..=at], text[at + 1..].starts_with('=')) {
             (">", false) => (Comparison::More, 1),
@@ -311,7 +311,7 @@ mod tests {
             ("", "\"\", character 1: a bound is a name, < or >, and a value: p99>200ms".to_owned()),
             ("p99", "\"p99\", character 1: a bound is a name, < or >, and a value: p99>200ms".to_owned()),
             ("p99=200ms", "\"p99=200ms\", character 1: a bound is a name, < or >, and a value: p99>200ms".to_owned()),
-            ("rate<5,p98>1s", format!("\"rate<5,p98>1s\", character 8: \"p98\" is none of {METRICS}")),
+            ("rate<5,p98>1s", format!("\"rate<5,p98>1s\", character 8: \"p98\" is not one of {METRICS}")),
             ("p99>200", "\"p99>200\", character 5: \"200\" is not a time with a unit: write 200ms or 1s".to_owned()),
             ("p99> fast", "\"p99> fast\", character 6: \"fast\" is not a number".to_owned()),
             ("p99>-1ms", "\"p99>-1ms\", character 5: \"-1ms\" is not a number".to_owned()),

@@ -31,7 +31,7 @@ impl Throttle {
     /// Takes a token for a request.
     ///
     /// # Errors
-    /// When there is none: says when there will be one, if nobody else takes it.
+    /// When nothing is left: says when there will be one, if nobody else takes it.
     pub fn take(&self, now: Duration) -> Result<(), Duration> {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let after = |full_at: u64| full_at.max(now) + self.every;

@@ -90,7 +90,7 @@ pub(super) struct Headline {
 }
 
 impl Headline {
-    /// Words what a run has found. An answer that failed is none that anybody wanted, so what counts are the good ones.
+    /// Words what a run has found. An answer that failed is not one that anybody wanted, so only the good ones count.
     pub(super) fn new(results: &Results) -> Self {
         if let Some((found, highest)) = results.found.as_ref().and_then(|found| Some((found, found.rate?))) {
             let at_least = if found.at_least { " at least" } else { "" };

@@ -68,7 +68,7 @@ impl Encoded {
 }
 
 /// Unpacks a distribution, and looks whether it is one: the library that reads it takes memory of any length that a head names, and ends the program at
-/// a count that is none.
+/// a count that is not valid.
 fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     let (head, packed) = bytes.split_at_checked(8)?;
     let length = u32::from_be_bytes(head[4..].try_into().ok()?);

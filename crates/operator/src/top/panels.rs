@@ -514,7 +514,7 @@ fn kinds(picture: &Picture) -> Table {
 fn readers(picture: &Picture) -> Table {
     let lists = [("program", &picture.seen.agents), ("from", &picture.seen.referrers)];
     let rows = lists.into_iter().flat_map(|(kind, list)| list.iter().map(move |named| (kind, named)));
-    let row = |(kind, named): (&'static str, &admin_api::Named)| Row {
+    let row = |(kind, named): (&'static str, &admin_api::NamedCount)| Row {
         key: format!("{kind} {}", named.name),
         cells: vec![digits(named.requests).into(), kind.to_owned().into(), foreign(&named.name)],
         details: vec![

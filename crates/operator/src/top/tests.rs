@@ -2,7 +2,7 @@
 //! strangers wrote.
 
 use admin_api::{
-    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, Named, Outage, PageLine, PurgeLine, Reason, Recent, RequestLine,
+    AlertLine, COLUMNS, CookieLine, ErrorLine, Latency, Line, Moment, NamedCount, Outage, PageLine, PurgeLine, Reason, Recent, RequestLine,
     Seen, Series, Totals,
 };
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, style::Color};
@@ -163,8 +163,8 @@ fn crowd() -> Picture {
     seen.by_result = vec![Line { name: "hit".to_owned(), requests: 971_000, bytes: 1 << 30, origin_micros: 0 }];
     seen.by_class = vec![Line { name: "document".to_owned(), requests: 800_000, bytes: 1 << 30, origin_micros: 41_000_000 }];
     seen.latencies = vec![Latency { name: "hit".to_owned(), count: 971_000, p50: 210, p95: 900, p99: 31_000 }];
-    seen.agents = vec![Named { name: "Firefox".to_owned(), requests: 500_000, error: 12 }];
-    seen.referrers = vec![Named { name: "news.example".to_owned(), requests: 400_000, error: 12 }];
+    seen.agents = vec![NamedCount { name: "Firefox".to_owned(), requests: 500_000, error: 12 }];
+    seen.referrers = vec![NamedCount { name: "news.example".to_owned(), requests: 400_000, error: 12 }];
     seen.purges = vec![PurgeLine {
         at: (NOW - 180) * 1_000,
         site: "blog.example".to_owned(),
@@ -236,7 +236,7 @@ fn hostile() -> Picture {
         remedy: text.clone(),
         ..CookieLine::default()
     }];
-    seen.agents = vec![Named { name: text.clone(), ..Named::default() }];
+    seen.agents = vec![NamedCount { name: text.clone(), ..NamedCount::default() }];
     seen.referrers.clone_from(&seen.agents);
     seen.by_result = vec![Line { name: text.clone(), requests: 1, ..Line::default() }];
     seen.errors =

@@ -139,7 +139,7 @@ fn wake(waker: &mut Option<Waker>) {
     }
 }
 
-/// Says how the reading ended, however that is: who waits for more must not wait for ever.
+/// Says how the reading ended, however that is: who waits for more must not wait forever.
 struct End(Arc<Mutex<Ahead>>);
 
 impl End {

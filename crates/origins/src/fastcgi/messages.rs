@@ -77,7 +77,7 @@ impl Drop for Messages {
         }
         let Some(left_out) = self.flow.lock().admit(Instant::now()) else { return };
         if left_out > 0 {
-            tracing::warn!(requests = left_out, "messages of PHP were too many to be written");
+            tracing::warn!(requests = left_out, "some messages of PHP were not written: there were too many");
         }
         let bytes_more = self.bytes - self.text.len() as u64;
         let About { id, client, method, target } = &self.about;

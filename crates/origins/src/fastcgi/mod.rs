@@ -137,7 +137,7 @@ impl FastCgi {
         // As Apache's mod_unique_id calls it: applications write it into their logs.
         params.add("UNIQUE_ID", id.as_bytes())?;
         let content = self.server.spool.take(content).await?;
-        // Always: without it PHP pays no attention to the content, and with another one a child waits for it for ever.
+        // Always: without it PHP pays no attention to the content, and with another one a child waits for it forever.
         params.add_length(content.left())?;
         let prepared = PreparedRequest {
             records: params.end(),

@@ -59,7 +59,7 @@ impl Params {
         if self.more.iter().any(|(other, _)| other == name) { Ok(()) } else { self.add_joined(name, &[value], b"") }
     }
 
-    /// Adds the length of the content, which nothing replaces: a script that is told another one waits for ever, or not at all.
+    /// Adds the length of the content, which nothing replaces: a script that is told another one waits forever, or not at all.
     pub(super) fn add_length(&mut self, bytes: u64) -> Result<(), OriginError> {
         self.add_joined(LENGTH, &[bytes.to_string().as_bytes()], b"")
     }
@@ -148,7 +148,7 @@ impl Params {
             None => HERE.clone_into(&mut address),
         }
         self.add("REMOTE_ADDR", address.as_bytes())?;
-        // An address of this machine, and always the same one: what is stored is for everybody, whichever way they came.
+        // An address of this machine, and always the same one: what is stored is foreverybody, whichever way they came.
         self.add("SERVER_ADDR", HERE.as_bytes())?;
         let host = host_without_port(arrival.authority);
         self.add("SERVER_NAME", if host.is_empty() { b"localhost" } else { host.as_bytes() })?;

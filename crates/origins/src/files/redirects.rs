@@ -144,7 +144,7 @@ fn read_status(word: &str) -> Option<Result<(StatusCode, bool), String>> {
     Some(
         status
             .map(|status| (status, forced))
-            .ok_or_else(|| format!("the status {digits} is none of 200, 301, 302, 303, 307, 308, 404, 410")),
+            .ok_or_else(|| format!("the status {digits} is not one of 200, 301, 302, 303, 307, 308, 404, 410")),
     )
 }
 
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(redirects.0.len(), 2);
         assert_eq!(mistakes.iter().map(|mistake| mistake.line).collect::<Vec<_>>(), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
         assert_eq!(mistakes[0].to_string(), "_redirects:4: \"b\" does not begin with a slash");
-        assert_eq!(mistakes[2].problem, "the status 999 is none of 200, 301, 302, 303, 307, 308, 404, 410");
+        assert_eq!(mistakes[2].problem, "the status 999 is not one of 200, 301, 302, 303, 307, 308, 404, 410");
         assert_eq!(mistakes[4].problem, "conditions such as \"Country=au\" are not supported");
     }
 

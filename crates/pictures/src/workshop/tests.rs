@@ -137,7 +137,7 @@ fn a_variant_is_the_same_bytes_alone_and_with_all_others() {
     }
 }
 
-/// A shelf that is full would give up for the one picture what it made for the other, for ever.
+/// A shelf that is full would give up for the one picture what it made for the other, forever.
 #[test]
 fn nothing_is_made_ahead_when_the_shelf_is_full() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
 //! Visitors who came over plain http and are sent to https.
 //!
-//! A redirect to an address that comes back as plain http would go round for ever, and whether a request was encrypted is often known to a
+//! A redirect to an address that comes back as plain http would go round forever, and whether a request was encrypted is often known to a
 //! proxy in front alone. So nobody is redirected on a guess: either somebody we trust said "http", or the connection itself ended here
 //! without encryption, beside one of ours that has it. Silence is not "http".
 
@@ -117,7 +117,7 @@ pub(crate) fn redirect_status(method: &Method) -> StatusCode {
 }
 
 /// Returns whether the request shows that its client used https after all, whatever a proxy says: browsers send `Sec-Fetch-*` over https alone
-/// (or to their own machine). A proxy that says "http" of each request would else send them round for ever.
+/// (or to their own machine). A proxy that says "http" of each request would else send them round forever.
 fn came_encrypted(headers: &HeaderMap) -> bool {
     ["sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"].iter().any(|name| headers.contains_key(*name))
 }

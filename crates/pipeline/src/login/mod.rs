@@ -255,7 +255,7 @@ impl Pipeline {
         let refused = |refusal, wait| self.refuse_password(&question, refusal, wait);
         if let Some(credentials) = credentials.filter(|credentials| shared.logins.0.lock().is_right(*credentials)) {
             let mut answer = self.pass(Rc::new(question), body, rule).await;
-            let response = &mut answer.0;
+            let (response, _) = &mut *answer;
             match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
                 PasswordVerdict::Right => {}
                 PasswordVerdict::Wrong => {
@@ -295,7 +295,7 @@ impl Pipeline {
             return refused(LoginRefusal::Address, wait);
         }
         let mut answer = self.pass(Rc::new(question), body, rule).await;
-        let response = &mut answer.0;
+        let (response, _) = &mut *answer;
         // The place is for the work. A client that reads slowly has none.
         drop(slot.lock().take());
         match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
@@ -336,16 +336,12 @@ impl Pipeline {
         let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
         fields.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         site.fields.apply(StatusCode::TOO_MANY_REQUESTS, fields, question.client.scheme);
-        let mut answer = answer::without_cache(response, OwnAnswer::Error(reason));
-        answer.1.site = Some(site.id);
-        answer
+        answer::without_cache(response, OwnAnswer::Error(reason), Some(site.id))
     }
 
     fn failed_password(&self, question: &Question, error: &OriginError) -> Answer {
         let failure = crate::Failure::from(error);
-        let mut answer = answer::without_cache(failure.page(), OwnAnswer::Error(failure.reason()));
-        answer.1.site = Some(question.site.id);
-        answer
+        answer::without_cache(failure.page(), OwnAnswer::Error(failure.reason()), Some(question.site.id))
     }
 }
 

@@ -19,7 +19,7 @@ use store::{Generation, Purged};
 use crate::{
     Pipeline, Stored,
     ask::Times,
-    fence::Caused,
+    fence::PendingPurges,
     keep::{self, ContentSize, ResponseHead},
     proof,
     question::{self, Question, Wants},
@@ -61,7 +61,7 @@ impl Pipeline {
         headers: &HeaderMap,
         speaks: bool,
         since: Generation,
-        caused: &Caused,
+        caused: &PendingPurges,
     ) -> Option<Generation> {
         let what = changed(question, status, headers, speaks);
         if what.is_empty() {

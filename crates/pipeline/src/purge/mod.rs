@@ -44,7 +44,7 @@ pub use permission::TokenCheck;
 pub use receipt::{Covered, Receipt};
 pub use resolve::Unresolved;
 use resolve::{Directory, Resolved};
-pub use signal::{OfSite, Publication, Signalled};
+pub use signal::{Publication, SignalLog, SiteSignals};
 pub use webhook::WebhookSecret;
 
 /// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
@@ -59,7 +59,7 @@ pub struct Purging {
     by_dialect: [AtomicU64; Dialect::ALL.len()],
     /// The time of the last purge that announces pages, in milliseconds; 0: never.
     last: AtomicU64,
-    announced: Mutex<Announced>,
+    announced: Mutex<AnnouncedCounts>,
     watcher: OnceLock<Watcher>,
 }
 
@@ -85,14 +85,14 @@ pub struct Purge<'a> {
 
 /// The machine to which an order was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
+enum OrderOrigin {
     Here,
     Elsewhere,
 }
 
 /// The number of times that somebody has said that a whole site changed.
 #[derive(Debug, Default)]
-struct Announced {
+struct AnnouncedCounts {
     everywhere: u64,
     /// By the name of the site, which only a configuration gives.
     by_site: BTreeMap<String, u64>,
@@ -181,7 +181,7 @@ impl Purging {
 
     /// Counts a purge, and logs it. What strangers and programs cause by themselves is logged at a level that is usually off: strangers
     /// would write the log.
-    fn tell(&self, order: &Order, covered: &[Covered], at: Where) {
+    fn tell(&self, order: &Order, covered: &[Covered], at: OrderOrigin) {
         self.by_maker[order.by.index()].fetch_add(1, Relaxed);
         let dialect = order.by.dialect();
         if let Some(dialect) = dialect {
@@ -193,7 +193,7 @@ impl Purging {
             Sites::Named(name) => Some(name.as_str()),
         };
         let covered = || covered.iter().map(ToString::to_string).collect::<Vec<_>>();
-        if at == Where::Elsewhere {
+        if at == OrderOrigin::Elsewhere {
             return tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged, as another machine was told to");
         }
         if order.by.is_announcement() {
@@ -247,7 +247,7 @@ impl Shared {
     pub fn apply(&self, order: &Order) -> Result<(), Unresolved> {
         let (resolved, missing) = self.purging.resolve_elsewheres(order);
         if !resolved.targets.is_empty() {
-            let receipts = self.carry_out(order, &resolved, Where::Elsewhere);
+            let receipts = self.carry_out(order, &resolved, OrderOrigin::Elsewhere);
             let receipt = self.receipt(receipts, resolved);
             self.remember_publication(order, &receipt);
             self.show(order, &receipt);
@@ -301,13 +301,13 @@ impl Shared {
     /// Carries out an order that was given to this machine, and tells the other machines.
     fn obey(&self, order: &Order, resolved: &Resolved) -> (Vec<PurgeReceipt>, Elsewhere) {
         let _untold = self.fence.begin();
-        let receipts = self.carry_out(order, resolved, Where::Here);
+        let receipts = self.carry_out(order, resolved, OrderOrigin::Here);
         (receipts, self.fence.purged(order))
     }
 
     /// Purges the targets of a resolved order. What the answer to an unsafe method invalidates is noted in a table of its own, always hard, and
     /// does not announce new pages.
-    fn carry_out(&self, order: &Order, resolved: &Resolved, at: Where) -> Vec<PurgeReceipt> {
+    fn carry_out(&self, order: &Order, resolved: &Resolved, at: OrderOrigin) -> Vec<PurgeReceipt> {
         let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
         let by_writer = order.by.may_be_stranger();
         if !by_writer {
@@ -320,7 +320,7 @@ impl Shared {
         let receipts = resolved.targets.iter().map(purge).collect();
         if !by_writer {
             // Whoever gets a signal says which pages a publication changes; of another machine's that is not known.
-            if hardness == Hardness::Soft && !(order.by.is_signal() && at == Where::Here) {
+            if hardness == Hardness::Soft && !(order.by.is_signal() && at == OrderOrigin::Here) {
                 self.refilling.ripples.forget();
             }
             self.refilling.purged(hardness);

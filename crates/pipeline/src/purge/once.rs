@@ -13,9 +13,9 @@ const SIGNATURES_MAX: usize = 16 << 10;
 
 /// The signatures that have counted, each behind the moment until which its time is accepted.
 #[derive(Debug, Default)]
-pub(super) struct Once(Mutex<BTreeSet<(Timestamp, [u8; 32])>>);
+pub(super) struct UsedSignatures(Mutex<BTreeSet<(Timestamp, [u8; 32])>>);
 
-impl Once {
+impl UsedSignatures {
     /// Returns whether this is the first message with this signature, whose time is accepted until then.
     pub(super) fn is_first(&self, signature: [u8; 32], until: Timestamp, now: Timestamp) -> bool {
         let mut counted = self.0.lock();
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_signature_counts_once_for_as_long_as_its_time_is_accepted() {
-        let once = Once::default();
+        let once = UsedSignatures::default();
         let is_first = |signature, now| once.is_first([signature; 32], at(1_300), at(now));
         assert!(is_first(1, 1_000) && is_first(2, 1_000));
         assert!(!is_first(1, 1_000) && !is_first(1, 1_300) && !is_first(2, 1_300));
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn what_is_not_accepted_any_more_is_forgotten() {
-        let once = Once::default();
+        let once = UsedSignatures::default();
         (0..100).for_each(|n| assert!(once.is_first([n; 32], at(1_300 + u64::from(n)), at(1_100))));
         assert_eq!(once.0.lock().len(), 100);
         assert!(once.is_first([200; 32], at(1_700), at(1_400)));
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn no_more_are_remembered_than_there_is_room_for_and_the_oldest_go_first() {
-        let once = Once::default();
+        let once = UsedSignatures::default();
         let signature = |n: u16| {
             let mut bytes = [0; 32];
             bytes[..2].copy_from_slice(&n.to_be_bytes());

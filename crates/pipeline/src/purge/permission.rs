@@ -60,7 +60,7 @@ impl Permission {
             return Ok(());
         }
         self.refused.fetch_add(1, Relaxed);
-        let whence = match address {
+        let origin = match address {
             _ if allowed => "a web page in a browser".to_owned(),
             // Not which: it may be that of an inner proxy.
             Some(_) => "an address that is not in [purge] allow".to_owned(),
@@ -72,7 +72,7 @@ impl Permission {
             "sends the right token; the token of this request is wrong"
         };
         Err(format!(
-            "purging is not allowed: this request comes from {whence}. Add the client's address to [purge] allow, or use a client that {token}."
+            "purging is not allowed: this request comes from {origin}. Add the client's address to [purge] allow, or use a client that {token}."
         ))
     }
 }

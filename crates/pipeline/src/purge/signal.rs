@@ -24,14 +24,14 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     Receipt,
-    once::Once,
+    once::UsedSignatures,
     webhook::Reading,
     writes::{Editors, Writing},
 };
 use crate::{
     Client, Failure, Pipeline, Shared, Site,
     ask::Fetched,
-    fence::Caused,
+    fence::PendingPurges,
     forward,
     identity::Identity,
     pass::is_of_a_gateway,
@@ -79,16 +79,16 @@ pub(crate) fn take(question: &Question, response: &mut Response<origins::Body>) 
 
 /// The signals that arrived, by site.
 #[derive(Debug, Default)]
-pub struct Signalled {
-    sites: Mutex<BTreeMap<String, OfSite>>,
+pub struct SignalLog {
+    sites: Mutex<BTreeMap<String, SiteSignals>>,
     pub(super) reading: Reading,
-    pub(super) once: Once,
+    pub(super) once: UsedSignatures,
     pub(super) editors: Editors,
 }
 
 /// The signals of a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OfSite {
+pub struct SiteSignals {
     /// The last purge by a field of an answer.
     pub in_path: Option<Publication>,
     /// The last purge by a webhook.
@@ -100,12 +100,12 @@ pub struct OfSite {
     /// The word of the last page of the origin on its plugin, such as `wordpress/1.0.0`. `None`: the plugin is not there, or nothing was seen.
     pub plugin: Option<String>,
     privacy: Privacy,
-    unanswered: Unanswered,
+    unanswered: UncertainWrites,
 }
 
 /// The time of the last purge of a site whose reason was a write with an unknown outcome. If that is in the future, it is on its way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Unanswered {
+struct UncertainWrites {
     by_known: Option<Timestamp>,
     by_others: Option<Timestamp>,
 }
@@ -138,7 +138,7 @@ struct Privacy {
     asked: Option<Timestamp>,
 }
 
-impl OfSite {
+impl SiteSignals {
     /// Returns the last purge of which the origin told, and how it did.
     pub(crate) fn last(&self) -> Option<(Maker, &Publication)> {
         let both = [(Maker::Origin, &self.in_path), (Maker::Webhook, &self.webhook)];
@@ -146,14 +146,14 @@ impl OfSite {
     }
 }
 
-impl Signalled {
+impl SignalLog {
     /// Returns the signals of a site.
     #[must_use]
-    pub fn of(&self, site: &str) -> OfSite {
+    pub fn of(&self, site: &str) -> SiteSignals {
         self.sites.lock().get(site).cloned().unwrap_or_default()
     }
 
-    fn change<T>(&self, site: &str, change: impl FnOnce(&mut OfSite) -> T) -> T {
+    fn change<T>(&self, site: &str, change: impl FnOnce(&mut SiteSignals) -> T) -> T {
         let mut sites = self.sites.lock();
         if sites.len() >= SITES_MAX && !sites.contains_key(site) {
             sites.clear();
@@ -234,7 +234,7 @@ impl Signalled {
 
 impl Shared {
     /// Purges for a signal, and remembers it for the operator. Returns `false` if the order was not understood.
-    pub(crate) fn publish(&self, order: &Order, caused: &Caused) -> bool {
+    pub(crate) fn publish(&self, order: &Order, caused: &PendingPurges) -> bool {
         match self.purge_telling(order) {
             Ok((receipt, elsewhere)) => {
                 caused.add(elsewhere);
@@ -265,7 +265,7 @@ impl Shared {
         });
     }
 
-    pub(super) fn publish_everything(&self, site: &Site, hard: bool, by: Maker, caused: &Caused) {
+    pub(super) fn publish_everything(&self, site: &Site, hard: bool, by: Maker, caused: &PendingPurges) {
         self.publish(&Order::for_site(&site.name, vec![What::Everything], hard, by), caused);
     }
 }
@@ -279,7 +279,7 @@ impl Pipeline {
         request: Box<Request<origins::Body>>,
         writing: Option<Writing>,
         must_count: bool,
-        caused: &Rc<Caused>,
+        caused: &Rc<PendingPurges>,
     ) -> Result<Box<Fetched>, Failure> {
         let caused = Rc::clone(caused);
         let (pipeline, question, interim) = (Rc::clone(self), Rc::clone(question), question.interim.clone());
@@ -308,7 +308,7 @@ impl Pipeline {
     ///
     /// Anybody can send such a write. Those that carry nothing by which an editor is known are refused by the origin, and count for nothing;
     /// others purge now and then at most, and the last one is never lost.
-    fn may_have_written(self: &Rc<Self>, question: &Question, caused: &Caused) {
+    fn may_have_written(self: &Rc<Self>, question: &Question, caused: &PendingPurges) {
         let site = &question.site;
         let Some(written) = site.policy.written(&question.method, question.uri.path()) else { return };
         if site.policy.may_be_of_editor(written, &question.headers) {
@@ -317,7 +317,7 @@ impl Pipeline {
     }
 
     /// Purges softly for a write of which nobody knows what came of it: at once, or when the last such purge is long enough ago.
-    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, writer: Writer, by: Maker, caused: &Caused) {
+    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, writer: Writer, by: Maker, caused: &PendingPurges) {
         let Some(wait) = self.shared.signalled.unanswered(&site.name, writer, self.shared.clock.now()) else { return };
         let order = Order::for_site(&site.name, vec![What::Everything], false, by);
         if wait.is_zero() {
@@ -331,12 +331,12 @@ impl Pipeline {
                     sleep(due.saturating_duration_since(Instant::now()).min(LOOKS_WHILE_PUT_OFF)).await;
                 }
                 // Nobody waits for it any more.
-                pipeline.purge_unanswered(&site, &order, &Caused::default());
+                pipeline.purge_unanswered(&site, &order, &PendingPurges::default());
             });
         }
     }
 
-    fn purge_unanswered(&self, site: &Site, order: &Order, caused: &Caused) {
+    fn purge_unanswered(&self, site: &Site, order: &Order, caused: &PendingPurges) {
         tracing::info!(site = %site.name, "a write may have been carried out: everything may have changed");
         match self.shared.purge_telling(order) {
             Ok((_, elsewhere)) => caused.add(elsewhere),
@@ -346,7 +346,7 @@ impl Pipeline {
     }
 
     /// Purges what the origin's answer to a write says.
-    async fn obey(self: &Rc<Self>, question: &Question, fetched: &mut Fetched, caused: &Caused) {
+    async fn obey(self: &Rc<Self>, question: &Question, fetched: &mut Fetched, caused: &PendingPurges) {
         let written = question.site.policy.written(&question.method, question.uri.path());
         if written == Some(WriteSubject::Keys) && fetched.response.status().is_success() {
             // The origin says nothing of keys that have ended.
@@ -406,7 +406,7 @@ impl Pipeline {
         status: StatusCode,
         headers: &HeaderMap,
         begun: Generation,
-        caused: &Caused,
+        caused: &PendingPurges,
     ) -> Option<Pin<Box<dyn Future<Output = bool> + 'a>>> {
         let (site, policy) = (&question.site, &question.site.policy);
         if question.key.is_empty() || question.carries.is_personal() {

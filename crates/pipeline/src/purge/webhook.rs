@@ -18,7 +18,7 @@ use semantics::{Timestamp, hex};
 use tokio::time::timeout;
 
 use super::permission::vouched_address;
-use crate::{Body, Client, Pipeline, Shared, Site, fence::Caused, pipeline::Config};
+use crate::{Body, Client, Pipeline, Shared, Site, fence::PendingPurges, pipeline::Config};
 
 /// The most bytes of one webhook. A post with all its forms is some 100 KiB.
 const WEBHOOK_BYTES_MAX: usize = 16 << 20;
@@ -285,7 +285,7 @@ impl Pipeline {
             }
             Some(Webhook::Changed(about)) => {
                 self.shared.signalled.webhook_came(&site.name, now);
-                let caused = Caused::default();
+                let caused = PendingPurges::default();
                 self.shared.publish_everything(site, false, Maker::Webhook, &caused);
                 let may_be_settings = about.is_none();
                 self.ripple_of_webhook(site, authority, about);
@@ -318,7 +318,7 @@ impl Pipeline {
         self.shared.signalled.webhook_came(&site.name, self.shared.clock.now());
         let purged = what.len();
         let covered: Vec<String> = what.iter().map(|what| site.policy.as_asked(what)).collect();
-        let caused = Caused::default();
+        let caused = PendingPurges::default();
         if !what.is_empty() && !self.publish_asked(site, what, !soft, Maker::Webhook, &caused) {
             let why = "nothing was purged: the site is not served any more; send it again";
             return refusal(site, StatusCode::SERVICE_UNAVAILABLE, why);

@@ -21,13 +21,13 @@ use origins::{Body, OriginError};
 use parking_lot::Mutex;
 use policy::{
     Policy,
-    purge::{Address, Answer, AnswerContent, Attempt, Content, Maker, Order, What, WriteEffect},
+    purge::{Address, AnswerContent, Maker, Order, What, WriteAnswer, WriteAttempt, WriteContent, WriteEffect},
 };
 use store::KeyHash;
 use tokio::time::timeout;
 
 use super::signal::Writer;
-use crate::{Pipeline, Shared, Site, ask::Fetched, fence::Caused, question::Question};
+use crate::{Pipeline, Shared, Site, ask::Fetched, fence::PendingPurges, question::Question};
 
 /// The most bytes of a request's content that are kept to see what it does.
 const CONTENT_BYTES_MAX: usize = 64 << 10;
@@ -73,7 +73,7 @@ fn signs<'a>(shared: &'a Shared, question: &'a Question) -> impl Iterator<Item =
 /// A request on its way that may change what readers see.
 #[derive(Debug)]
 pub(crate) struct Writing {
-    attempt: Attempt,
+    attempt: WriteAttempt,
     heard: Arc<Mutex<ContentBeginning>>,
 }
 
@@ -108,7 +108,7 @@ impl Writing {
     /// Returns whether this is to be seen to its end although its client has left: it says who asks, or it is what strangers may write. A child of PHP is
     /// not to be held by everybody else who left.
     pub(crate) fn must_count(&self, question: &Question) -> bool {
-        matches!(self.attempt, Attempt::Comment | Attempt::XmlRpc) || !Policy::credentials(&question.headers).is_empty()
+        matches!(self.attempt, WriteAttempt::Comment | WriteAttempt::XmlRpc) || !Policy::credentials(&question.headers).is_empty()
     }
 
     /// Returns the beginning of the request's content, and whether that is all of it. `None`: it is not needed.
@@ -176,7 +176,7 @@ impl HttpBody for Overheard {
 
 impl Pipeline {
     /// Purges what the fields of an answer ask for, and notes whether the origin says by itself what has changed.
-    pub(crate) fn obey_fields(&self, question: &Question, response: &mut Response<Body>, caused: &Caused) {
+    pub(crate) fn obey_fields(&self, question: &Question, response: &mut Response<Body>, caused: &PendingPurges) {
         let (site, policy) = (&question.site, &question.site.policy);
         if policy.speaks_for_itself(response.headers()) {
             response.extensions_mut().insert(SpeaksForItself);
@@ -190,7 +190,7 @@ impl Pipeline {
     }
 
     /// Purges what an origin says has changed. Returns `false` if that was not possible.
-    pub(super) fn publish_asked(&self, site: &Site, what: Vec<What>, hard: bool, by: Maker, caused: &Caused) -> bool {
+    pub(super) fn publish_asked(&self, site: &Site, what: Vec<What>, hard: bool, by: Maker, caused: &PendingPurges) -> bool {
         let is_done = self.shared.publish(&Order::for_site(&site.name, what, hard, by), caused);
         if !hard {
             self.ripple_of_write(site, false);
@@ -206,7 +206,13 @@ impl Pipeline {
     }
 
     /// Purges what a write has changed, if the origin has accepted it.
-    pub(super) async fn judge_write(self: &Rc<Self>, question: &Question, writing: &Writing, fetched: &mut Fetched, caused: &Caused) {
+    pub(super) async fn judge_write(
+        self: &Rc<Self>,
+        question: &Question,
+        writing: &Writing,
+        fetched: &mut Fetched,
+        caused: &PendingPurges,
+    ) {
         let status = fetched.response.status();
         if fetched.response.extensions().get::<SpeaksForItself>().is_some() {
             return;
@@ -218,7 +224,7 @@ impl Pipeline {
         let is_editors = self.shared.signalled.editors.know(signs(&self.shared, question));
         let headers = fetched.response.headers().clone();
         let content = writing.content();
-        let answer = Answer { is_editors, ..answer_to(question, content.as_ref(), status, &headers) };
+        let answer = WriteAnswer { is_editors, ..answer_to(question, content.as_ref(), status, &headers) };
         let answer_content =
             if policy.is_told_by_answer(writing.attempt, &answer) { read_beginning(fetched.response.body_mut()).await } else { None };
         let answer_content = match &answer_content {
@@ -226,7 +232,7 @@ impl Pipeline {
             Some(None) => AnswerContent::TooLong,
             Some(Some(content)) => AnswerContent::Whole(content),
         };
-        match policy.accepted(writing.attempt, &Answer { answer_content, ..answer }) {
+        match policy.accepted(writing.attempt, &WriteAnswer { answer_content, ..answer }) {
             WriteEffect::Nothing => {}
             WriteEffect::Pages(paths) => self.comment_on(question, &paths, caused),
             WriteEffect::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write, caused),
@@ -241,7 +247,7 @@ impl Pipeline {
     }
 
     /// Purges the pages on which somebody has commented. Anybody can: so it is an invalidation, which costs these pages alone.
-    fn comment_on(&self, question: &Question, paths: &[String], caused: &Caused) {
+    fn comment_on(&self, question: &Question, paths: &[String], caused: &PendingPurges) {
         let mut hosts = BTreeSet::from([question.authority.as_str()]);
         hosts.extend(question.site.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*')));
         let address = |path| hosts.iter().map(move |host| What::Url(Address::over_either(host, path)));
@@ -257,7 +263,7 @@ impl Pipeline {
     ///
     /// Anybody can send such a request. Those that carry nothing by which an editor is known count for nothing; others purge now and then at most, and
     /// never defer what is purged for known editors.
-    pub(super) fn may_be_accepted(self: &Rc<Self>, question: &Question, writing: &Writing, status: StatusCode, caused: &Caused) {
+    pub(super) fn may_be_accepted(self: &Rc<Self>, question: &Question, writing: &Writing, status: StatusCode, caused: &PendingPurges) {
         let (content, headers) = (writing.content(), HeaderMap::new());
         let answer = answer_to(question, content.as_ref(), status, &headers);
         if question.site.policy.may_have_been_accepted(writing.attempt, &answer) {
@@ -278,12 +284,17 @@ impl Pipeline {
 }
 
 /// Makes of a question what the policy judges.
-fn answer_to<'a>(question: &'a Question, content: Option<&'a (Vec<u8>, bool)>, status: StatusCode, headers: &'a HeaderMap) -> Answer<'a> {
-    Answer {
+fn answer_to<'a>(
+    question: &'a Question,
+    content: Option<&'a (Vec<u8>, bool)>,
+    status: StatusCode,
+    headers: &'a HeaderMap,
+) -> WriteAnswer<'a> {
+    WriteAnswer {
         authority: &question.authority,
         target: &question.target,
         request: &question.headers,
-        content: content.map(|(bytes, is_whole)| Content { bytes, is_whole: *is_whole }),
+        content: content.map(|(bytes, is_whole)| WriteContent { bytes, is_whole: *is_whole }),
         is_editors: false,
         status,
         headers,
@@ -307,7 +318,7 @@ impl HttpBody for WatchedAnswer {
         if matches!(polled, Poll::Ready(Some(Err(_)))) {
             tracing::info!(site = %self.site, "the answer to a write broke off: everything may have changed");
             // The head is out, so nobody waits for it.
-            self.shared.publish(&Order::for_site(&self.site, vec![What::Everything], false, Maker::Write), &Caused::default());
+            self.shared.publish(&Order::for_site(&self.site, vec![What::Everything], false, Maker::Write), &PendingPurges::default());
         }
         polled
     }

@@ -18,4 +18,4 @@ pub use fields::{ITEMS_MAX, IsOwnHost, RequestedPurge, is_for_sources_only, item
 pub use ghost::{shown_of, written_addresses};
 pub use order::{BadWhat, Maker, Order, Sites, What};
 pub use signals::{Addresses, Signal, Signals, Webhook, WriteSubject};
-pub use wordpress::{Answer, AnswerContent, Attempt, Content, WriteEffect, wordpress_order};
+pub use wordpress::{AnswerContent, WriteAnswer, WriteAttempt, WriteContent, WriteEffect, wordpress_order};

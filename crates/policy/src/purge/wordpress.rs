@@ -26,7 +26,7 @@ use crate::{
 
 /// A request that may change what readers see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attempt {
+pub enum WriteAttempt {
     /// A script of `wp-admin`, which lets through only who is signed in.
     Admin {
         /// Whether every user of the site can use it, or everybody: what it answers says nothing.
@@ -35,7 +35,7 @@ pub enum Attempt {
     /// `admin-ajax.php`: its content says what is done.
     Ajax,
     /// The REST interface.
-    Rest(Resource),
+    Rest(RestResource),
     /// XML-RPC: its content says what is done.
     XmlRpc,
     /// A comment by the form below a post.
@@ -44,7 +44,7 @@ pub enum Attempt {
 
 /// A part of the REST interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resource {
+pub enum RestResource {
     /// Only editors can write it.
     Editors,
     /// Only editors can write it, and the answer says so within its content alone: several writes in one, or an answer in an envelope.
@@ -59,7 +59,7 @@ pub enum Resource {
 
 /// The beginning of the content of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Content<'a> {
+pub struct WriteContent<'a> {
     /// The bytes.
     pub bytes: &'a [u8],
     /// Whether that is all of it.
@@ -68,15 +68,15 @@ pub struct Content<'a> {
 
 /// An answer to an attempt, with what is known of who made it.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
+pub struct WriteAnswer<'a> {
     /// The request's host.
     pub authority: &'a str,
     /// The request's path and query.
     pub target: &'a str,
     /// The request's fields.
     pub request: &'a HeaderMap,
-    /// The request's content, where [`Attempt::is_told_by_content`].
-    pub content: Option<Content<'a>>,
+    /// The request's content, where [`WriteAttempt::is_told_by_content`].
+    pub content: Option<WriteContent<'a>>,
     /// Whether the request is from somebody who was seen to be an editor.
     pub is_editors: bool,
     /// The status.
@@ -111,7 +111,7 @@ pub enum WriteEffect {
     Everything,
 }
 
-impl Attempt {
+impl WriteAttempt {
     /// Returns whether the content of the request says what is done.
     #[must_use]
     pub const fn is_told_by_content(self) -> bool {
@@ -121,20 +121,20 @@ impl Attempt {
     /// Returns whether the content of the answer may say whether it was accepted.
     #[must_use]
     pub const fn may_be_told_by_answer(self) -> bool {
-        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(Resource::Comments | Resource::WithinAnswer))
+        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(RestResource::Comments | RestResource::WithinAnswer))
     }
 
     /// Returns whether only an editor makes such an attempt.
     #[must_use]
     pub const fn is_of_editors(self) -> bool {
-        matches!(self, Self::Admin { of_anybody: false } | Self::Rest(Resource::Editors | Resource::WithinAnswer))
+        matches!(self, Self::Admin { of_anybody: false } | Self::Rest(RestResource::Editors | RestResource::WithinAnswer))
     }
 }
 
 impl Policy {
     /// Finds out whether a request may change what readers of a WordPress see. `target` is path and query as the source is asked for them.
     #[must_use]
-    pub fn attempted(&self, method: &Method, target: &str, headers: &HeaderMap) -> Option<Attempt> {
+    pub fn attempted(&self, method: &Method, target: &str, headers: &HeaderMap) -> Option<WriteAttempt> {
         if self.preset.signals != Signals::WordPress {
             return None;
         }
@@ -151,13 +151,17 @@ impl Policy {
             return admin(method, script, query);
         }
         let script = script.filter(|_| !is_safe(method))?;
-        if script.ends_with(COMMENTS_POST) { Some(Attempt::Comment) } else { script.ends_with("/xmlrpc.php").then_some(Attempt::XmlRpc) }
+        if script.ends_with(COMMENTS_POST) {
+            Some(WriteAttempt::Comment)
+        } else {
+            script.ends_with("/xmlrpc.php").then_some(WriteAttempt::XmlRpc)
+        }
     }
 
     /// Returns whether an answer is one of the interface that its request was for. Where scripts lie elsewhere than at the site's own place, as those
     /// of blogs of a network do and those of a WordPress in a folder of its own, any path may lead to a page that WordPress shows for whatever it
     /// does not know: so the answer must have what only the interface says.
-    fn is_of_interface(&self, attempt: Attempt, target: &str, status: StatusCode, headers: &HeaderMap) -> bool {
+    fn is_of_interface(&self, attempt: WriteAttempt, target: &str, status: StatusCode, headers: &HeaderMap) -> bool {
         let path = target.split('?').next().unwrap_or_default();
         let below = self.below_base(path);
         let says =
@@ -166,49 +170,51 @@ impl Policy {
         let is_past = says(header::EXPIRES, b"Wed, 11 Jan 1984");
         let is_of_admin = is_past && headers.contains_key(header::X_FRAME_OPTIONS);
         match attempt {
-            Attempt::Admin { .. } if below.starts_with("/wp-admin/") => {
+            WriteAttempt::Admin { .. } if below.starts_with("/wp-admin/") => {
                 let controls = || headers.get_all(header::CACHE_CONTROL).iter().filter_map(|line| line.to_str().ok());
                 status.is_redirection() || is_past || controls().any(|line| line.contains("no-cache") || line.contains("no-store"))
             }
-            Attempt::Ajax if below.starts_with("/wp-admin/") => true,
-            Attempt::Admin { .. } | Attempt::Ajax => is_of_admin,
-            Attempt::Rest(_) if below.starts_with("/wp-json") || status == StatusCode::NO_CONTENT => true,
-            Attempt::Rest(_) => says(header::CONTENT_TYPE, b"application/json"),
-            Attempt::XmlRpc | Attempt::Comment => true,
+            WriteAttempt::Ajax if below.starts_with("/wp-admin/") => true,
+            WriteAttempt::Admin { .. } | WriteAttempt::Ajax => is_of_admin,
+            WriteAttempt::Rest(_) if below.starts_with("/wp-json") || status == StatusCode::NO_CONTENT => true,
+            WriteAttempt::Rest(_) => says(header::CONTENT_TYPE, b"application/json"),
+            WriteAttempt::XmlRpc | WriteAttempt::Comment => true,
         }
     }
 
     /// Returns whether the content of the answer says whether this attempt was accepted.
     #[must_use]
-    pub fn is_told_by_answer(&self, attempt: Attempt, answer: &Answer<'_>) -> bool {
+    pub fn is_told_by_answer(&self, attempt: WriteAttempt, answer: &WriteAnswer<'_>) -> bool {
         if !answer.status.is_success() {
             return false;
         }
         match attempt {
-            Attempt::Ajax => !answer.is_editors && certain_action(answer).is_some_and(|action| WRITING_ACTIONS.contains(&action.as_str())),
-            Attempt::XmlRpc => answer.content.is_some_and(|content| xml_rpc::Calls::of(content.bytes).write()),
-            Attempt::Rest(Resource::Comments | Resource::WithinAnswer) => !answer.is_editors,
-            Attempt::Admin { .. } | Attempt::Rest(_) | Attempt::Comment => false,
+            WriteAttempt::Ajax => {
+                !answer.is_editors && certain_action(answer).is_some_and(|action| WRITING_ACTIONS.contains(&action.as_str()))
+            }
+            WriteAttempt::XmlRpc => answer.content.is_some_and(|content| xml_rpc::Calls::of(content.bytes).write()),
+            WriteAttempt::Rest(RestResource::Comments | RestResource::WithinAnswer) => !answer.is_editors,
+            WriteAttempt::Admin { .. } | WriteAttempt::Rest(_) | WriteAttempt::Comment => false,
         }
     }
 
     /// Finds out what an attempt came to.
     #[must_use]
-    pub fn accepted(&self, attempt: Attempt, answer: &Answer<'_>) -> WriteEffect {
+    pub fn accepted(&self, attempt: WriteAttempt, answer: &WriteAnswer<'_>) -> WriteEffect {
         if !self.is_of_interface(attempt, answer.target, answer.status, answer.headers) {
             return WriteEffect::Nothing;
         }
         let (status, is_editors) = (answer.status, answer.is_editors);
         let everything_if = |accepted: bool| if accepted { WriteEffect::Everything } else { WriteEffect::Nothing };
         match attempt {
-            Attempt::Admin { of_anybody } if status.is_success() => everything_if(!of_anybody || is_editors),
-            Attempt::Admin { of_anybody } if status.is_redirection() => everything_if(match leads_to(answer.headers) {
+            WriteAttempt::Admin { of_anybody } if status.is_success() => everything_if(!of_anybody || is_editors),
+            WriteAttempt::Admin { of_anybody } if status.is_redirection() => everything_if(match leads_to(answer.headers) {
                 Leads::ToLogin => false,
                 Leads::ToAdmin if of_anybody && !is_editors => return said_of_a_user(answer),
                 Leads::ToAdmin => is_editors || !leads_away(answer),
                 Leads::Elsewhere => is_editors,
             }),
-            Attempt::Ajax if status.is_success() => everything_if(match action(answer) {
+            WriteAttempt::Ajax if status.is_success() => everything_if(match action(answer) {
                 Some(action) if HARMLESS_ACTIONS.contains(&action.as_str()) => false,
                 Some(action) if action == "customize_save" && !publishes_changeset(answer) => false,
                 Some(action) if WRITING_ACTIONS.contains(&action.as_str()) && certain_action(answer).is_some() => {
@@ -216,43 +222,43 @@ impl Policy {
                 }
                 _ => is_editors,
             }),
-            Attempt::Rest(_) if !status.is_success() => WriteEffect::Nothing,
+            WriteAttempt::Rest(_) if !status.is_success() => WriteEffect::Nothing,
             // The route within a form goes before the others.
-            Attempt::Rest(_) if !is_editors && may_be_for_another_route(answer) => WriteEffect::Nothing,
-            Attempt::Rest(Resource::Editors) => WriteEffect::Everything,
-            Attempt::Rest(Resource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.answer_content)),
-            Attempt::Rest(Resource::User) if is_of_preferences(answer.content) => WriteEffect::Nothing,
-            Attempt::Rest(Resource::User) => {
+            WriteAttempt::Rest(_) if !is_editors && may_be_for_another_route(answer) => WriteEffect::Nothing,
+            WriteAttempt::Rest(RestResource::Editors) => WriteEffect::Everything,
+            WriteAttempt::Rest(RestResource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.answer_content)),
+            WriteAttempt::Rest(RestResource::User) if is_of_preferences(answer.content) => WriteEffect::Nothing,
+            WriteAttempt::Rest(RestResource::User) => {
                 if is_editors {
                     WriteEffect::Everything
                 } else {
                     WriteEffect::Perhaps
                 }
             }
-            Attempt::Rest(Resource::Comments) if !is_editors => self.commented_by_rest(answer),
-            Attempt::Rest(Resource::Comments | Resource::Unknown) => everything_if(is_editors),
-            Attempt::XmlRpc if status.is_success() => {
+            WriteAttempt::Rest(RestResource::Comments) if !is_editors => self.commented_by_rest(answer),
+            WriteAttempt::Rest(RestResource::Comments | RestResource::Unknown) => everything_if(is_editors),
+            WriteAttempt::XmlRpc if status.is_success() => {
                 // Lists are long, and written by nobody.
                 let AnswerContent::Whole(answer_content) = answer.answer_content else { return WriteEffect::Nothing };
                 answer.content.map_or(WriteEffect::Nothing, |content| xml_rpc::Calls::of(content.bytes).accepted(answer_content))
             }
-            Attempt::Comment if status.is_redirection() => self.commented(answer),
-            Attempt::Admin { .. } | Attempt::Ajax | Attempt::XmlRpc | Attempt::Comment => WriteEffect::Nothing,
+            WriteAttempt::Comment if status.is_redirection() => self.commented(answer),
+            WriteAttempt::Admin { .. } | WriteAttempt::Ajax | WriteAttempt::XmlRpc | WriteAttempt::Comment => WriteEffect::Nothing,
         }
     }
 
     /// Returns whether an attempt may have changed pages of which no answer says what came of it. Anybody can send such a request, but only with
     /// what looks like an editor's credentials, and never by what a browser sends by itself.
     #[must_use]
-    pub fn may_have_been_accepted(&self, attempt: Attempt, answer: &Answer<'_>) -> bool {
+    pub fn may_have_been_accepted(&self, attempt: WriteAttempt, answer: &WriteAnswer<'_>) -> bool {
         let says_who = || !Self::credentials(answer.request).is_empty();
         match attempt {
-            Attempt::Comment => false,
+            WriteAttempt::Comment => false,
             // It has its credentials within its content.
-            Attempt::XmlRpc => answer.content.is_some_and(|content| xml_rpc::Calls::of(content.bytes).write()),
-            Attempt::Ajax => says_who() && !action(answer).is_some_and(|action| HARMLESS_ACTIONS.contains(&action.as_str())),
-            Attempt::Rest(Resource::User) => says_who() && !is_of_preferences(answer.content),
-            Attempt::Admin { .. } | Attempt::Rest(_) => says_who(),
+            WriteAttempt::XmlRpc => answer.content.is_some_and(|content| xml_rpc::Calls::of(content.bytes).write()),
+            WriteAttempt::Ajax => says_who() && !action(answer).is_some_and(|action| HARMLESS_ACTIONS.contains(&action.as_str())),
+            WriteAttempt::Rest(RestResource::User) => says_who() && !is_of_preferences(answer.content),
+            WriteAttempt::Admin { .. } | WriteAttempt::Rest(_) => says_who(),
         }
     }
 
@@ -268,11 +274,11 @@ impl Policy {
         // Plugins show pages of theirs to whom they like.
         parameter(query, "page").is_none()
             && SCRIPTS_OF_EDITORS.contains(&script.strip_prefix("network/").unwrap_or(script))
-            && self.is_of_interface(Attempt::Admin { of_anybody: false }, target, status, headers)
+            && self.is_of_interface(WriteAttempt::Admin { of_anybody: false }, target, status, headers)
     }
 
     /// Names the pages of a comment that WordPress has taken by its form. Spam is answered as a comment is: it costs the page that it names.
-    fn commented(&self, answer: &Answer<'_>) -> WriteEffect {
+    fn commented(&self, answer: &WriteAnswer<'_>) -> WriteEffect {
         let Some(location) = answer.headers.get(header::LOCATION) else { return WriteEffect::Nothing };
         let Some(there) = resolve(answer.authority, answer.target, location.as_bytes()) else { return WriteEffect::Nothing };
         let (page, query) = there.split_once('?').map_or((there.as_str(), ""), |(page, query)| (page, query));
@@ -286,7 +292,7 @@ impl Policy {
         normal_path(page).map_or(WriteEffect::Nothing, |page| WriteEffect::Pages(shown_with_comments(&page, base)))
     }
 
-    fn commented_by_rest(&self, answer: &Answer<'_>) -> WriteEffect {
+    fn commented_by_rest(&self, answer: &WriteAnswer<'_>) -> WriteEffect {
         #[derive(Deserialize)]
         struct Comment {
             status: String,
@@ -405,7 +411,7 @@ fn script_of_admin(path: &str) -> Option<&str> {
     (is_whole && !name.contains('/') && !HARMLESS_SCRIPTS.contains(&name)).then_some(script)
 }
 
-fn rest(method: &Method, route: &str, query: &str, headers: &HeaderMap) -> Option<Attempt> {
+fn rest(method: &Method, route: &str, query: &str, headers: &HeaderMap) -> Option<WriteAttempt> {
     // The interface takes another method than that of the request, of a GET too.
     let said = headers.get("x-http-method-override").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let taken = parameter(query, "_method").or(said).unwrap_or_else(|| method.as_str().to_owned()).trim().to_ascii_uppercase();
@@ -420,31 +426,31 @@ fn rest(method: &Method, route: &str, query: &str, headers: &HeaderMap) -> Optio
         ["wp", "v2", "block-renderer" | "search" | "pattern-directory", ..] => return None,
         ["oembed" | "wp-site-health" | "wp-block-editor", ..] => return None,
         // Users can write themselves, and nobody but editors can write others, or make or delete any.
-        ["wp", "v2", "users", _] if taken != "DELETE" => Resource::User,
+        ["wp", "v2", "users", _] if taken != "DELETE" => RestResource::User,
         // Whoever changes a comment that is there may do so: WordPress refuses all others.
-        ["wp", "v2", "comments"] => Resource::Comments,
-        ["batch", "v1"] => Resource::WithinAnswer,
-        ["wp", "v2", _, ..] | ["wc", "v1" | "v2" | "v3", ..] => Resource::Editors,
-        _ => Resource::Unknown,
+        ["wp", "v2", "comments"] => RestResource::Comments,
+        ["batch", "v1"] => RestResource::WithinAnswer,
+        ["wp", "v2", _, ..] | ["wc", "v1" | "v2" | "v3", ..] => RestResource::Editors,
+        _ => RestResource::Unknown,
     };
     let is_enveloped = parameters(query).any(|(name, _)| name == "_envelope");
-    Some(Attempt::Rest(match resource {
-        Resource::Editors if is_enveloped => Resource::WithinAnswer,
-        _ if is_enveloped => Resource::Unknown,
+    Some(WriteAttempt::Rest(match resource {
+        RestResource::Editors if is_enveloped => RestResource::WithinAnswer,
+        _ if is_enveloped => RestResource::Unknown,
         resource => resource,
     }))
 }
 
-fn admin(method: &Method, script: &str, query: &str) -> Option<Attempt> {
+fn admin(method: &Method, script: &str, query: &str) -> Option<WriteAttempt> {
     if is_safe(method) && (*method != Method::GET || !is_link_that_acts(query)) {
         return None;
     }
     if script == "admin-ajax.php" {
-        return Some(Attempt::Ajax);
+        return Some(WriteAttempt::Ajax);
     }
     let updates = || parameter(query, "action").is_some_and(|action| UPDATING_ACTIONS.contains(&action.as_str()));
     let is_update = matches!(script, "update.php" | "network/update.php") && updates();
-    Some(Attempt::Admin { of_anybody: !is_update && !WRITING_SCRIPTS.contains(&script) })
+    Some(WriteAttempt::Admin { of_anybody: !is_update && !WRITING_SCRIPTS.contains(&script) })
 }
 
 /// Returns whether a link in `wp-admin` does something: it carries a proof that a page of `wp-admin` gave it, and an action. A list that is
@@ -481,7 +487,7 @@ fn leads_to(headers: &HeaderMap) -> Leads {
 }
 
 /// Returns whether a script of `wp-admin` leads to a plain list or form: so it does with whoever asks for nothing that it knows.
-fn leads_away(answer: &Answer<'_>) -> bool {
+fn leads_away(answer: &WriteAnswer<'_>) -> bool {
     let location = answer.headers.get(header::LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
     let asks = answer.target.split('?').next().unwrap_or_default().to_ascii_lowercase();
     let is_of_posts = ["post.php", "revision.php"].iter().any(|script| script_of_admin(&asks) == Some(script));
@@ -489,7 +495,7 @@ fn leads_away(answer: &Answer<'_>) -> bool {
 }
 
 /// Returns what the answer of a script that every user of the site can use came to: users can change the names that they are shown by.
-fn said_of_a_user(answer: &Answer<'_>) -> WriteEffect {
+fn said_of_a_user(answer: &WriteAnswer<'_>) -> WriteEffect {
     let location = answer.headers.get(header::LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
     let (page, query) = location.split_once('?').unwrap_or((location, ""));
     let is_of_user = page.ends_with("/profile.php") || page.ends_with("/user-edit.php");
@@ -497,12 +503,12 @@ fn said_of_a_user(answer: &Answer<'_>) -> WriteEffect {
 }
 
 /// Returns the action of a request to `admin-ajax.php`, as far as it can be seen. `None`: it is not known.
-fn action(answer: &Answer<'_>) -> Option<String> {
+fn action(answer: &WriteAnswer<'_>) -> Option<String> {
     certain_action(answer).or_else(|| value_in_sight(answer, "action"))
 }
 
 /// Returns the action of a request to `admin-ajax.php` if PHP can have no other.
-fn certain_action(answer: &Answer<'_>) -> Option<String> {
+fn certain_action(answer: &WriteAnswer<'_>) -> Option<String> {
     let query = answer.target.split_once('?').map_or("", |(_, query)| query);
     let fields = form::fields(answer)?;
     let in_form = fields.into_iter().rev().find(|(name, _)| name == "action").map(|(_, value)| value);
@@ -510,7 +516,7 @@ fn certain_action(answer: &Answer<'_>) -> Option<String> {
 }
 
 /// Returns the value that a form in a request's content seems to have for a name. A stranger can have it seem so; who is an editor does not.
-fn value_in_sight(answer: &Answer<'_>, name: &str) -> Option<String> {
+fn value_in_sight(answer: &WriteAnswer<'_>, name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(answer.content?.bytes);
     if let Some((_, rest)) = text.split_once(&format!("; name=\"{name}\"")) {
         let (_, value) = rest.split_once("\r\n\r\n")?;
@@ -520,7 +526,7 @@ fn value_in_sight(answer: &Answer<'_>, name: &str) -> Option<String> {
 }
 
 /// Returns whether the customizer publishes: it saves drafts by itself.
-fn publishes_changeset(answer: &Answer<'_>) -> bool {
+fn publishes_changeset(answer: &WriteAnswer<'_>) -> bool {
     const STATUS: &str = "customize_changeset_status";
     let said = match form::fields(answer) {
         Some(fields) => return fields.iter().rev().find(|(name, _)| name == STATUS).is_some_and(|(_, status)| status == "publish"),
@@ -549,7 +555,7 @@ fn says_refused(answer_content: AnswerContent<'_>) -> bool {
 }
 
 /// Returns whether the content of a request to the REST interface may say that it is for another route.
-fn may_be_for_another_route(answer: &Answer<'_>) -> bool {
+fn may_be_for_another_route(answer: &WriteAnswer<'_>) -> bool {
     form::fields(answer).is_none_or(|fields| fields.iter().any(|(name, _)| name == "rest_route"))
 }
 
@@ -564,8 +570,8 @@ fn says_accepted(answer_content: AnswerContent<'_>) -> bool {
 }
 
 /// Returns whether a user's write to himself is about nothing but preferences.
-fn is_of_preferences(content: Option<Content<'_>>) -> bool {
-    let Some(Content { bytes, is_whole: true }) = content else { return false };
+fn is_of_preferences(content: Option<WriteContent<'_>>) -> bool {
+    let Some(WriteContent { bytes, is_whole: true }) = content else { return false };
     let said: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(bytes).ok();
     said.is_some_and(|said| said.keys().all(|key| matches!(key.as_str(), "id" | "meta")))
 }

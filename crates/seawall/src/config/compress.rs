@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use policy::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, Compress, Passed};
+use policy::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, CodePassed, Compress};
 use toml::Spanned;
 
 use super::{
@@ -63,13 +63,14 @@ impl FromStr for PassedWord {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        choose(text, "rule for passed responses", &[("safe", Passed::Safe), ("all", Passed::All), ("off", Passed::Off)]).map(Self)
+        choose(text, "rule for passed responses", &[("safe", CodePassed::Safe), ("all", CodePassed::All), ("off", CodePassed::Off)])
+            .map(Self)
     }
 }
 
 /// The value of `passed`: `safe`, `all` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PassedWord(pub Passed);
+pub struct PassedWord(pub CodePassed);
 
 impl Resolver<'_> {
     /// Resolves the settings of one site, from its own section and the common one.

@@ -667,18 +667,20 @@ impl Resolver<'_> {
         }
         if let Some(span) = first_key_of_blog(&section.blog).filter(|_| !matches!(source, Source::Blog(_))) {
             self.wrong_at(
-                Mistake::new("[site.blog] is for a folder of Markdown, and this site's source is none", "remove the section"),
+                Mistake::new("[site.blog] is for a folder of Markdown, and this site's source is not one", "remove the section"),
                 span,
             );
         }
         if let Some(span) = first_key_of_php(&section.php).filter(|_| !matches!(source, Source::Php(_))) {
-            let mistake =
-                Mistake::new("[site.php] is for a folder with an application in PHP, and this site's source is none", "remove the section");
+            let mistake = Mistake::new(
+                "[site.php] is for a folder with an application in PHP, and this site's source is not one",
+                "remove the section",
+            );
             self.wrong_at(mistake, span);
         }
         if let Some(span) = first_key_of_static(&section.r#static).filter(|_| !matches!(source, Source::Files(_))) {
             self.wrong_at(
-                Mistake::new("[site.static] is for a folder of finished files, and this site's source is none", "remove the section"),
+                Mistake::new("[site.static] is for a folder of finished files, and this site's source is not one", "remove the section"),
                 span,
             );
         }
@@ -690,27 +692,37 @@ impl Resolver<'_> {
         if let Some(said) = overrides.drafts.as_ref().filter(|said| understood && said.value)
             && !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))
         {
-            self.wrong(Mistake::new("‹drafts› is for folders of Markdown, and no source is one", "leave ‹drafts› out"), said.place.clone());
+            self.wrong(
+                Mistake::new("‹drafts› is for folders of Markdown, and there is none among the sources", "leave ‹drafts› out"),
+                said.place.clone(),
+            );
         }
         if !understood || overrides.source.is_some() {
             return;
         }
         if let Some(span) = first_key_of_origin(&file.origin).filter(|_| !sites.iter().any(Site::has_server)) {
-            self.wrong_at(Mistake::new("[origin] is for servers, and no source is one", "remove the section"), span);
+            self.wrong_at(Mistake::new("[origin] is for servers, and there is none among the sources", "remove the section"), span);
         }
         self.refuse_ghost("[ghost]", &file.ghost, sites.iter().any(|site| may_be(site, Kind::Ghost)));
         self.refuse_wordpress("[wordpress]", &file.wordpress, sites.iter().any(|site| may_be(site, Kind::WordPress)));
         if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {
-            self.wrong_at(Mistake::new("[blog] is for folders of Markdown, and no source is one", "remove the section"), span);
+            self.wrong_at(
+                Mistake::new("[blog] is for folders of Markdown, and there is none among the sources", "remove the section"),
+                span,
+            );
         }
         if let Some(span) = first_key_of_php(&file.php).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Php(_)))) {
-            let mistake = Mistake::new("[php] is for folders with an application in PHP, and no source is one", "remove the section");
+            let mistake =
+                Mistake::new("[php] is for folders with an application in PHP, and there is none among the sources", "remove the section");
             self.wrong_at(mistake, span);
         }
         if let Some(span) =
             first_key_of_static(&file.r#static).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Files(_))))
         {
-            self.wrong_at(Mistake::new("[static] is for folders of finished files, and no source is one", "remove the section"), span);
+            self.wrong_at(
+                Mistake::new("[static] is for folders of finished files, and there is none among the sources", "remove the section"),
+                span,
+            );
         }
     }
 

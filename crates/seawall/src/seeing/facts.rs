@@ -2,14 +2,14 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use edge::Exchange;
+use edge::{CLIENT_LEFT, Exchange};
 use http::Version;
 use insight::{CookiePart, EndedRequest, InVain, Insight, RESULTS, SampledHit};
 use pipeline::{DecidingCookie, FetchedInVain, Note};
 use semantics::{Timestamp, cache_status::Outcome, request_id::RequestIdText};
 
 /// The rule of a request whose client left before there was a response.
-const CLIENT_LEFT: &str = "client-left";
+const LEFT: &str = "client-left";
 
 /// Returns whether a hit is plain: there is nothing to tell of it but that there was one. A stored error is worth a line.
 pub(crate) fn is_plain_hit(status: u16, note: &Note) -> bool {
@@ -22,7 +22,7 @@ pub(crate) fn tell(insight: &Insight, exchange: &Exchange<'_>, took: Duration, n
         return;
     }
     let reason = note.rule.unwrap_or_default();
-    let rule = if exchange.status == 499 { CLIENT_LEFT } else { reason };
+    let rule = if exchange.status == CLIENT_LEFT { LEFT } else { reason };
     let cookie = note.cookie.map(|cookie| cookie.name().to_string());
     let (host, agent, referrer) = (text(exchange.host), text(exchange.user_agent), text(exchange.referer));
     let id = note.id.map(|id| id.written());

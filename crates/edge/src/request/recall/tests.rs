@@ -202,7 +202,7 @@ fn an_answer_that_rests_on_all_is_for_the_same_bytes() {
     assert_eq!(known(&recall, &terms, &CURL.replace("curl/8", "curl/9")), None);
 }
 
-/// A half head is not a head, though it be the very lines that a whole one is remembered by: the rest of it is still to come, and may say
+/// Half a head is not a head, even if it consists of the very lines by which a whole one is remembered: the rest of it is still to come, and may say
 /// anything.
 #[test]
 fn essentials_that_come_alone_are_half_a_head() {

@@ -112,7 +112,7 @@ impl<'a> Scanner<'a> {
                     self.at += 4;
                     return Some(self.url().map_or(Item::Other(()), Item::Url));
                 }
-                // A word is passed as a whole, so that `myurl(` is none.
+                // A word is passed as a whole, so that `myurl(` is not one.
                 _ if first.is_ascii_alphanumeric() || first == b'-' || first == b'_' => {
                     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_')).unwrap_or(rest.len());
                     self.at += end;

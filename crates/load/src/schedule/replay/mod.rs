@@ -139,7 +139,7 @@ pub enum Error {
          one of them has a wrong date, or the log has to be cut"
     )]
     Span(u64),
-    /// The speed is none.
+    /// The speed is not valid.
     #[error("a log is replayed from 1 to {SPEED_MAX} times as fast, not {0} times")]
     Speed(f64),
 }

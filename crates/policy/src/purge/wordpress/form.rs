@@ -5,7 +5,7 @@
 
 use http::header;
 
-use super::{Answer, parameters};
+use super::{WriteAnswer, parameters};
 use crate::pass::php_name;
 
 /// The most fields of a form of which PHP reads all (`max_input_vars`).
@@ -16,7 +16,7 @@ const PARTS_MAX: usize = FIELDS_MAX;
 const HEAD_LINE_BYTES_MAX: usize = 4_096;
 
 /// Returns the fields of the form in a request's content, in their order, with their names as PHP has them. `None`: they are not known.
-pub(super) fn fields(answer: &Answer<'_>) -> Option<Vec<(String, String)>> {
+pub(super) fn fields(answer: &WriteAnswer<'_>) -> Option<Vec<(String, String)>> {
     let mut types = answer.request.get_all(header::CONTENT_TYPE).iter();
     let (Some(content), Some(content_type)) = (answer.content, types.next()) else { return Some(Vec::new()) };
     let content_type = content_type.to_str().ok().filter(|_| types.next().is_none())?;

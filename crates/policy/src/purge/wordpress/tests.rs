@@ -13,18 +13,18 @@ fn headers(fields: Fields<'_>) -> HeaderMap {
     fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a value"))).collect()
 }
 
-fn attempted(method: &Method, target: &str, fields: Fields<'_>) -> Option<Attempt> {
+fn attempted(method: &Method, target: &str, fields: Fields<'_>) -> Option<WriteAttempt> {
     policy().attempted(method, target, &headers(fields))
 }
 
 const FORM: Fields<'_> = &[("content-type", "application/x-www-form-urlencoded")];
 const PARTS: Fields<'_> = &[("content-type", "multipart/form-data; boundary=x")];
 const AJAX: &str = "/wp-admin/admin-ajax.php";
-const ADMIN: Option<Attempt> = Some(Attempt::Admin { of_anybody: false });
-const ADMIN_OF_ANYBODY: Option<Attempt> = Some(Attempt::Admin { of_anybody: true });
+const ADMIN: Option<WriteAttempt> = Some(WriteAttempt::Admin { of_anybody: false });
+const ADMIN_OF_ANYBODY: Option<WriteAttempt> = Some(WriteAttempt::Admin { of_anybody: true });
 
-fn rest_of(resource: Resource) -> Option<Attempt> {
-    Some(Attempt::Rest(resource))
+fn rest_of(resource: RestResource) -> Option<WriteAttempt> {
+    Some(WriteAttempt::Rest(resource))
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn a_request_is_a_write_by_its_path_and_method() {
         ("/index.php/wp-admin/post.php", None),
         ("/wp-login.php/xmlrpc.php", None),
         ("/wp-login.php/wp-json/wp/v2/posts", None),
-        ("/wp-admin/admin-ajax.php?rest_route=/wp/v2/posts", Some(Attempt::Ajax)),
-        ("/wp-admin/admin-ajax.php/wp-json/wp/v2/posts", Some(Attempt::Ajax)),
-        ("/xmlrpc.php/", Some(Attempt::XmlRpc)),
+        ("/wp-admin/admin-ajax.php?rest_route=/wp/v2/posts", Some(WriteAttempt::Ajax)),
+        ("/wp-admin/admin-ajax.php/wp-json/wp/v2/posts", Some(WriteAttempt::Ajax)),
+        ("/xmlrpc.php/", Some(WriteAttempt::XmlRpc)),
         // These are not scripts that anybody asks for.
         ("/wp-admin/includes/nav-menu.php", None),
         ("/wp-admin/includes/", None),
@@ -70,39 +70,39 @@ fn a_request_is_a_write_by_its_path_and_method() {
         ("/wp-admin/network/", ADMIN_OF_ANYBODY),
         // A WordPress in a folder of its own, a blog of a network.
         ("/wp/wp-admin/post.php", ADMIN),
-        ("/blog2/wp-json/wp/v2/posts", rest_of(Resource::Editors)),
-        ("/wp/wp-comments-post.php", Some(Attempt::Comment)),
+        ("/blog2/wp-json/wp/v2/posts", rest_of(RestResource::Editors)),
+        ("/wp/wp-comments-post.php", Some(WriteAttempt::Comment)),
         ("/wp-admin/", ADMIN_OF_ANYBODY),
         ("/wp-admin/profile.php", ADMIN_OF_ANYBODY),
         ("/wp-admin/admin-post.php", ADMIN_OF_ANYBODY),
-        ("/wp-admin/admin-ajax.php", Some(Attempt::Ajax)),
+        ("/wp-admin/admin-ajax.php", Some(WriteAttempt::Ajax)),
         // They answer everybody.
         ("/wp-admin/upgrade.php", None),
         ("/wp-admin/install.php", None),
         ("/wp-admin/css/a.css", None),
-        ("/wp-comments-post.php", Some(Attempt::Comment)),
-        ("/xmlrpc.php", Some(Attempt::XmlRpc)),
-        ("/wp-json/wp/v2/posts/12", rest_of(Resource::Editors)),
-        ("/index.php/wp-json/wp/v2/posts/12", rest_of(Resource::Editors)),
-        ("/?rest_route=/wp/v2/posts/12", rest_of(Resource::Editors)),
-        ("/?rest_route=%2Fwp%2Fv2%2Fposts", rest_of(Resource::Editors)),
-        ("/wp-json/batch/v1", rest_of(Resource::WithinAnswer)),
-        ("/wp-json/wp/v2/posts?_envelope", rest_of(Resource::WithinAnswer)),
-        ("/wp-json/forms/v1/form?_envelope=1", rest_of(Resource::Unknown)),
+        ("/wp-comments-post.php", Some(WriteAttempt::Comment)),
+        ("/xmlrpc.php", Some(WriteAttempt::XmlRpc)),
+        ("/wp-json/wp/v2/posts/12", rest_of(RestResource::Editors)),
+        ("/index.php/wp-json/wp/v2/posts/12", rest_of(RestResource::Editors)),
+        ("/?rest_route=/wp/v2/posts/12", rest_of(RestResource::Editors)),
+        ("/?rest_route=%2Fwp%2Fv2%2Fposts", rest_of(RestResource::Editors)),
+        ("/wp-json/batch/v1", rest_of(RestResource::WithinAnswer)),
+        ("/wp-json/wp/v2/posts?_envelope", rest_of(RestResource::WithinAnswer)),
+        ("/wp-json/forms/v1/form?_envelope=1", rest_of(RestResource::Unknown)),
         // PHP reads a name to its first NUL, and takes a bracket that is not closed for an underscore.
-        ("/?rest_route%00x=/wp/v2/posts", rest_of(Resource::Editors)),
-        ("/?rest[route=/wp/v2/posts", rest_of(Resource::Editors)),
+        ("/?rest_route%00x=/wp/v2/posts", rest_of(RestResource::Editors)),
+        ("/?rest[route=/wp/v2/posts", rest_of(RestResource::Editors)),
         ("/wp-json/wp/v2/posts?_method%00a=OPTIONS", None),
-        ("/wp-json/wc/v3/products/5", rest_of(Resource::Editors)),
-        ("/wp-json/wp/v2/comments", rest_of(Resource::Comments)),
-        ("/wp-json/wp/v2/comments/", rest_of(Resource::Comments)),
-        ("/wp-json/wp/v2/comments/7", rest_of(Resource::Editors)),
-        ("/?rest_route=/wp/v2/comments/7", rest_of(Resource::Editors)),
-        ("/wp-json/wp/v2/users/me", rest_of(Resource::User)),
-        ("/wp-json/wp/v2/users/2", rest_of(Resource::User)),
-        ("/wp-json/wp/v2/users", rest_of(Resource::Editors)),
-        ("/wp-json/wc/store/v1/cart/add-item", rest_of(Resource::Unknown)),
-        ("/wp-json/contact-form-7/v1/contact-forms/5/feedback", rest_of(Resource::Unknown)),
+        ("/wp-json/wc/v3/products/5", rest_of(RestResource::Editors)),
+        ("/wp-json/wp/v2/comments", rest_of(RestResource::Comments)),
+        ("/wp-json/wp/v2/comments/", rest_of(RestResource::Comments)),
+        ("/wp-json/wp/v2/comments/7", rest_of(RestResource::Editors)),
+        ("/?rest_route=/wp/v2/comments/7", rest_of(RestResource::Editors)),
+        ("/wp-json/wp/v2/users/me", rest_of(RestResource::User)),
+        ("/wp-json/wp/v2/users/2", rest_of(RestResource::User)),
+        ("/wp-json/wp/v2/users", rest_of(RestResource::Editors)),
+        ("/wp-json/wc/store/v1/cart/add-item", rest_of(RestResource::Unknown)),
+        ("/wp-json/contact-form-7/v1/contact-forms/5/feedback", rest_of(RestResource::Unknown)),
         // What browsers of editors send by themselves.
         ("/wp-json/wp/v2/posts/12/autosaves", None),
         ("/wp-json/wp/v2/templates/theme//home/autosaves", None),
@@ -126,7 +126,7 @@ fn a_request_is_a_write_by_its_path_and_method() {
 #[test]
 fn rest_is_written_by_the_method_that_wordpress_takes() {
     let target = "/wp-json/wp/v2/posts/12";
-    let editors = rest_of(Resource::Editors);
+    let editors = rest_of(RestResource::Editors);
     for (method, target, fields, expected) in [
         (Method::GET, target, &[][..], None),
         (Method::OPTIONS, target, &[], None),
@@ -190,13 +190,13 @@ impl Default for Case<'_> {
 }
 
 impl Case<'_> {
-    fn with<T>(&self, judge: impl FnOnce(&Policy, &Answer<'_>) -> T) -> T {
+    fn with<T>(&self, judge: impl FnOnce(&Policy, &WriteAnswer<'_>) -> T) -> T {
         let (request, fields) = (headers(self.request), headers(self.fields));
-        let answer = Answer {
+        let answer = WriteAnswer {
             authority: "blog.example",
             target: self.target,
             request: &request,
-            content: self.content.map(|bytes| Content { bytes, is_whole: !self.is_cut }),
+            content: self.content.map(|bytes| WriteContent { bytes, is_whole: !self.is_cut }),
             is_editors: self.is_editors,
             status: StatusCode::from_u16(self.status).expect("a status"),
             headers: &fields,
@@ -205,18 +205,18 @@ impl Case<'_> {
         judge(&policy(), &answer)
     }
 
-    fn accepted(&self, attempt: Attempt) -> WriteEffect {
+    fn accepted(&self, attempt: WriteAttempt) -> WriteEffect {
         self.with(|policy, answer| policy.accepted(attempt, answer))
     }
 
-    fn purges(&self, attempt: Attempt) -> bool {
+    fn purges(&self, attempt: WriteAttempt) -> bool {
         self.accepted(attempt) == WriteEffect::Everything
     }
 }
 
 #[test]
 fn wp_admin_has_accepted_what_it_answers_with_a_page_of_its_own() {
-    let (for_editors, for_anybody) = (Attempt::Admin { of_anybody: false }, Attempt::Admin { of_anybody: true });
+    let (for_editors, for_anybody) = (WriteAttempt::Admin { of_anybody: false }, WriteAttempt::Admin { of_anybody: true });
     for (status, location, stranger, editor) in [
         (302, "https://blog.example/wp-admin/post.php?post=1&action=edit&message=1", true, true),
         (302, "edit.php?trashed=1", true, true),
@@ -249,7 +249,7 @@ fn a_script_that_leads_to_a_plain_list_has_written_nothing() {
     ] {
         let fields: Fields<'_> = &[("location", location), ("expires", "Wed, 11 Jan 1984 05:00:00 GMT"), ("x-frame-options", "SAMEORIGIN")];
         let case = |is_editors| Case { target, status: 302, fields, is_editors, ..Case::default() };
-        let admin = Attempt::Admin { of_anybody: false };
+        let admin = WriteAttempt::Admin { of_anybody: false };
         assert_eq!((case(false).purges(admin), case(true).purges(admin)), (expected, true), "{target} {location}");
     }
 }
@@ -257,7 +257,7 @@ fn a_script_that_leads_to_a_plain_list_has_written_nothing() {
 /// Every user of the site can change the name that he is shown by.
 #[test]
 fn a_user_who_changes_himself_purges_perhaps() {
-    let admin = Attempt::Admin { of_anybody: true };
+    let admin = WriteAttempt::Admin { of_anybody: true };
     for (location, expected) in [
         ("https://blog.example/wp-admin/profile.php?updated=1", WriteEffect::Perhaps),
         ("https://blog.example/wp-admin/user/profile.php?updated=true&wp_http_referer=x", WriteEffect::Perhaps),
@@ -273,10 +273,10 @@ fn a_user_who_changes_himself_purges_perhaps() {
         [(&br#"{"name":"Mira"}"#[..], WriteEffect::Perhaps), (br#"{"meta":{"persisted_preferences":{}}}"#, WriteEffect::Nothing)]
     {
         let case = Case { target: "/wp-json/wp/v2/users/1", content: Some(content), ..Case::default() };
-        assert_eq!(case.accepted(Attempt::Rest(Resource::User)), expected);
+        assert_eq!(case.accepted(WriteAttempt::Rest(RestResource::User)), expected);
     }
-    assert_eq!(attempted(&Method::DELETE, "/wp-json/wp/v2/users/2", &[]), rest_of(Resource::Editors));
-    assert_eq!(attempted(&Method::DELETE, "/wp-json/wp/v2/comments/7?force=true", &[]), rest_of(Resource::Editors));
+    assert_eq!(attempted(&Method::DELETE, "/wp-json/wp/v2/users/2", &[]), rest_of(RestResource::Editors));
+    assert_eq!(attempted(&Method::DELETE, "/wp-json/wp/v2/comments/7?force=true", &[]), rest_of(RestResource::Editors));
 }
 
 /// Anybody is answered 207 or 200 then, and the status of each write is within the content.
@@ -298,7 +298,7 @@ fn several_writes_and_those_in_an_envelope_are_judged_by_what_is_within() {
             is_editors,
             ..Case::default()
         };
-        let attempt = Attempt::Rest(Resource::WithinAnswer);
+        let attempt = WriteAttempt::Rest(RestResource::WithinAnswer);
         assert_eq!((case(false).purges(attempt), case(true).purges(attempt)), (expected, true), "{answer}");
     }
 }
@@ -315,14 +315,14 @@ fn a_form_may_be_for_another_route_than_the_path_says() {
         (&[("content-type", "application/json")], "{}", true, true),
     ] {
         let case = Case { target: "/wp-json/wp/v2/posts", request, content: Some(content.as_bytes()), is_cut, ..Case::default() };
-        assert_eq!(case.purges(Attempt::Rest(Resource::Editors)), expected, "{content}");
+        assert_eq!(case.purges(WriteAttempt::Rest(RestResource::Editors)), expected, "{content}");
     }
 }
 
 /// WordPress may show its front page for whatever path it does not know.
 #[test]
 fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
-    let admin = Attempt::Admin { of_anybody: false };
+    let admin = WriteAttempt::Admin { of_anybody: false };
     let of_admin: Fields<'_> = &[("expires", "Wed, 11 Jan 1984 05:00:00 GMT"), ("x-frame-options", "SAMEORIGIN")];
     let page: Fields<'_> = &[("content-type", "text/html"), ("x-frame-options", "SAMEORIGIN")];
     for (attempt, target, fields, expected) in [
@@ -331,16 +331,22 @@ fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
         (admin, "/wp/wp-admin/post.php", of_admin, true),
         (admin, "/wp/wp-admin/post.php", page, false),
         (admin, "/index.php/wp-admin/post.php", &[("cache-control", "no-cache")], false),
-        (Attempt::Rest(Resource::Editors), "/wp-json/wp/v2/posts", &[], true),
-        (Attempt::Rest(Resource::Editors), "/blog2/wp-json/wp/v2/posts", &[("content-type", "application/json; charset=UTF-8")], true),
-        (Attempt::Rest(Resource::Editors), "/index.php/wp-json/wp/v2/posts", page, false),
-        (Attempt::Rest(Resource::Editors), "/?rest_route=/wp/v2/posts", page, false),
+        (WriteAttempt::Rest(RestResource::Editors), "/wp-json/wp/v2/posts", &[], true),
+        (
+            WriteAttempt::Rest(RestResource::Editors),
+            "/blog2/wp-json/wp/v2/posts",
+            &[("content-type", "application/json; charset=UTF-8")],
+            true,
+        ),
+        (WriteAttempt::Rest(RestResource::Editors), "/index.php/wp-json/wp/v2/posts", page, false),
+        (WriteAttempt::Rest(RestResource::Editors), "/?rest_route=/wp/v2/posts", page, false),
     ] {
         assert_eq!(Case { target, fields, ..Case::default() }.purges(attempt), expected, "{target} {fields:?}");
     }
     let ajax = |target, fields| {
         let (request, content) = (FORM, Some(&b"action=inline-save"[..]));
-        Case { target, request, fields, content, answer_content: AnswerContent::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
+        Case { target, request, fields, content, answer_content: AnswerContent::Whole(b"<html>"), ..Case::default() }
+            .purges(WriteAttempt::Ajax)
     };
     assert!(ajax("/wp-admin/admin-ajax.php", &[]) && ajax("/wp/wp-admin/admin-ajax.php", of_admin));
     assert!(!ajax("/wp/wp-admin/admin-ajax.php", page));
@@ -380,7 +386,7 @@ fn ajax_is_judged_by_its_action() {
             is_editors,
             ..Case::default()
         };
-        assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (stranger, editor), "{content}");
+        assert_eq!((case(false).purges(WriteAttempt::Ajax), case(true).purges(WriteAttempt::Ajax)), (stranger, editor), "{content}");
     }
     for status in [400, 403] {
         let refused = Case {
@@ -392,7 +398,7 @@ fn ajax_is_judged_by_its_action() {
             answer_content: done,
             ..Case::default()
         };
-        assert!(!refused.purges(Attempt::Ajax));
+        assert!(!refused.purges(WriteAttempt::Ajax));
     }
 }
 
@@ -500,23 +506,23 @@ fn a_stranger_cannot_dress_up_a_form_as_an_editors() {
             is_editors,
             ..Case::default()
         };
-        assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (false, true), "{content}");
+        assert_eq!((case(false).purges(WriteAttempt::Ajax), case(true).purges(WriteAttempt::Ajax)), (false, true), "{content}");
         let rest = content.replace("action", "rest_route").replace("inline-save", "/forms/v1/form");
         let case = Case { target: "/wp-json/wp/v2/posts", content: Some(rest.as_bytes()), ..case(false) };
-        assert_eq!(case.purges(Attempt::Rest(Resource::Editors)), request[0].1 == "text/plain", "{rest}");
+        assert_eq!(case.purges(WriteAttempt::Rest(RestResource::Editors)), request[0].1 == "text/plain", "{rest}");
     }
 }
 
 #[test]
 fn rest_is_judged_by_who_can_write_there() {
     for (resource, content, stranger, editor) in [
-        (Resource::Editors, None, true, true),
-        (Resource::Unknown, None, false, true),
-        (Resource::User, Some(&br#"{"meta":{"persisted_preferences":{}}}"#[..]), false, false),
-        (Resource::User, Some(br#"{"id":1,"name":"Mira"}"#), false, true),
-        (Resource::User, Some(b""), false, true),
+        (RestResource::Editors, None, true, true),
+        (RestResource::Unknown, None, false, true),
+        (RestResource::User, Some(&br#"{"meta":{"persisted_preferences":{}}}"#[..]), false, false),
+        (RestResource::User, Some(br#"{"id":1,"name":"Mira"}"#), false, true),
+        (RestResource::User, Some(b""), false, true),
     ] {
-        let attempt = Attempt::Rest(resource);
+        let attempt = WriteAttempt::Rest(resource);
         let target = "/wp-json/x";
         let case = |is_editors| Case { target, content, is_editors, status: 201, ..Case::default() };
         assert_eq!((case(false).purges(attempt), case(true).purges(attempt)), (stranger, editor), "{resource:?} {content:?}");
@@ -584,7 +590,7 @@ fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
         (String::new(), done, &nothing),
     ] {
         let case = Case { content: Some(content.as_bytes()), answer_content: AnswerContent::Whole(answer.as_bytes()), ..Case::default() };
-        assert_eq!(&case.accepted(Attempt::XmlRpc), expected, "{content} {answer}");
+        assert_eq!(&case.accepted(WriteAttempt::XmlRpc), expected, "{content} {answer}");
     }
 }
 
@@ -603,13 +609,13 @@ fn a_comment_that_is_public_costs_the_pages_that_show_it() {
         (200, "/post/", WriteEffect::Nothing),
     ] {
         let case = Case { target: "/wp-comments-post.php", status, fields: &[("location", location)], ..Case::default() };
-        assert_eq!(case.accepted(Attempt::Comment), expected, "{location}");
+        assert_eq!(case.accepted(WriteAttempt::Comment), expected, "{location}");
     }
     // The blog of a network; and a WordPress in a folder of its own, the pages of which are not there.
     for (target, base) in [("/blog2/wp-comments-post.php", "/blog2"), ("/wp/wp-comments-post.php", "")] {
         let location = "/blog2/post/#comment-5";
         let case = Case { target, status: 302, fields: &[("location", location)], ..Case::default() };
-        let WriteEffect::Pages(paths) = case.accepted(Attempt::Comment) else { panic!("{target}") };
+        let WriteEffect::Pages(paths) = case.accepted(WriteAttempt::Comment) else { panic!("{target}") };
         assert!(paths.contains(&format!("{base}/comments/feed/")) && paths.contains(&"/blog2/post/".to_owned()), "{paths:?}");
     }
     for (answer, expected) in [
@@ -618,7 +624,7 @@ fn a_comment_that_is_public_costs_the_pages_that_show_it() {
         (b"[]", WriteEffect::Nothing),
     ] {
         let case = Case { target: "/wp-json/wp/v2/comments", status: 201, answer_content: AnswerContent::Whole(answer), ..Case::default() };
-        assert_eq!(case.accepted(Attempt::Rest(Resource::Comments)), expected);
+        assert_eq!(case.accepted(WriteAttempt::Rest(RestResource::Comments)), expected);
     }
 }
 
@@ -626,14 +632,14 @@ fn a_comment_that_is_public_costs_the_pages_that_show_it() {
 fn what_was_not_answered_counts_from_those_who_look_like_editors() {
     let cookie: Fields<'_> = &[("cookie", "a=1; wordpress_logged_in_ab=mira")];
     for (attempt, request, content, expected) in [
-        (Attempt::Admin { of_anybody: false }, cookie, None, true),
-        (Attempt::Admin { of_anybody: false }, &[], None, false),
-        (Attempt::Rest(Resource::Editors), &[("authorization", "Basic a")], None, true),
-        (Attempt::Ajax, cookie, Some(&b"action=inline-save"[..]), true),
-        (Attempt::Ajax, cookie, Some(b"action=heartbeat"), false),
-        (Attempt::XmlRpc, &[], Some(b"<methodCall><methodName>wp.newPost</methodName></methodCall>"), true),
-        (Attempt::XmlRpc, &[], Some(b"<methodCall><methodName>wp.getUsersBlogs</methodName></methodCall>"), false),
-        (Attempt::Comment, cookie, None, false),
+        (WriteAttempt::Admin { of_anybody: false }, cookie, None, true),
+        (WriteAttempt::Admin { of_anybody: false }, &[], None, false),
+        (WriteAttempt::Rest(RestResource::Editors), &[("authorization", "Basic a")], None, true),
+        (WriteAttempt::Ajax, cookie, Some(&b"action=inline-save"[..]), true),
+        (WriteAttempt::Ajax, cookie, Some(b"action=heartbeat"), false),
+        (WriteAttempt::XmlRpc, &[], Some(b"<methodCall><methodName>wp.newPost</methodName></methodCall>"), true),
+        (WriteAttempt::XmlRpc, &[], Some(b"<methodCall><methodName>wp.getUsersBlogs</methodName></methodCall>"), false),
+        (WriteAttempt::Comment, cookie, None, false),
     ] {
         let case = Case { request, content, ..Case::default() };
         let counts = case.with(|policy, answer| policy.may_have_been_accepted(attempt, answer));

@@ -21,7 +21,7 @@ pub(super) async fn ask(open: &AskedServer<'_>, site: &Site) -> Finding {
     for base_path in base_paths(site.ghost.path.as_deref(), &["", LIKELY_BASE_PATH]) {
         match ask_below(open, &base_path).await {
             Ok(finding) => return finding,
-            Err(Otherwise { what, is_wordpress }) => {
+            Err(OtherAnswer { what, is_wordpress }) => {
                 first.get_or_insert(what);
                 // What it is, is the next question.
                 if is_wordpress {
@@ -34,15 +34,15 @@ pub(super) async fn ask(open: &AskedServer<'_>, site: &Site) -> Finding {
 }
 
 /// An answer that is none of a Ghost.
-struct Otherwise {
+struct OtherAnswer {
     what: String,
     /// Whether it calls itself a WordPress.
     is_wordpress: bool,
 }
 
-async fn ask_below(open: &AskedServer<'_>, base_path: &str) -> Result<Finding, Otherwise> {
+async fn ask_below(open: &AskedServer<'_>, base_path: &str) -> Result<Finding, OtherAnswer> {
     let path = format!("{base_path}{PATH}");
-    let otherwise = |what| Otherwise { what, is_wordpress: false };
+    let otherwise = |what| OtherAnswer { what, is_wordpress: false };
     let asks = Asks { accept: "application/json", bytes_max: ANSWER_BYTES_MAX, ..Asks::for_path(&path) };
     let answer = match open.ask_wherever(&asks).await {
         Ok(answer) => answer.map_err(otherwise)?,
@@ -57,20 +57,21 @@ async fn ask_below(open: &AskedServer<'_>, base_path: &str) -> Result<Finding, O
         status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
             Ok(Finding::Silent(format!("it answers {}", status.as_u16())))
         }
-        status => {
-            Err(Otherwise { what: format!("{path} answers {}", status.as_u16()), is_wordpress: wordpress::root(&answer.fields).is_some() })
-        }
+        status => Err(OtherAnswer {
+            what: format!("{path} answers {}", status.as_u16()),
+            is_wordpress: wordpress::root(&answer.fields).is_some(),
+        }),
     }
 }
 
 /// The answer of a Ghost. Other keys are there, too.
 #[derive(Deserialize)]
 struct Says {
-    site: SaysOfSite,
+    site: SiteAnswer,
 }
 
 #[derive(Deserialize)]
-struct SaysOfSite {
+struct SiteAnswer {
     #[serde(rename = "title")]
     _title: String,
     url: String,
