@@ -311,9 +311,21 @@ impl Pipeline {
                         "If it is a page, it is fetched a second time before it is stored, to see that another visitor is given the same.";
                     words.push(proof.to_owned());
                 }
-                if candidate.as_deref().is_some_and(|stored| may_stand_in(&self.shared, question, stored, now)) {
-                    words.push("If the origin fails, the stored response is served.".to_owned());
-                }
+                let stands_in = candidate.as_deref().is_some_and(|stored| may_stand_in(&self.shared, question, stored, now));
+                let is_down = question.site.down.at(now) != Trouble::None;
+                words.extend(
+                    match (is_down, stands_in) {
+                        (true, true) => {
+                            Some("The origin could not be connected to a moment ago: if it still fails, the stored response is served.")
+                        }
+                        (true, false) => {
+                            Some("The origin could not be connected to a moment ago: if it still fails, the client gets an error.")
+                        }
+                        (false, true) => Some("If the origin fails, the stored response is served."),
+                        (false, false) => None,
+                    }
+                    .map(str::to_owned),
+                );
                 if let Some(link) = early_hints::hints_for(&self.shared, question) {
                     let links = String::from_utf8_lossy(link.as_bytes());
                     words.push(format!("A browser that opens the page over HTTP/2 or 3 is told meanwhile what it will need: {links}."));

@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use edge::Socket;
 
-use super::{Software, name_of};
-use crate::config::settings::{OriginAddress, Settings, Site, Source};
+use super::Software;
+use crate::config::settings::{OriginAddress, Product, Settings, Site, Source};
 
 /// Says why the address of the software behind `site` leads past Seawall, which listens on `listening`. Returns `None` if nothing says that it does.
 pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
@@ -25,14 +25,19 @@ pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
     (leads_to_origin && !is_listened_on(software, listening)).then(|| format!("its url is {url}, which leads past Seawall"))
 }
 
-/// Says that the software behind `site` sends every reader to https, where Seawall has none and trusts nobody who does. Returns `None` if it does not.
+/// Says that the software behind `site` leads every reader to https, where Seawall has none and trusts nobody who does. Returns `None` if it does not.
 pub(crate) fn sends_to_https(site: &Site, settings: &Settings) -> Option<String> {
     let is_so = super::software(site)?.is_https() && settings.tls.is_none() && settings.server.trusted_proxies.is_empty();
+    // Of the two, only Ghost looks whether a reader has come over https.
+    let leads = if matches!(site.product(), Product::Ghost(_)) {
+        "Ghost redirects every reader there"
+    } else {
+        "its links and pictures lead there"
+    };
     is_so.then(|| {
         format!(
-            "its url begins with https, and Seawall has no https here: {} redirects every reader to https. Use --domain NAME, or name the \
-             proxy that ends TLS in --trusted-proxies",
-            name_of(site.kind)
+            "its url begins with https, and Seawall has no https here: {leads}. Use --domain NAME, or name the proxy that ends TLS in \
+             --trusted-proxies"
         )
     })
 }

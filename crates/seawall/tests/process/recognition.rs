@@ -85,7 +85,7 @@ fn a_ghost_is_recognised_and_what_follows_is_said() {
 fn a_ghost_that_sends_everybody_to_https_where_there_is_none_is_told() {
     let (origin, place) = (Origin::start(), TestFolder::new());
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
-    let hint = "its url begins with https, and Seawall has no https here: Ghost redirects every reader to https. Use --domain NAME, or name \
+    let hint = "its url begins with https, and Seawall has no https here: Ghost redirects every reader there. Use --domain NAME, or name \
                 the proxy that ends TLS in --trusted-proxies";
     let listen = ["--listen", "127.0.0.1:0"];
     let banner = Talking::start(&place, &[&[&*origin.url()], &listen[..]].concat()).banner();

@@ -270,6 +270,7 @@ async fn why_the_last_answer_was_not_stored_is_remembered() {
     let explained = ask(&operator, "GET", "/other", &[]);
     assert_eq!(explained.not_kept.as_ref().map(|it| it.status), Some(None), "{explained:?}");
     assert_eq!(explained.origin_down_seconds, Some(1), "{explained:?}");
+    assert!(explain::text(&explained, false).contains("if it still fails, the client gets an error"), "{explained:?}");
 }
 
 /// A fetch under way is named, with who waits for it.
