@@ -12,8 +12,11 @@ use unicode_normalization::UnicodeNormalization as _;
 /// How often a path is decoded. What is still encoded then is protected: no page's address is.
 const ROUNDS: usize = 4;
 
-/// The readings of a path with scripts in it. A path with more is protected: no page's address is one.
-const READINGS_MAX: usize = 9;
+/// The scripts that a path may have on its way. A path with more is protected: no page's address is one.
+const SCRIPTS_MAX: usize = 2;
+
+/// The segments that a path may have. One with more is protected for the same reason: to read it in all ways takes its time.
+const SEGMENTS_MAX: usize = 256;
 
 /// Behind one of these, some servers see no path any more: parameters, queries, fragments, streams of a file, the end of a C string.
 const ENDS: [char; 5] = [';', '?', '#', ':', '\0'];
@@ -77,7 +80,12 @@ impl Protected {
         }
         let mut text = Cow::Borrowed(path.as_bytes());
         for _ in 0..=ROUNDS {
-            if is_overlong(&text) || self.is_on_the_way(&folded(&text)) {
+            if is_overlong(&text) {
+                return true;
+            }
+            let folded = folded(&text);
+            let is_long = folded.bytes().filter(|b| matches!(b, b'/' | b'\\')).count() > SEGMENTS_MAX;
+            if is_long || self.is_on_the_way(&folded) {
                 return true;
             }
             match decoded(&text) {
@@ -110,35 +118,61 @@ impl Protected {
         readings.into_iter().flatten().any(|path| Habits::all().any(|habits| self.is_walked_through(path, habits)))
     }
 
-    /// What stands behind a script, such as `/drafts` in `/index.php/drafts`, is the path for the script (RFC 3875 §4.1.5): it means that path itself,
-    /// or the one below the script's folder.
     fn is_walked_through(&self, path: &str, habits: Habits) -> bool {
-        let mut stacks: Vec<Vec<&str>> = vec![Vec::new()];
+        let mut walks = vec![Walk { roots: self.0.iter().map(Vec::as_slice).collect(), stack: Vec::new() }];
         let separates = |c| c == '/' || (habits.backslashes && c == '\\');
         for segment in path.strip_prefix(separates).unwrap_or(path).split(separates) {
             match habits.read(segment) {
                 Segment::None => {}
                 Segment::Back => {
-                    for stack in &mut stacks {
-                        stack.pop();
+                    for walk in &mut walks {
+                        walk.stack.pop();
                     }
                 }
                 Segment::Name(name) => {
-                    let behind_script = is_script(name).then(|| [stacks[0].clone(), Vec::new()]);
-                    for stack in &mut stacks {
-                        stack.push(name);
+                    let behind = is_script(name).then(|| Walk::behind_script(&walks));
+                    for walk in &mut walks {
+                        walk.stack.push(name);
                     }
-                    if self.0.iter().any(|root| stacks.iter().any(|stack| leads_to(stack, root))) {
+                    if walks.iter().any(Walk::has_arrived) {
                         return true;
                     }
-                    stacks.extend(behind_script.into_iter().flatten());
-                    if stacks.len() > READINGS_MAX {
+                    if behind.is_some() && walks.len() > SCRIPTS_MAX {
                         return true;
                     }
+                    walks.extend(behind);
                 }
             }
         }
         false
+    }
+}
+
+/// A way along a path, from the top of the site or from behind a script on it.
+struct Walk<'a> {
+    /// The paths at which it must not arrive.
+    roots: Vec<&'a [String]>,
+    /// Where it is.
+    stack: Vec<&'a str>,
+}
+
+impl<'a> Walk<'a> {
+    /// Begins behind a script, to which what follows is a path (RFC 3875 §4.1.5): `/drafts` in `/index.php/drafts`. It may mean the path from the top, or
+    /// from any folder that the script is in: software in `/blog/wp` may have its pages below `/blog`.
+    fn behind_script(walks: &[Self]) -> Self {
+        let mut roots: Vec<&[String]> = Vec::new();
+        for walk in walks {
+            for &root in &walk.roots {
+                let common = root.iter().zip(&walk.stack).take_while(|(one, other)| one == *other).count();
+                let left = (0..=common).map(|above| &root[above..]).filter(|left| !left.is_empty());
+                roots.extend(left.filter(|left| !roots.contains(left)).collect::<Vec<_>>());
+            }
+        }
+        Self { roots, stack: Vec::new() }
+    }
+
+    fn has_arrived(&self) -> bool {
+        self.roots.iter().any(|root| leads_to(&self.stack, root))
     }
 }
 
@@ -186,7 +220,27 @@ impl Habits {
 fn is_script(name: &str) -> bool {
     let Some((_, extension)) = name.rsplit_once('.') else { return false };
     let is_php = extension.strip_prefix("php").is_some_and(|version| version.len() <= 1 && version.bytes().all(|b| b.is_ascii_digit()));
-    is_php || matches!(extension, "phtml" | "phar" | "cgi" | "fcgi" | "pl" | "py")
+    is_php
+        || matches!(
+            extension,
+            "phtml"
+                | "pht"
+                | "phar"
+                | "shtml"
+                | "cgi"
+                | "fcgi"
+                | "pl"
+                | "psgi"
+                | "py"
+                | "rb"
+                | "sh"
+                | "asp"
+                | "aspx"
+                | "ashx"
+                | "jsp"
+                | "cfm"
+                | "cfml"
+        )
 }
 
 /// Returns the path that a server sees if it reads the whole as a reference: behind two slashes they see a host (RFC 3986 §4.2), and as browsers
@@ -335,8 +389,20 @@ mod tests {
     #[test]
     fn what_a_script_in_a_folder_shows_is_below_the_folder() {
         let protected = protected(&["/blog/drafts"]);
-        assert!(protected.covers("/blog/index.php/drafts/x") && protected.covers("/blog/index.php/blog/drafts"));
+        for path in ["/blog/index.php/drafts/x", "/blog/index.php/blog/drafts", "/blog/wp/index.php/drafts", "/blog/a/b/c/index.php/drafts"]
+        {
+            assert!(protected.covers(path), "{path}");
+        }
         assert!(!protected.covers("/index.php/drafts") && !protected.covers("/blog/index.php/other"));
+    }
+
+    /// Nobody's page has such an address, and to read it in all ways would take the time of others.
+    #[test]
+    fn a_path_of_very_many_segments_is_protected() {
+        let protected = protected(&["/admin"]);
+        assert!(!protected.covers(&"/a".repeat(SEGMENTS_MAX)));
+        assert!(protected.covers(&"/a".repeat(SEGMENTS_MAX + 1)) && protected.covers(&"%2fa".repeat(SEGMENTS_MAX + 1)));
+        assert!(protected.covers("/a.php/b.php/c.php/d") && !protected.covers("/a.php/b.php/d"));
     }
 
     /// Each of these means `/admin`, or something below it, to some server.
@@ -531,6 +597,7 @@ mod tests {
             "/index.phpx/admin",
             "/a/index.php/c",
             "/x.php/y.php/z",
+            "/v1.2/x/admin",
         ] {
             assert!(!protected.covers(path), "{path}");
         }

@@ -1,6 +1,6 @@
 //! Whether a response is kept, for how long, and for whom.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use semantics::{
@@ -11,7 +11,7 @@ use semantics::{
     reference::resolve,
     request::has_any,
     storable::{NotStorable, storable},
-    targeted::{SEAWALL_CACHE_CONTROL, TARGETS},
+    targeted::{SEAWALL_CACHE_CONTROL, TARGETS, directives},
 };
 
 use crate::{
@@ -438,13 +438,20 @@ impl Policy {
 ///
 /// A server that writes such a field into everything does not know of the reader for whom the page was made. The page's own maker does.
 fn own_word_is_stricter(facts: &KeepFacts<'_>) -> bool {
-    let own = ResponseDirectives::of(facts.headers);
-    if own.no_store || own.private.is_present() {
+    let headers = facts.headers;
+    let own = ResponseDirectives::of(headers);
+    let forbids = |said: &ResponseDirectives| said.no_store || said.private.is_present();
+    // Where several fields for caches disagree, the narrowest one is obeyed, and may have been written into everything.
+    let is_forbidden = TARGETS.iter().map(slice::from_ref).chain([&[][..]]).any(|field| forbids(&directives(headers, field)));
+    let is_old_no_cache = !headers.contains_key(header::CACHE_CONTROL)
+        && headers.get_all(header::PRAGMA).iter().any(|line| line.as_bytes().trim_ascii().eq_ignore_ascii_case(b"no-cache"));
+    let is_shared_for_nothing = own.s_maxage.is_some_and(|lifetime| lifetime.as_duration().is_zero());
+    if forbids(&own) || is_forbidden || own.no_cache.is_present() || is_old_no_cache || is_shared_for_nothing {
         return true;
     }
-    let freshness = Freshness::of(facts.status, facts.headers, &own, facts.request_time, facts.response_time);
-    let is_stale = freshness.source == LifetimeSource::Explicit && freshness.lifetime <= freshness.initial_age;
-    !own.public && (own.no_cache.is_present() || is_stale)
+    // `public, max-age=0` is for browsers, and says that the page is everybody's.
+    let freshness = Freshness::of(facts.status, headers, &own, facts.request_time, facts.response_time);
+    !own.public && freshness.source == LifetimeSource::Explicit && freshness.lifetime.is_zero()
 }
 
 #[cfg(test)]
@@ -544,6 +551,11 @@ mod tests {
             ("cache-control", "no-cache, must-revalidate, max-age=0"),
             ("expires", "Wed, 11 Jan 1984 05:00:00 GMT"),
             ("expires", "0"),
+            ("pragma", "no-cache"),
+            // What a server has added does not take back what the page said.
+            ("cache-control", "public, no-cache, must-revalidate, max-age=0"),
+            ("cache-control", "public, s-maxage=0"),
+            ("surrogate-control", "no-store"),
         ] {
             for field in ["cdn-cache-control", "seawall-cache-control"] {
                 let fields: &'static [(&str, &str)] = Box::leak(Box::new([own, (field, "public, max-age=600")]));
@@ -553,6 +565,12 @@ mod tests {
                 }
             }
         }
+        let disagreeing: &[_] = &[("cdn-cache-control", "private"), ("seawall-cache-control", "public, max-age=600")];
+        assert!(case(200, disagreeing).keep(generic()).is_ok());
+        assert!(Case { carries: COOKIE, ..case(200, disagreeing) }.keep(generic()).is_err());
+        // It comes from another cache, which has had it for longer than browsers may.
+        let old: &[_] = &[("cache-control", "max-age=60"), ("age", "100"), ("cdn-cache-control", "public, max-age=600")];
+        assert!(Case { carries: COOKIE, ..case(200, old) }.keep(generic()).is_ok());
         for own in ["public, max-age=0", "max-age=1", "must-revalidate"] {
             let fields: &'static [(&str, &str)] =
                 Box::leak(Box::new([("cache-control", own), ("cdn-cache-control", "public, max-age=600")]));

@@ -4,7 +4,7 @@
 //! to the editor or in a webhook, tells which pages have certainly changed; the others are validated when they are asked for.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
 use parking_lot::Mutex;
-use policy::purge::{Addresses, Maker, Order, shown_of, written_addresses};
+use policy::purge::{Addresses, Maker, Order, What, Withdrawal, shown_of, written_addresses};
 use semantics::Timestamp;
 
 use crate::{Pipeline, Shared, Site, question::Question};
@@ -87,10 +87,17 @@ struct PublishingSite {
 }
 
 impl PublishingSite {
-    fn of(site: &Site, authority: &str) -> Self {
-        let named = site.hosts.iter().filter(|host| !host.starts_with('*') && *host != authority).cloned();
+    fn of(shared: &Shared, site: &Site, authority: &str) -> Self {
+        let mut hosts = BTreeSet::from([authority.to_owned()]);
+        hosts.extend(site.hosts.iter().filter(|host| !host.starts_with('*')).cloned());
+        if hosts.len() != site.hosts.len() {
+            // A site may have hosts that no setting names: its readers do.
+            let keys = shared.popularity.most();
+            let used = keys.iter().filter_map(|(_, key)| policy::Key::read(key)).filter(|key| key.site == site.id);
+            hosts.extend(used.map(|key| key.host.to_owned()));
+        }
         let base_path = site.policy.settings().base_path.clone();
-        Self { name: site.name.clone(), base_path, hosts: named.chain([authority.to_owned()]).collect() }
+        Self { name: site.name.clone(), base_path, hosts: hosts.into_iter().collect() }
     }
 }
 
@@ -113,8 +120,18 @@ impl Lists {
 
 impl Shared {
     /// Ends what is stored of a post that is not for everybody any more: nobody is to see it again, not even while the origin is away.
-    fn withdraw(&self, site: &PublishingSite, path: &str) {
-        let order = Order::for_site(&site.name, shown_of(path, &site.base_path, &site.hosts), true, Maker::Origin);
+    ///
+    /// Where nothing says at which address it was, that is everything of the site.
+    fn withdraw(&self, site: &PublishingSite, addresses: &Addresses) {
+        let what = match &addresses.withdrawn {
+            None => return,
+            Some(Withdrawal::Unknown) => vec![What::Everything],
+            Some(Withdrawal::At(path)) => {
+                let hosts: BTreeSet<String> = site.hosts.iter().chain(&addresses.host).cloned().collect();
+                shown_of(path, &addresses.lists, &site.base_path, &hosts.into_iter().collect::<Vec<_>>())
+            }
+        };
+        let order = Order::for_site(&site.name, what, true, Maker::Origin);
         if let Err(why) = self.purge(&order) {
             tracing::warn!(site = site.name, %why, "a post that was withdrawn could not be purged");
         }
@@ -141,9 +158,7 @@ impl Pipeline {
     pub(super) fn ripple_of_webhook(&self, site: &Site, authority: &str, about: Option<Addresses>) {
         match about {
             Some(addresses) => {
-                if let Some(path) = &addresses.withdrawn {
-                    self.shared.withdraw(&PublishingSite::of(site, authority), path);
-                }
+                self.shared.withdraw(&PublishingSite::of(&self.shared, site, authority), &addresses);
                 self.shared.ripple(&Lists::of(site), addresses);
             }
             None => self.shared.refilling.ripples.everything(site.id, self.shared.clock.now(), true),
@@ -153,7 +168,7 @@ impl Pipeline {
     /// Reads in passing, off an answer to an editor, what was written.
     pub(crate) fn overhear(&self, question: &Question, body: origins::Body) -> origins::Body {
         let (site, heard) = (&question.site, Some(Vec::new()));
-        let (lists, publishing) = (Lists::of(site), PublishingSite::of(site, &question.authority));
+        let (lists, publishing) = (Lists::of(site), PublishingSite::of(&self.shared, site, &question.authority));
         origins::Body::stream(Overheard { body, heard, shared: Arc::clone(&self.shared), lists, site: publishing })
     }
 }
@@ -179,9 +194,7 @@ impl Overheard {
 
     fn end(&mut self) {
         if let Some(addresses) = self.heard.take().and_then(|heard| written_addresses(&heard)) {
-            if let Some(path) = &addresses.withdrawn {
-                self.shared.withdraw(&self.site, path);
-            }
+            self.shared.withdraw(&self.site, &addresses);
             self.shared.ripple(&self.lists, addresses);
         }
     }

@@ -368,7 +368,8 @@ impl Pipeline {
         if !everything {
             return;
         }
-        self.shared.publish_everything(site, false, Maker::Origin, caused);
+        let is_unsaid = written.is_some_and(|written| site.policy.may_withdraw_unsaid(&question.method, question.uri.path(), written));
+        self.shared.publish_everything(site, is_unsaid, Maker::Origin, caused);
         self.ripple_of_write(site, matches!(written, Some(WriteSubject::Post | WriteSubject::Schedule)));
         fetched.response.extensions_mut().insert(SaidEverything);
         if written == Some(WriteSubject::Settings) && !self.is_public(site, question.client.scheme, &question.authority).await {

@@ -3,8 +3,6 @@
 //! The Ghost is believed, its clients are not: a field of this name in a request is removed before the Ghost sees it. What is not understood means
 //! that everything has changed.
 
-use std::borrow::Cow;
-
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use semantics::{
     invalidation::is_safe,
@@ -16,7 +14,7 @@ use serde::Deserialize;
 use super::{
     Address, What,
     fields::path_tag,
-    signals::{Addresses, Signal, Signals, Webhook, WriteSubject},
+    signals::{Addresses, Signal, Signals, Webhook, Withdrawal, WriteSubject},
 };
 use crate::Policy;
 
@@ -145,6 +143,12 @@ impl Policy {
             || headers.get_all(header::COOKIE).iter().any(has_session)
     }
 
+    /// Tells whether an accepted write of posts may have taken some from readers, of which its answer says nothing: a deletion, or an action on many.
+    #[must_use]
+    pub fn may_withdraw_unsaid(&self, method: &Method, path: &str, written: WriteSubject) -> bool {
+        written == WriteSubject::Post && (*method == Method::DELETE || path.trim_end_matches('/').ends_with("/bulk"))
+    }
+
     /// Returns the path of the front page.
     #[must_use]
     pub fn front_page(&self) -> String {
@@ -204,9 +208,12 @@ impl Policy {
             Some(change) if change.is_public() => {
                 let now = change.current.as_ref().or(change.previous.as_ref());
                 let mut addresses = now.map(Post::addresses).unwrap_or_default();
-                // Of what was deleted only the past is known.
-                if now.is_some_and(|now| now.status.is_none()) {
-                    addresses.withdrawn = change.previous.as_ref().and_then(|before| public_path(before.url.as_deref()?));
+                // Of what was deleted only the past is known; of a draft, that may say where it was.
+                let is_published = now.is_some_and(|now| now.status.as_deref() == Some("published"));
+                if let Some(before) = change.previous.as_ref().filter(|_| !is_published) {
+                    let path = before.url.as_deref().and_then(public_path);
+                    addresses.withdrawn = Some(path.map_or(Withdrawal::Unknown, Withdrawal::At));
+                    addresses.host = addresses.host.or_else(|| before.addresses().host);
                 }
                 Webhook::Changed(Some(addresses))
             }
@@ -219,11 +226,19 @@ impl Policy {
 }
 
 /// Returns what may still show a post that is not for everybody any more: its page in all forms, what the source's API for content says, and what has
-/// the texts of all posts in it. The source's software is at `base_path`.
+/// the texts of posts in it: feeds of the site, and of these lists. The source's software is at `base_path`.
 #[must_use]
-pub fn shown_of(path: &str, base_path: &str, hosts: &[String]) -> Vec<What> {
+pub fn shown_of(path: &str, lists: &[String], base_path: &str, hosts: &[String]) -> Vec<What> {
     let page = path.trim_end_matches('/');
-    let pages = [path.to_owned(), format!("{page}.md"), format!("{base_path}/llms-full.txt"), format!("{base_path}/rss/")];
+    // The front page is below nothing, and everything is below it.
+    if page.is_empty() {
+        return vec![What::Everything];
+    }
+    let feeds = lists.iter().map(|list| format!("{list}rss/"));
+    let pages: Vec<String> = [path.to_owned(), format!("{page}.md"), format!("{base_path}/llms-full.txt"), format!("{base_path}/rss/")]
+        .into_iter()
+        .chain(feeds)
+        .collect();
     let below = format!("{page}/");
     let of_host = |host: &String| {
         let address = |path: &String| Address::over_either(host, path);
@@ -272,7 +287,6 @@ struct Answer {
 struct Post {
     status: Option<String>,
     visibility: Option<String>,
-    slug: Option<String>,
     url: Option<String>,
     primary_tag: Option<WithUrl>,
     #[serde(default)]
@@ -295,18 +309,17 @@ impl Post {
                 lists.push(path);
             }
         }
-        Addresses { post: self.url.as_deref().and_then(public_path), lists, withdrawn: self.withdrawn() }
+        let host = self.url.as_deref().and_then(|url| Some(url.parse::<Uri>().ok()?.authority()?.as_str().to_owned()));
+        Addresses { post: self.url.as_deref().and_then(public_path), lists, withdrawn: self.withdrawn(), host }
     }
 
-    /// Returns the path at which everybody could read the post, if it is not for everybody any more.
-    fn withdrawn(&self) -> Option<String> {
-        let url = self.url.as_deref()?;
-        if self.status.as_deref() == Some("published") {
-            return if self.visibility.as_deref().is_none_or(|to| to == "public") { None } else { public_path(url) };
+    /// Returns where everybody could read the post, if it is not for everybody any more.
+    fn withdrawn(&self) -> Option<Withdrawal> {
+        if self.status.as_deref()? != "published" {
+            return Some(Withdrawal::Unknown);
         }
-        // What is not published has the address of its preview, below that of the blog.
-        let (base, _) = url.parse::<Uri>().ok()?.path().split_once("/p/").map(|(base, rest)| (base.to_owned(), rest.len()))?;
-        normal_path(&format!("{base}/{}/", self.slug.as_deref()?)).ok().map(Cow::into_owned)
+        let is_for_all = self.visibility.as_deref().is_none_or(|to| to == "public");
+        if is_for_all { None } else { self.url.as_deref().and_then(public_path).map(Withdrawal::At) }
     }
 }
 

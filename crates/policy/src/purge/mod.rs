@@ -17,5 +17,5 @@ pub(crate) use dialect::{below, is_purge};
 pub use fields::{ITEMS_MAX, IsOwnHost, RequestedPurge, is_for_sources_only, items};
 pub use ghost::{shown_of, written_addresses};
 pub use order::{BadWhat, Maker, Order, Sites, What};
-pub use signals::{Addresses, Signal, Signals, Webhook, WriteSubject};
+pub use signals::{Addresses, Signal, Signals, Webhook, Withdrawal, WriteSubject};
 pub use wordpress::{AnswerContent, WriteAnswer, WriteAttempt, WriteContent, WriteEffect, wordpress_order};

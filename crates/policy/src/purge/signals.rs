@@ -66,8 +66,19 @@ pub struct Addresses {
     pub post: Option<String>,
     /// The paths of its tags and authors.
     pub lists: Vec<String>,
-    /// The path at which everybody could read it, if it is not for everybody any more: it is a draft again, or for members.
-    pub withdrawn: Option<String>,
+    /// Whether it is not for everybody any more, and where everybody could read it.
+    pub withdrawn: Option<Withdrawal>,
+    /// The host in the post's address, with its port.
+    pub host: Option<String>,
+}
+
+/// A post that is not for everybody any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// It was, or is, at this path.
+    At(String),
+    /// It is a draft again. Nothing says where it was: the owner of the site decides how addresses are made.
+    Unknown,
 }
 
 impl Policy {

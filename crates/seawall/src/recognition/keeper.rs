@@ -35,8 +35,10 @@ const TICK: Duration = Duration::from_millis(250);
 /// The time after an answer until a server is asked again, as it may have been upgraded.
 const ASK_AGAIN: Duration = Duration::from_mins(5);
 
-/// The time after an answer until software is asked again whose address leads its readers past Seawall, or away from it: somebody is about to change that.
+/// The time after an answer until software is asked again whose address leads its readers past Seawall, or away from it: somebody may be about to
+/// change that. The longer it stays so, the longer is the time: this part of it, up to [`ASK_AGAIN`].
 const ASTRAY_AGAIN: Duration = Duration::from_secs(5);
+const ASTRAY_PART: u32 = 10;
 
 /// The time after an answer until software in a folder is asked again, as it may have been set up meanwhile.
 const FOLDER_AGAIN: Duration = Duration::from_secs(30);
@@ -146,6 +148,8 @@ struct InquiryState {
     due: Timestamp,
     /// The time at which it was asked last.
     asked_at: Timestamp,
+    /// The time since which its address has led readers astray.
+    astray_since: Option<Timestamp>,
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
     was_up: bool,
@@ -183,9 +187,7 @@ impl Keeping {
             let leads_astray = self.leads_astray(plan, &asking.question);
             let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| InquiryState::new(now, &finding));
             asked.look(now, is_up, falls);
-            if leads_astray {
-                asked.due = asked.due.min(asked.asked_at + ASTRAY_AGAIN);
-            }
+            asked.look_astray(now, leads_astray);
             if asked.due <= now {
                 due.push(asking.clone());
             }
@@ -338,7 +340,18 @@ impl InquiryState {
         };
         // One that is only remembered did not answer at the start.
         let was_away = matches!(finding, Finding::Recognised { remembered: true, .. });
-        Self { due, asked_at: now, retry: RETRY, was_up: true, falls: 0, in_vain: 0, was_away, otherwise: None, told: None }
+        Self {
+            due,
+            asked_at: now,
+            astray_since: None,
+            retry: RETRY,
+            was_up: true,
+            falls: 0,
+            in_vain: 0,
+            was_away,
+            otherwise: None,
+            told: None,
+        }
     }
 
     /// Takes what connecting to a server has come to since the last look. When it has come back it may be another one, and while it is away nothing else asks
@@ -352,6 +365,17 @@ impl InquiryState {
             self.was_away |= has_fallen || !is_up;
             self.due = self.due.min(if is_up { now } else { now + RETRY });
         }
+    }
+
+    /// Takes whether the address of the software leads its readers astray, and asks it sooner if it does.
+    fn look_astray(&mut self, now: Timestamp, leads_astray: bool) {
+        if !leads_astray {
+            self.astray_since = None;
+            return;
+        }
+        let since = *self.astray_since.get_or_insert(now);
+        let interval = (now.since(since) / ASTRAY_PART).clamp(ASTRAY_AGAIN, ASK_AGAIN);
+        self.due = self.due.min(self.asked_at + interval);
     }
 
     /// Takes what a server has answered, of which `before` was known, and decides when it is asked again.

@@ -162,27 +162,48 @@ async fn what_an_editor_publishes_is_seen_by_the_next_request() {
     }
 }
 
-/// What is not for everybody any more is not shown either when Ghost is away: no form of the page, and nothing that has its text in it. All else is.
+/// What is for members now is not shown to others, not even when Ghost is away: no form of the page, and nothing that has its text in it. All else is.
 #[tokio::test]
-async fn a_post_that_was_withdrawn_is_gone_although_ghost_is_away() {
-    let preview = format!("http://{HOST}/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/");
-    let public = format!("http://{HOST}/post/");
-    for (status, visibility, url) in [("draft", "public", preview), ("published", "paid", public)] {
+async fn a_post_that_is_for_members_now_is_gone_although_ghost_is_away() {
+    let (origin, site) = ghost().await;
+    let of_post =
+        ["/post/", "/post.md", "/ghost/api/content/posts/slug/post/?key=0123456789abcdef", "/llms-full.txt", "/rss/", "/tag/news/rss/"];
+    let others = ["/", "/another/", "/post-2/", "/tag/news/"];
+    stored(&origin, &site, &of_post).await;
+    stored(&origin, &site, &others).await;
+    // The editor uses another name of the site than its readers.
+    let path = "/ghost/api/admin/posts/1/";
+    let answer = format!(
+        r#"{{"posts":[{{"status":"published","visibility":"paid","url":"http://{HOST}/post/","tags":[{{"url":"http://{HOST}/tag/news/"}}]}}]}}"#
+    );
+    origin.on(put(path)).reply(ok(answer).field("content-type", "application/json").field("x-cache-invalidate", "/*"));
+    site.request(Req::new("PUT", path).field("host", "admin.example").body("{}")).await.status(200);
+    origin.kill();
+    for path in of_post {
+        assert_eq!(site.get(path).await.code, 502, "{path}");
+    }
+    for path in others {
+        site.get(path).await.status(200).body("old").x_cache("STALE");
+    }
+}
+
+/// Nothing says where a post was that is a draft again, was deleted, or was one of many: the site decides how addresses are made.
+#[tokio::test]
+async fn a_post_that_was_taken_back_is_gone_although_ghost_is_away() {
+    let draft = format!(r#"{{"posts":[{{"status":"draft","url":"http://{HOST}/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/"}}]}}"#);
+    for (method, path, status, answer) in [
+        ("PUT", "/ghost/api/admin/posts/1/", 200, &*draft),
+        ("DELETE", "/ghost/api/admin/posts/1/", 200, ""),
+        ("PUT", "/ghost/api/admin/posts/bulk/", 200, r#"{"bulk":{"action":"unpublish"}}"#),
+    ] {
         let (origin, site) = ghost().await;
-        let of_post = ["/post/", "/post.md", "/ghost/api/content/posts/slug/post/?key=0123456789abcdef", "/llms-full.txt", "/rss/"];
-        let others = ["/", "/another/", "/post-2/"];
-        stored(&origin, &site, &of_post).await;
-        stored(&origin, &site, &others).await;
-        let path = "/ghost/api/admin/posts/1/";
-        let answer = format!(r#"{{"posts":[{{"status":"{status}","visibility":"{visibility}","slug":"post","url":"{url}"}}]}}"#);
-        origin.on(put(path)).reply(ok(answer).field("content-type", "application/json").field("x-cache-invalidate", "/*"));
-        site.request(Req::new("PUT", path).body("{}")).await.status(200);
+        stored(&origin, &site, &["/2026/01/post/", "/"]).await;
+        let reply = ok(answer.to_owned()).field("content-type", "application/json").field("x-cache-invalidate", "/*");
+        origin.on(testkit::method(method, path)).reply(reply);
+        site.request(Req::new(method, path).body("{}")).await.status(status);
         origin.kill();
-        for path in of_post {
-            assert_eq!(site.get(path).await.code, 502, "{status} {path}");
-        }
-        for path in others {
-            site.get(path).await.status(200).body("old").x_cache("STALE");
+        for path in ["/2026/01/post/", "/"] {
+            assert_eq!(site.get(path).await.code, 502, "{method} {path}");
         }
     }
 }

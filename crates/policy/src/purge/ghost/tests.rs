@@ -121,9 +121,11 @@ fn a_redirect_to_the_password_page_says_private() {
 fn a_webhook_says_whether_readers_see_a_change() {
     let nothing = || Some(Webhook::Nothing);
     let site = || Some(Webhook::Changed(None));
+    let host = || Some("blog.example".to_owned());
+    let withdrawn = |from| Some(Webhook::Changed(Some(Addresses { withdrawn: Some(from), host: host(), ..Addresses::default() })));
     let post = |post: Option<&str>, lists: &[&str]| {
         let lists = lists.iter().map(|&path| path.to_owned()).collect();
-        Some(Webhook::Changed(Some(Addresses { post: post.map(str::to_owned), lists, withdrawn: None })))
+        Some(Webhook::Changed(Some(Addresses { post: post.map(str::to_owned), lists, withdrawn: None, host: host() })))
     };
     for (content, expected) in [
         ("{}", site()),
@@ -137,12 +139,12 @@ fn a_webhook_says_whether_readers_see_a_change() {
         ),
         (
             r#"{"post":{"current":{"status":"draft","url":"https://blog.example/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/"},"previous":{"status":"published"}}}"#,
-            post(None, &[]),
+            withdrawn(Withdrawal::Unknown),
         ),
         // Deleted.
         (
             r#"{"post":{"current":{},"previous":{"status":"published","url":"https://blog.example/a/"}}}"#,
-            Some(Webhook::Changed(Some(Addresses { withdrawn: Some("/a/".to_owned()), ..Addresses::default() }))),
+            withdrawn(Withdrawal::At("/a/".to_owned())),
         ),
         (r#"{"page":{"current":{"status":"published","url":"https://blog.example/about/"},"previous":{}}}"#, post(Some("/about/"), &[])),
         (r#"{"post":{"current":{"status":"draft"},"previous":{}}}"#, nothing()),
@@ -163,28 +165,42 @@ fn a_webhook_says_whether_readers_see_a_change() {
 fn the_answer_to_a_write_says_which_addresses_have_changed() {
     let content = br#"{"posts":[{"id":"1","status":"published","url":"http://blog.example/a/","html":null,
         "tags":[{"url":"http://blog.example/tag/b/"}],"authors":[{"url":"http://blog.example/author/c/"}],"primary_tag":null}]}"#;
-    let expected = Addresses { post: Some("/a/".to_owned()), lists: vec!["/tag/b/".to_owned(), "/author/c/".to_owned()], withdrawn: None };
+    let expected = Addresses {
+        post: Some("/a/".to_owned()),
+        lists: vec!["/tag/b/".to_owned(), "/author/c/".to_owned()],
+        withdrawn: None,
+        host: Some("blog.example".to_owned()),
+    };
     assert_eq!(written_addresses(content), Some(expected));
     for nothing in [&b""[..], b"{}", br#"{"posts":[]}"#, br#"{"posts":[{"url":""#] {
         assert_eq!(written_addresses(nothing), None);
     }
 }
 
-/// Ghost gives a draft the address of its preview, and only its slug says where it was.
+/// Ghost gives a draft the address of its preview, and nothing says where it was.
 #[test]
 fn a_post_that_is_not_for_everybody_any_more_is_withdrawn() {
     let preview = "https://blog.example/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/";
-    let below = "https://blog.example/blog/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/";
+    let at = |path: &str| Some(Withdrawal::At(path.to_owned()));
     for (status, visibility, url, expected) in [
-        ("draft", "public", preview, Some("/a-slug/")),
-        ("draft", "public", below, Some("/blog/a-slug/")),
+        ("draft", "public", preview, Some(Withdrawal::Unknown)),
         ("published", "public", "https://blog.example/a/", None),
-        ("published", "paid", "https://blog.example/a/", Some("/a/")),
-        ("published", "members", "https://blog.example/blog/a/", Some("/blog/a/")),
+        ("published", "paid", "https://blog.example/a/", at("/a/")),
+        ("published", "members", "https://blog.example/blog/a/", at("/blog/a/")),
     ] {
-        let content = format!(r#"{{"posts":[{{"status":"{status}","visibility":"{visibility}","slug":"a-slug","url":"{url}"}}]}}"#);
-        let withdrawn = written_addresses(content.as_bytes()).expect("addresses").withdrawn;
-        assert_eq!(withdrawn.as_deref(), expected, "{content}");
+        let content = format!(r#"{{"posts":[{{"status":"{status}","visibility":"{visibility}","url":"{url}"}}]}}"#);
+        let addresses = written_addresses(content.as_bytes()).expect("addresses");
+        assert_eq!((addresses.withdrawn, addresses.host.as_deref()), (expected, Some("blog.example")), "{content}");
+    }
+    for (method, path, expected) in [
+        (Method::DELETE, "/ghost/api/admin/posts/1/", true),
+        (Method::DELETE, "/ghost/api/admin/posts/", true),
+        (Method::PUT, "/ghost/api/admin/posts/bulk/", true),
+        (Method::PUT, "/ghost/api/admin/posts/1/", false),
+        (Method::DELETE, "/ghost/api/admin/tags/1/", false),
+    ] {
+        let written = ghost_at("").written(&method, path).expect("a write");
+        assert_eq!(ghost_at("").may_withdraw_unsaid(&method, path, written), expected, "{method} {path}");
     }
 }
 
