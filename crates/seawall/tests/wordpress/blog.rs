@@ -262,19 +262,29 @@ impl Blog {
         if setup.has_plugin {
             copy("-a", Path::new(HERE).join("../../../../integrations/wordpress/seawall"), content.join("plugins/seawall"));
         }
-        let config = fs::read_to_string(Path::new(HERE).join("wp-config.php")).expect("readable");
-        let socket = Database::socket();
-        let config = config
-            .replace("@URL@", &self.url)
-            .replace("@DATABASE@", &self.database.name)
-            .replace("@SOCKET@", socket.to_str().expect("a plain name"));
-        fs::write(root.join("wp-config.php"), config).expect("written");
+        self.tell_address(&self.url);
         if setup.cron.is_none() {
             fs::write(root.join("wp-config-more.php"), "<?php\ndefine( 'DISABLE_WP_CRON', true );\n").expect("written");
         }
         if let Some(theme) = setup.theme {
             self.database.run(&format!("UPDATE wp_options SET option_value = '{theme}' WHERE option_name IN ('template', 'stylesheet')"));
         }
+    }
+
+    /// Gives the WordPress this address, as its owner does in `wp-config.php`.
+    pub(crate) fn tell_address(&self, url: &str) {
+        let config = fs::read_to_string(Path::new(HERE).join("wp-config.php")).expect("readable");
+        let socket = Database::socket();
+        let config = config
+            .replace("@URL@", url)
+            .replace("@DATABASE@", &self.database.name)
+            .replace("@SOCKET@", socket.to_str().expect("a plain name"));
+        fs::write(self.root().join("wp-config.php"), config).expect("written");
+    }
+
+    /// Returns the address of the server itself, past Seawall.
+    pub(crate) fn own_address(&self) -> String {
+        format!("http://{}", self.nginx_address)
     }
 
     fn place(&self, name: &str) -> PathBuf {

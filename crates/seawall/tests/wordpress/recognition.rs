@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    blog::{Blog, Setup, path_of},
+    blog::{Blog, Setup, WITHOUT_SEAWALL, path_of},
     crowd::until,
 };
 
@@ -40,4 +40,21 @@ fn a_wordpress_that_comes_up_later_is_recognised_then() {
     assert!(matches!(away.status, 502..=504), "{away}");
     blog.start_php();
     treats_it_as_wordpress(&blog);
+}
+
+/// Whoever does what the banner says has opened the front page before: the redirect to the address that it had is stored, and would lead in a circle.
+#[test]
+fn another_address_is_noticed_and_ends_redirects_to_the_one_before() {
+    if *WITHOUT_SEAWALL {
+        return;
+    }
+    let mut blog = Setup::default().server().guessed().without_seawall_yet().start();
+    blog.tell_address(&blog.own_address());
+    blog.start_seawall();
+    until("it is said", || blog.told().contains("which leads past Seawall"));
+    blog.reader().get("/").status(301);
+    until("the redirect is stored", || blog.reader().get("/").is_hit());
+    blog.tell_address(&blog.url);
+    until("the front page", || blog.reader().get("/").status == 200);
+    until("nothing is wrong", || !blog.command(&["status"]).contains("leads past Seawall"));
 }
