@@ -155,7 +155,7 @@ impl Beside<'_> {
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         let first = self.names[0];
-        // Of rounds alternately that are too few, nothing is claimed.
+        // Too few rounds prove nothing, so nothing is claimed of them.
         let quotient = || plain(self.results.map(words::good_rate)).filter(|_| self.rounds.is_empty());
         let Ratio { ratio, .. } = self.ratios.rate.or_else(quotient)?;
         if self.ratios.rate.is_some_and(|ratio| !ratio.differs()) {

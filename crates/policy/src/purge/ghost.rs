@@ -208,7 +208,7 @@ impl Policy {
             Some(change) if change.is_public() => {
                 let now = change.current.as_ref().or(change.previous.as_ref());
                 let mut addresses = now.map(Post::addresses).unwrap_or_default();
-                // Of what was deleted only the past is known; of a draft, that may say where it was.
+                // A deleted post has only its past, and the past of a draft may say where it was.
                 let is_published = now.is_some_and(|now| now.status.as_deref() == Some("published"));
                 if let Some(before) = change.previous.as_ref().filter(|_| !is_published) {
                     let path = before.url.as_deref().and_then(public_path);

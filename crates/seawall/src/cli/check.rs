@@ -233,7 +233,7 @@ fn found(site: &Site, settings: &Settings) -> SourceReport {
         Source::Php(folder) => match PhpFolder::open(folder, site.php.as_ref().map(|php| php.folder.clone()).unwrap_or_default()) {
             Ok(_) => {
                 let trouble = site.php.as_ref().and_then(php_server::trouble);
-                // What is not a mistake in the settings may be there when Seawall starts.
+                // A php-fpm that is only away may be there when Seawall starts.
                 let (faults, warnings): (Vec<_>, Vec<_>) = trouble.into_iter().partition(|trouble| trouble.is_mistake);
                 let texts = |troubles: Vec<Trouble>| troubles.into_iter().map(|trouble| trouble.text).collect();
                 return SourceReport { faults: texts(faults), warnings: texts(warnings), ..SourceReport::default() };

@@ -28,7 +28,7 @@ pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
 /// Says that the software behind `site` leads every reader to https, where Seawall has none and trusts nobody who does. Returns `None` if it does not.
 pub(crate) fn sends_to_https(site: &Site, settings: &Settings) -> Option<String> {
     let is_so = super::software(site)?.is_https() && settings.tls.is_none() && settings.server.trusted_proxies.is_empty();
-    // Of the two, only Ghost looks whether a reader has come over https.
+    // Ghost looks whether a reader has come over https; WordPress does not.
     let leads = if matches!(site.product(), Product::Ghost(_)) {
         "Ghost redirects every reader there"
     } else {

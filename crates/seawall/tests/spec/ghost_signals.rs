@@ -162,7 +162,7 @@ async fn what_an_editor_publishes_is_seen_by_the_next_request() {
     }
 }
 
-/// What is for members now is not shown to others, not even when Ghost is away: no form of the page, and nothing that has its text in it. All else is.
+/// A post for members is not shown to others, not even when Ghost is away: no form of its page, and nothing that has its text in it. All else is.
 #[tokio::test]
 async fn a_post_that_is_for_members_now_is_gone_although_ghost_is_away() {
     let (origin, site) = ghost().await;
