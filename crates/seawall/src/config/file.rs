@@ -864,8 +864,10 @@ pub struct Auth {
     pub file: Given<String>,
 
     /// The paths that need a password, each with everything below it. `"/drafts"` covers `/drafts.html` too. A path is covered in every
-    /// spelling: upper case, `//`, `;x`, `%64`, `%2e%2e/`. Where only a part of the site needs a password, a path with a broken escape
-    /// (`%u0064`, `%zz`) is refused with 400. Pages that differ only in the query (`/?p=12`) cannot be told apart.
+    /// spelling: upper case, `//`, `;x`, `%64`, `%2e%2e/`. It is also covered behind a script, which takes it for its own path:
+    /// `/index.php/drafts` (`.php`, `.cgi`, `.pl`, `.py`, `.rb`, `.aspx`, `.jsp`, `.cfm` and the like). Where only a part of the site needs a
+    /// password, a path with a broken escape (`%u0064`, `%zz`) is refused with 400. Pages that differ only in the query (`/?p=12`) cannot
+    /// be told apart.
     ///
     /// Default: none; then `["/"]`, the whole site.
     pub paths: Listed<ProtectedPath>,
