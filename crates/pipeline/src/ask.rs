@@ -9,7 +9,6 @@ use semantics::{Timestamp, date::format_http_date, request::has_any};
 use crate::{
     Failure, Interim, Pipeline,
     body::file::lies_in_a_file,
-    fence::PendingPurges,
     forward,
     identity::{TracedRequest, X_REQUEST_ID},
     keep::{self, ResponseHead},
@@ -18,7 +17,6 @@ use crate::{
         not_kept::{self, Cause},
         trouble::Trouble,
     },
-    purge::signal,
     question::Question,
 };
 
@@ -91,17 +89,9 @@ impl Pipeline {
                     tidy(response, response_time);
                     keep::dress(&self.shared, question, response, times);
                     let status = response.status();
-                    let caused = PendingPurges::default();
-                    if question.site.policy.signal_field().is_some() {
-                        signal::take(question, response);
-                        if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun, &caused) {
-                            asking.await;
-                        }
+                    if question.site.policy.speaks_in_fields() {
+                        Box::pin(self.obey_fields(question, response, begun)).await;
                     }
-                    if question.site.policy.obeys_purge_fields() {
-                        self.obey_fields(question, response, &caused);
-                    }
-                    caused.known().await;
                     if status != StatusCode::SWITCHING_PROTOCOLS {
                         question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
                     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use origins::{Fault, OriginError};
 
 use crate::{
     Body,
     ask::{is_the_origins, is_unreachable},
+    own_response::own_response,
 };
 
 /// The seconds after which it is worth trying again.
@@ -227,11 +227,8 @@ pub(crate) fn page(status: StatusCode, reason: ErrorReason) -> Response<Body> {
          <h1>{title}</h1><p>{words}</p><p><small>{code} · {reason}</small></p></html>\n",
         code = status.as_u16()
     );
-    let mut response = Response::new(Body::Full(Bytes::from(body)));
-    *response.status_mut() = status;
+    let mut response = own_response(status, "text/html; charset=utf-8", body);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if status.is_server_error() {
         headers.insert(header::RETRY_AFTER, RETRY_AFTER);
         if let Ok(value) = HeaderValue::from_str(&format!("seawall; error={reason}")) {

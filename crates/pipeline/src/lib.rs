@@ -8,6 +8,7 @@
 mod admission;
 mod alone;
 mod answer;
+mod anybody;
 mod ask;
 mod body;
 mod clock;
@@ -32,6 +33,7 @@ mod login;
 mod lookup;
 mod next;
 mod note;
+mod own_response;
 mod packed;
 mod parts;
 mod pass;

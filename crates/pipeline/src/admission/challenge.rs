@@ -3,12 +3,13 @@
 //! They come first. An authority asks over plain http, for whatever name it was given, without a password, and some follow no redirect.
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{Response, StatusCode};
 use policy::Trace;
 
 use crate::{
     Body, Shared,
     admission::{FirstStep, IncomingRequest},
+    own_response::own_response,
 };
 
 /// The path below which authorities look for proofs.
@@ -31,9 +32,5 @@ pub(crate) fn answer(shared: &Shared, incoming: &IncomingRequest, trace: &mut im
         Some(_) => "a certificate authority gets the proof that this name is ours".to_owned(),
         None => "no certificate is being ordered with this token".to_owned(),
     });
-    let mut response = Response::new(Body::Full(Bytes::copy_from_slice(proof?.as_bytes())));
-    let fields = response.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Some(response)
+    Some(own_response(StatusCode::OK, "application/octet-stream", Bytes::copy_from_slice(proof?.as_bytes())))
 }

@@ -6,8 +6,7 @@
 
 use std::rc::Rc;
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request::Parts};
 use policy::Trace;
 use semantics::{
     Scheme,
@@ -17,6 +16,7 @@ use semantics::{
 use crate::{
     Body, Client, Shared, Site,
     admission::{FirstStep, IncomingRequest, challenge},
+    own_response::own_redirect,
 };
 
 /// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would answer https with it; short, as it may
@@ -79,13 +79,7 @@ impl Https {
         let host = host_without_port(authority);
         let port = self.own_port.filter(|port| *port != 443).map(|port| format!(":{port}")).unwrap_or_default();
         let location = HeaderValue::from_str(&format!("https://{host}{port}{target}")).ok()?;
-        let mut response = Response::new(Body::Full(Bytes::from_static(b"This site is served over https.\n")));
-        *response.status_mut() = redirect_status(&parts.method);
-        let headers = response.headers_mut();
-        headers.insert(header::LOCATION, location);
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        headers.insert(header::CACHE_CONTROL, REDIRECT_CACHE_CONTROL);
-        Some(response)
+        Some(own_redirect(redirect_status(&parts.method), location, REDIRECT_CACHE_CONTROL, "This site is served over https.\n"))
     }
 
     /// Tells who is redirected, in words.
@@ -124,7 +118,7 @@ fn came_encrypted(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::Request;
+    use http::{Request, header};
 
     use super::*;
 

@@ -1,13 +1,13 @@
 //! Hosts that only lead to another one, such as `www.example.org` to `example.org`.
 
-use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Response};
 use policy::Trace;
 use semantics::target::host_without_port;
 
 use crate::{
     Body, Router, Shared,
     admission::{FirstStep, IncomingRequest, https},
+    own_response::own_redirect,
 };
 
 /// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would send everybody to it; short, as the
@@ -31,11 +31,6 @@ pub(crate) fn redirect(shared: &Shared, router: &Router, incoming: &IncomingRequ
     let parts = &incoming.parts;
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
     let location = format!("{}://{there}{}", incoming.client.scheme.as_str(), if target == "*" { "/" } else { target });
-    let mut response = Response::new(Body::Full(Bytes::from_static(b"This site has another name.\n")));
-    *response.status_mut() = https::redirect_status(&parts.method);
-    let fields = response.headers_mut();
-    fields.insert(header::LOCATION, HeaderValue::from_str(&location).ok()?);
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    fields.insert(header::CACHE_CONTROL, CACHE_CONTROL);
-    Some(response)
+    let location = HeaderValue::from_str(&location).ok()?;
+    Some(own_redirect(https::redirect_status(&parts.method), location, CACHE_CONTROL, "This site has another name.\n"))
 }

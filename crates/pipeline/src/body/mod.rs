@@ -3,6 +3,7 @@
 pub(crate) mod coded;
 pub(crate) mod disk;
 pub(crate) mod file;
+pub(crate) mod passing;
 pub(crate) mod storing;
 
 use std::{

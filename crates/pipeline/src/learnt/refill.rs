@@ -28,14 +28,12 @@ use tokio::sync::Notify;
 
 use crate::{
     Client, Pipeline, Shared, Site, Stored,
+    anybody::{AsReader, anybodys},
     collapse::flight_of,
     fetch::FetchOutcome,
     identity::Identity,
     learnt::trouble::{Failures, Trouble},
-    purge::{
-        ripple::Ripples,
-        signal::{AsReader, anybodys},
-    },
+    purge::ripple::Ripples,
     question::{self, HashedKey, Question, Wants},
 };
 

@@ -2,23 +2,25 @@
 //!
 //! 1. Somebody makes an [`Order`], which names sites by name and hosts as people write them: the operator through the admin API, a plugin
 //!    by a request on the site's own address ([`request`]; [`permission`] says who may), the answer to an unsafe method ([`invalidation`]),
-//!    a write that a WordPress accepted ([`writes`]), an origin that says what has changed ([`signal`], [`webhook`]), a folder that changed, a
-//!    new configuration.
+//!    a write that a Ghost or a WordPress accepted ([`write`](self::write)), the fields of any answer ([`fields`]), a [`webhook`], a folder that
+//!    changed, a new configuration.
 //! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
 //! 3. The store purges. That is counted and logged with who ordered it, and whoever [watches](Purging::watch) is told.
 //! 4. The other machines of a cluster are told, unless they see the reason themselves; what they tell is [applied](Shared::apply).
 //! 5. Whoever made the order gets a [`Receipt`], and later word of [how far it went](crate::Elsewhere).
 
+mod fields;
 mod invalidation;
 mod once;
 mod permission;
+mod privacy;
 mod receipt;
 mod request;
 mod resolve;
 pub(crate) mod ripple;
-pub(crate) mod signal;
+mod signal_log;
 mod webhook;
-pub(crate) mod writes;
+pub(crate) mod write;
 
 use std::{
     collections::BTreeMap,
@@ -44,7 +46,7 @@ pub use permission::TokenCheck;
 pub use receipt::{Covered, Receipt};
 pub use resolve::Unresolved;
 use resolve::{Directory, Resolved};
-pub use signal::{Publication, SignalLog, SiteSignals};
+pub use signal_log::{Publication, SignalLog, SiteSignals};
 pub use webhook::WebhookSecret;
 
 /// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.

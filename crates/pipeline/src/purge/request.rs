@@ -5,13 +5,17 @@
 use std::rc::Rc;
 
 use admin_api::Spread;
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use policy::purge::{Dialect, Maker, Order};
 use semantics::{RequestFields, shown};
 
 use super::{Receipt, permission::vouched_address, receipt::spread_in_words};
-use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
+use crate::{
+    Body, Client, Pipeline, Site,
+    own_response::{JSON, TEXT, own_response},
+    pipeline::Config,
+    question,
+};
 
 impl Pipeline {
     /// Answers a purge request: carries it out, if its sender may purge. Where there are other machines, the answer says how far it went.
@@ -93,15 +97,8 @@ impl Reply {
     }
 
     fn with(&self, status: StatusCode, text: String) -> Response<Body> {
-        let length = text.len();
-        let mut response = Response::new(Body::Full(Bytes::from(text)));
-        *response.status_mut() = status;
-        let content_type = if self.json { "application/json" } else { "text/plain; charset=utf-8" };
-        let fields = response.headers_mut();
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let mut response = own_response(status, if self.json { JSON } else { TEXT }, text);
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }
 }

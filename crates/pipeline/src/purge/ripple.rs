@@ -5,20 +5,19 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
     time::Duration,
 };
 
-use bytes::Bytes;
-use http_body::{Body as HttpBody, Frame, SizeHint};
-use origins::OriginError;
 use parking_lot::Mutex;
 use policy::purge::{Addresses, Maker, Order, What, Withdrawal, shown_of, written_addresses};
 use semantics::Timestamp;
 
-use crate::{Pipeline, Shared, Site, question::Question};
+use crate::{
+    Pipeline, Shared, Site,
+    body::passing::{self, Listener},
+    question::Question,
+};
 
 /// The most bytes of an answer to an editor that are kept to see what was written.
 const ANSWER_BYTES_MAX: usize = 2 << 20;
@@ -169,13 +168,12 @@ impl Pipeline {
     pub(crate) fn overhear(&self, question: &Question, body: origins::Body) -> origins::Body {
         let (site, heard) = (&question.site, Some(Vec::new()));
         let (lists, publishing) = (Lists::of(site), PublishingSite::of(&self.shared, site, &question.authority));
-        origins::Body::stream(Overheard { body, heard, shared: Arc::clone(&self.shared), lists, site: publishing })
+        passing::heard(body, EditorsAnswer { heard, shared: Arc::clone(&self.shared), lists, site: publishing })
     }
 }
 
 /// An answer to an editor on its way, of which a copy is kept until it is whole.
-struct Overheard {
-    body: origins::Body,
+struct EditorsAnswer {
     /// The content so far. `None`: it was read, or is too long.
     heard: Option<Vec<u8>>,
     shared: Arc<Shared>,
@@ -183,8 +181,8 @@ struct Overheard {
     site: PublishingSite,
 }
 
-impl Overheard {
-    fn hear(&mut self, data: &[u8]) {
+impl Listener for EditorsAnswer {
+    fn data(&mut self, data: &[u8]) {
         let heard = self.heard.take().filter(|heard| heard.len() + data.len() <= ANSWER_BYTES_MAX);
         self.heard = heard.map(|mut heard| {
             heard.extend_from_slice(data);
@@ -198,42 +196,14 @@ impl Overheard {
             self.shared.ripple(&self.lists, addresses);
         }
     }
-}
 
-impl HttpBody for Overheard {
-    type Data = Bytes;
-    type Error = OriginError;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        match &polled {
-            Poll::Ready(Some(Ok(frame))) => {
-                if let Some(data) = frame.data_ref() {
-                    self.hear(data);
-                }
-                // Whoever knows that it is whole need not ask once more.
-                if self.body.is_end_stream() {
-                    self.end();
-                }
-            }
-            Poll::Ready(None) => self.end(),
-            Poll::Ready(Some(Err(_))) => self.heard = None,
-            Poll::Pending => {}
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    fn broken(&mut self) {
+        self.heard = None;
     }
 }
 
 /// An answer whose length was announced is whole although nobody asked for its end.
-impl Drop for Overheard {
+impl Drop for EditorsAnswer {
     fn drop(&mut self) {
         self.end();
     }

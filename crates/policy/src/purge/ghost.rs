@@ -14,9 +14,38 @@ use serde::Deserialize;
 use super::{
     Address, What,
     fields::path_tag,
-    signals::{Addresses, Signal, Signals, Webhook, Withdrawal, WriteSubject},
+    signals::{Addresses, Signal, Signals, Withdrawal, WriteSubject},
+    webhook::{Signed, Webhook, WebhookFormat, WebhookRefusal},
 };
 use crate::Policy;
+
+/// The webhooks of a Ghost. One that is answered with 410 is deleted by it, so none is.
+pub(super) static WEBHOOKS: WebhookFormat = WebhookFormat {
+    path: "/.seawall/ghost",
+    signature_field: "x-ghost-signature",
+    scheme: "X-Ghost-Signature",
+    // Older versions sign the content alone.
+    signed: Signed::ContentThenTime,
+    time_unit: 1,
+    // A post with all its forms is some 100 KiB.
+    bytes_max: 16 << 20,
+    // "Site changed" has the same content in every Ghost.
+    counts_for_each_site: true,
+    is_answered_in_json: false,
+    too_large: WebhookRefusal(StatusCode::PAYLOAD_TOO_LARGE, "a webhook has 16 MiB at most"),
+    unsigned: WebhookRefusal(
+        StatusCode::UNAUTHORIZED,
+        "this webhook is not signed: give it the secret in Ghost's settings that is set as webhook_secret in [ghost]",
+    ),
+    wrongly_signed: WebhookRefusal(
+        StatusCode::FORBIDDEN,
+        "the signature of this webhook is wrong: its secret in Ghost's settings must be the same as webhook_secret in [ghost]",
+    ),
+    not_understood: WebhookRefusal(StatusCode::BAD_REQUEST, "this is not a webhook of a Ghost: its content is not understood"),
+    // Whoever has sent it twice has nothing to mend.
+    again: WebhookRefusal(StatusCode::OK, "nothing to purge: this webhook came before, and has counted"),
+    without_secret: "Or set webhook_secret in [ghost], and the same secret in Ghost's settings.",
+};
 
 /// The tag of everything that a Ghost answers below `/members/`: purged when somebody writes a comment.
 const MEMBERS_TAG: &str = "ghost-members";
@@ -198,31 +227,30 @@ impl Policy {
     pub fn is_aside(what: &What) -> bool {
         matches!(what, What::Tag(tag) if tag == MEMBERS_TAG || tag == CONTENT_API_TAG)
     }
+}
 
-    /// Reads a webhook. `None`: it is none.
-    #[must_use]
-    pub fn webhook(&self, content: &[u8]) -> Option<Webhook> {
-        let said: GhostEvent = serde_json::from_slice(content).ok()?;
-        let about = [&said.post, &said.page].into_iter().flatten().next();
-        Some(match about {
-            Some(change) if change.is_public() => {
-                let now = change.current.as_ref().or(change.previous.as_ref());
-                let mut addresses = now.map(Post::addresses).unwrap_or_default();
-                // A deleted post has only its past, and the past of a draft may say where it was.
-                let is_published = now.is_some_and(|now| now.status.as_deref() == Some("published"));
-                if let Some(before) = change.previous.as_ref().filter(|_| !is_published) {
-                    let path = before.url.as_deref().and_then(public_path);
-                    addresses.withdrawn = Some(path.map_or(Withdrawal::Unknown, Withdrawal::At));
-                    addresses.host = addresses.host.or_else(|| before.addresses().host);
-                }
-                Webhook::Changed(Some(addresses))
+/// Reads a webhook. `None`: it is none.
+pub(super) fn webhook(content: &[u8]) -> Option<Webhook> {
+    let said: GhostEvent = serde_json::from_slice(content).ok()?;
+    let about = [&said.post, &said.page].into_iter().flatten().next();
+    Some(match about {
+        Some(change) if change.is_public() => {
+            let now = change.current.as_ref().or(change.previous.as_ref());
+            let mut addresses = now.map(Post::addresses).unwrap_or_default();
+            // A deleted post has only its past, and the past of a draft may say where it was.
+            let is_published = now.is_some_and(|now| now.status.as_deref() == Some("published"));
+            if let Some(before) = change.previous.as_ref().filter(|_| !is_published) {
+                let path = before.url.as_deref().and_then(public_path);
+                addresses.withdrawn = Some(path.map_or(Withdrawal::Unknown, Withdrawal::At));
+                addresses.host = addresses.host.or_else(|| before.addresses().host);
             }
-            Some(_) => Webhook::Nothing,
-            None if said.tag.is_some() => Webhook::Changed(None),
-            None if said.event.as_deref().is_none_or(|event| event == "site.changed") && said.others.is_empty() => Webhook::Changed(None),
-            None => Webhook::Nothing,
-        })
-    }
+            Webhook::Changed(Some(addresses))
+        }
+        Some(_) => Webhook::Nothing,
+        None if said.tag.is_some() => Webhook::Changed(None),
+        None if said.event.as_deref().is_none_or(|event| event == "site.changed") && said.others.is_empty() => Webhook::Changed(None),
+        None => Webhook::Nothing,
+    })
 }
 
 /// Returns what may still show a post that is not for everybody any more: its page in all forms, what the source's API for content says, and what has

@@ -9,6 +9,7 @@ mod fields;
 mod ghost;
 mod order;
 mod signals;
+mod webhook;
 mod wordpress;
 
 pub use address::{Address, HostName};
@@ -17,5 +18,6 @@ pub(crate) use dialect::{below, is_purge};
 pub use fields::{ITEMS_MAX, IsOwnHost, RequestedPurge, is_for_sources_only, items};
 pub use ghost::{shown_of, written_addresses};
 pub use order::{BadWhat, Maker, Order, Sites, What};
-pub use signals::{Addresses, Signal, Signals, Webhook, Withdrawal, WriteSubject};
-pub use wordpress::{AnswerContent, WriteAnswer, WriteAttempt, WriteContent, WriteEffect, wordpress_order};
+pub use signals::{Addresses, Signal, Signals, Withdrawal, WriteSubject};
+pub use webhook::{Signed, Webhook, WebhookFormat, WebhookRefusal};
+pub use wordpress::{AnswerContent, WriteAnswer, WriteAttempt, WriteContent, WriteEffect};

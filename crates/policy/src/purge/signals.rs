@@ -2,7 +2,7 @@
 //!
 //! What a Ghost says is read in `ghost`, what a WordPress accepts in `wordpress`.
 
-use http::{HeaderName, Method};
+use http::HeaderName;
 
 use super::What;
 use crate::Policy;
@@ -17,12 +17,6 @@ pub enum Signals {
     /// A WordPress does by what it accepts: unsafe requests, and those of its editors by GET; with a plugin, in fields of its answers.
     WordPress,
 }
-
-/// The path at which webhooks are taken, on every host of a site.
-const GHOST_WEBHOOK_PATH: &str = "/.seawall/ghost";
-
-/// The path at which purges of a WordPress's plugin are taken, on every host of a site.
-const WORDPRESS_WEBHOOK_PATH: &str = "/.seawall/wordpress";
 
 const X_CACHE_INVALIDATE: HeaderName = HeaderName::from_static("x-cache-invalidate");
 
@@ -48,15 +42,6 @@ pub enum WriteSubject {
     Keys,
     /// Anything else.
     Other,
-}
-
-/// The meaning of a webhook.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Webhook {
-    /// Everything of the site may have changed; if this is about a post, these addresses have.
-    Changed(Option<Addresses>),
-    /// Nothing that readers see has changed.
-    Nothing,
 }
 
 /// The addresses that a publication changes first: the post itself, and then the pages of its tags and authors.
@@ -97,14 +82,9 @@ impl Policy {
         }
     }
 
-    /// Returns whether this request is a webhook of the source, which is answered here and never by the source.
+    /// Returns whether fields of the source's answers may say something that is for Seawall alone.
     #[must_use]
-    pub fn is_webhook(&self, method: &Method, path: &str) -> bool {
-        let webhook_path = match self.preset.signals {
-            Signals::None => return false,
-            Signals::Ghost => GHOST_WEBHOOK_PATH,
-            Signals::WordPress => WORDPRESS_WEBHOOK_PATH,
-        };
-        *method == Method::POST && path == webhook_path
+    pub fn speaks_in_fields(&self) -> bool {
+        self.signal_field().is_some() || self.obeys_purge_fields()
     }
 }

@@ -18,10 +18,45 @@ use semantics::{invalidation::is_safe, percent, reference::resolve, target::norm
 use serde::Deserialize;
 
 use self::tables::{HARMLESS_ACTIONS, HARMLESS_SCRIPTS, SCRIPTS_OF_EDITORS, UPDATING_ACTIONS, WRITING_ACTIONS, WRITING_SCRIPTS};
-use super::{IsOwnHost, What, fields, signals::Signals};
+use super::{
+    IsOwnHost, fields,
+    signals::Signals,
+    webhook::{Signed, Webhook, WebhookFormat, WebhookRefusal},
+};
 use crate::{
     Policy,
     pass::{has_parameter, php_name, single_slashes},
+};
+
+/// The messages of the plugin, which are purges.
+pub(super) static WEBHOOKS: WebhookFormat = WebhookFormat {
+    path: "/.seawall/wordpress",
+    signature_field: "seawall-signature",
+    scheme: "Seawall-Signature",
+    signed: Signed::TimeThenContent,
+    time_unit: 1_000,
+    bytes_max: 64 << 10,
+    counts_for_each_site: false,
+    // The plugin tells a refusal by its JSON from the refusal of another server.
+    is_answered_in_json: true,
+    too_large: WebhookRefusal(StatusCode::PAYLOAD_TOO_LARGE, "a purge has 64 KiB at most: purge everything instead"),
+    unsigned: WebhookRefusal(
+        StatusCode::UNAUTHORIZED,
+        "this purge is not signed (Seawall-Signature: t=SECONDS, sha256=HEX): give the plugin the secret that is set as secret in [wordpress]",
+    ),
+    wrongly_signed: WebhookRefusal(
+        StatusCode::FORBIDDEN,
+        "the signature of this purge is wrong: SEAWALL_SECRET in WordPress must be the same as secret in [wordpress]",
+    ),
+    not_understood: WebhookRefusal(
+        StatusCode::BAD_REQUEST,
+        "this is not a purge: it must be JSON such as {\"purge\": [\"post-12\", \"url=/feed/\", \"*\"], \"soft\": false}",
+    ),
+    again: WebhookRefusal(
+        StatusCode::FORBIDDEN,
+        "this purge came before, and a signature counts once: sign it again, with another time or another id in its content",
+    ),
+    without_secret: "Or set secret in [wordpress], and the same as SEAWALL_SECRET in WordPress.",
 };
 
 /// A request that may change what readers see.
@@ -355,9 +390,8 @@ const COMMENTS_POST: &str = "/wp-comments-post.php";
 /// The most signs of who asks that are looked at in one request.
 const CREDENTIALS_MAX: usize = 8;
 
-/// Reads a purge that the plugin sends beside the path: what, whether softly. `None`: it is none.
-#[must_use]
-pub fn wordpress_order(content: &[u8], is_own_host: IsOwnHost<'_>) -> Option<(Vec<What>, bool)> {
+/// Reads a purge that the plugin sends beside the path. `None`: it is none.
+pub(super) fn webhook(content: &[u8], is_own_host: IsOwnHost<'_>) -> Option<Webhook> {
     #[derive(Deserialize)]
     struct Message {
         purge: Vec<String>,
@@ -365,7 +399,8 @@ pub fn wordpress_order(content: &[u8], is_own_host: IsOwnHost<'_>) -> Option<(Ve
         soft: bool,
     }
     let message: Message = serde_json::from_slice(content).ok()?;
-    Some((fields::items(message.purge.iter().map(String::as_str), is_own_host).unwrap_or_default(), message.soft))
+    let what = fields::items(message.purge.iter().map(String::as_str), is_own_host).unwrap_or_default();
+    Some(Webhook::Purge { what, soft: message.soft })
 }
 
 /// Returns the parameters of a query or a form, names as PHP reads them and values decoded.

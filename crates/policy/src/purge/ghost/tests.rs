@@ -157,7 +157,7 @@ fn a_webhook_says_whether_readers_see_a_change() {
         ("[]", None),
         ("post=1", None),
     ] {
-        assert_eq!(ghost_at("").webhook(content.as_bytes()), expected, "{content}");
+        assert_eq!(ghost_at("").webhook(Some(content.as_bytes()), &|_| false), expected, "{content}");
     }
 }
 

@@ -1,6 +1,7 @@
 use http::HeaderName;
 
 use super::*;
+use crate::purge::What;
 use crate::{Kind, Settings};
 
 type Fields<'a> = &'a [(&'static str, &'a str)];
@@ -685,14 +686,15 @@ fn an_unsafe_request_invalidates_its_own_page() {
 
 #[test]
 fn the_plugin_orders_a_purge_beside_the_path() {
-    let order = |content: &str| wordpress_order(content.as_bytes(), &|host| host == "blog.example");
+    let order = |content: &str| policy().webhook(Some(content.as_bytes()), &|host| host == "blog.example");
+    let purge = |what, soft| Some(Webhook::Purge { what, soft });
     let tag = |tag: &str| What::Tag(tag.to_owned());
     for (content, expected) in [
-        (r#"{"purge":["post-12","url=/feed/"],"soft":false,"reason":"x"}"#, Some((vec![tag("post-12"), tag("path /feed/")], false))),
-        (r#"{"purge":["*"],"soft":true}"#, Some((vec![What::Everything], true))),
-        (r#"{"purge":["url=https://blog.example/a/"]}"#, Some((vec![tag("path /a/")], false))),
-        (r#"{"purge":["url=https://elsewhere.example/a/"]}"#, Some((vec![What::Everything], false))),
-        (r#"{"purge":[]}"#, Some((vec![], false))),
+        (r#"{"purge":["post-12","url=/feed/"],"soft":false,"reason":"x"}"#, purge(vec![tag("post-12"), tag("path /feed/")], false)),
+        (r#"{"purge":["*"],"soft":true}"#, purge(vec![What::Everything], true)),
+        (r#"{"purge":["url=https://blog.example/a/"]}"#, purge(vec![tag("path /a/")], false)),
+        (r#"{"purge":["url=https://elsewhere.example/a/"]}"#, purge(vec![What::Everything], false)),
+        (r#"{"purge":[]}"#, purge(vec![], false)),
         ("{}", None),
         ("[]", None),
         (r#"{"purge":"*"}"#, None),
