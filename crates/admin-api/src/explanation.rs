@@ -271,6 +271,9 @@ impl PurgeHardness {
 pub struct NotKept {
     /// The name of the rule, or of the proxy error if there was no answer.
     pub reason: String,
+    /// A sentence about the answer that says what the rule means; none if there was no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// The origin's status; none if it did not answer.
     pub status: Option<u16>,
     /// The seconds that have passed since then.

@@ -144,6 +144,7 @@ function explained(answer) {
     ...now.words.slice(1).map((text) => el('p', {}, bdi(text, 400))),
     notKept ? el('div', { class: 'because' },
       el('p', {}, el('b', { text: notKept.status ? 'The last answer was not stored: ' : 'The origin did not answer: ' }), rule(notKept.reason), el('span', { class: 'fact', text: ` (${notKept.status ?? 'no status'}, ${span(notKept.seconds_ago)} ago)` })),
+      notKept.words ? el('p', {}, bdi(notKept.words, 400)) : null,
       notKept.cookie ? el('p', {}, 'It sets the cookie ', el('code', {}, bdi(notKept.cookie, 80)), notKept.cookie_of ? `, known for ${plain(notKept.cookie_of, 80)}` : null, '.') : null,
       notKept.difference ? el('p', {}, 'Two readers were given: ', bdi(notKept.difference, 400)) : null) : null,
     el('h3', { text: 'How it is judged' }), steps(rules),

@@ -118,6 +118,18 @@ impl NotStored {
             Self::TierUnproven => "tier-proof",
         }
     }
+
+    /// Returns a sentence about a response of which this is so, for whoever asks why it is not stored.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Policy(why) => why.words(),
+            Self::SetCookie(_) => NotKept::SetCookie.words(),
+            Self::TooLarge => "It is longer than one stored response may be.",
+            Self::Unproven => "It is stored once another visitor was given the same page.",
+            Self::Differs => "A second visitor was given another page, so it may be made for one reader.",
+            Self::TierUnproven => "A member's page is stored when two members of the tier have got the same.",
+        }
+    }
 }
 
 /// Makes an answer to a request that asked the cache what it is to be for all who get it: without cookies that the site's settings call nobody's,

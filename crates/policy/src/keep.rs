@@ -103,6 +103,21 @@ impl NotKept {
         }
     }
 
+    /// Returns a sentence about a response of which this is so, for whoever asks why it is not stored.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NotStorable(why) => why.words(),
+            Self::SetCookie => "It sets a cookie, so it is meant for one reader.",
+            Self::Cookie => "The request carried a cookie, and the origin did not say that the answer is the same for all.",
+            Self::RedirectLoop => "It redirects to itself: stored, it would lock everybody out.",
+            Self::JustPurged => "A \"not found\" just after a purge is not believed.",
+            Self::Status => "Its status may not be stored.",
+            Self::Said(_) => "The site says so in this field, which is meant for caches: a plugin, or the server in front of PHP.",
+            Self::Member(reason) => reason.words(),
+        }
+    }
+
     /// Returns whether the response says that what was stored before is no longer the page. A cookie says nothing of the page, nor does a
     /// redirect to itself, nor does what concerns one request alone.
     #[must_use]
@@ -167,6 +182,20 @@ impl MemberReason {
             Self::Vary => "tier-vary",
             Self::Fields => "tier-fields",
             Self::Personal => "tier-personal",
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Tier => "Ghost made it for the members of a tier, and this site is not known to be a Ghost.",
+            Self::Cookie => "The request has a Ghost's cookie, so the answer may be a member's, and this site is not known to be a Ghost.",
+            Self::Status => "Members share nothing but pages (200).",
+            Self::AnotherTier => "Ghost did not make it for the tier that the member's cookie names.",
+            Self::NotPublic => "Ghost does not call it public.",
+            Self::Coded => "It came in a coding that was not asked for, so nobody can see whether it names its reader.",
+            Self::Vary => "It says that it depends on cookies.",
+            Self::Fields => "It has fields that are for one reader.",
+            Self::Personal => "Two members of the tier got different pages a moment ago, or it names its reader.",
         }
     }
 }

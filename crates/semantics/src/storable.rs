@@ -75,6 +75,27 @@ impl NotStorable {
             Self::Unfresh => "unfresh",
         }
     }
+
+    /// Returns a sentence about a response of which this is so, for whoever asks why it is not stored.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Method => "Only answers to GET and HEAD are stored.",
+            Self::Status => "Its status may not be stored.",
+            Self::NotUnderstood => "It says must-understand, and caches do not know its status.",
+            Self::Partial => "It is a part of another response.",
+            Self::NotModified => "It only confirms what a client has already.",
+            Self::Ranged => "It is about the range or the condition that this one request had.",
+            Self::OfRequest => "It is about this one request, and would be wrong for others.",
+            Self::RequestNoStore => "The request said no-store.",
+            Self::NoStore => "It says no-store.",
+            Self::Private => "It says private.",
+            Self::PrivateFields => "It says private for fields that it needs.",
+            Self::Authorization => "The request carried Authorization, and nothing in the answer permits sharing.",
+            Self::VaryStar => "Its Vary names what no other request can match.",
+            Self::Unfresh => "It is neither fresh nor could it be validated: it could never be used again.",
+        }
+    }
 }
 
 /// Returns how fresh the final response is, if it may be stored; `authorization` says whether the request that it answers had that field.

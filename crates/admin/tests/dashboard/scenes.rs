@@ -588,7 +588,7 @@ impl Console for Fake {
                 "forms": [["br", 7201]], "etag": "\"a\"", "for_cookies": true, "for_authorization": false, "tiers": ["memory", "disk"],
             }],
             "stored_under_other_scheme": false, "uncacheable_seconds": null,
-            "not_kept": {"reason": "set-cookie", "status": 200, "seconds_ago": 41, "cookie": self.text(0, "PHPSESSID"), "cookie_of": "PHP sessions"},
+            "not_kept": {"reason": "set-cookie", "words": "It sets a cookie, so it is meant for one reader.", "status": 200, "seconds_ago": 41, "cookie": self.text(0, "PHPSESSID"), "cookie_of": "PHP sessions"},
             "flight": null, "origin_down_seconds": null,
             "now": {"cache_status": "seawall; hit; ttl=265", "x_cache": "HIT", "words": ["It is answered from the store."]},
         });

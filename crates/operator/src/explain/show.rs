@@ -157,7 +157,7 @@ impl Page {
 
     /// Says why the last answer was not stored. If `is_stored`, another one is stored, and this must not be taken for it.
     fn not_kept(&mut self, not_kept: &NotKept, is_stored: bool) {
-        let NotKept { reason, status, seconds_ago, cookie, cookie_of, difference } = not_kept;
+        let NotKept { reason, words, status, seconds_ago, cookie, cookie_of, difference } = not_kept;
         let ago = format!("{} ago", span(*seconds_ago));
         match status {
             Some(status) => {
@@ -166,7 +166,7 @@ impl Page {
                 } else {
                     self.line("not stored", &format!("the origin's last answer, {status}, {ago}: {reason}"));
                 }
-                if let Some(words) = in_words(reason) {
+                if let Some(words) = words {
                     self.line("", words);
                 }
                 if let Some(cookie) = cookie {
@@ -253,41 +253,6 @@ fn when_stale(variant: &Variant) -> String {
     let windows: Vec<String> =
         windows.iter().filter(|(seconds, _)| *seconds > 0).map(|(seconds, when)| format!("{} {when}", span(*seconds))).collect();
     if windows.is_empty() { "never served".to_owned() } else { format!("served for {}", windows.join(", ")) }
-}
-
-/// Says what the name of a rule means. A name that is not here speaks for itself.
-fn in_words(reason: &str) -> Option<&'static str> {
-    Some(match reason {
-        "set-cookie" => "It sets a cookie, so it is meant for one reader.",
-        "cf-edge-cache" | "x-litespeed-cache-control" | "x-litespeed-vary" | "x-accel-expires" => {
-            "The site says so in this field, which is meant for caches: a plugin, or the server in front of PHP."
-        }
-        "cookie" => "The request carried a cookie, and the origin did not say that the answer is the same for all.",
-        "two-visitors-differ" => "A second visitor was given another page, so it may be made for one reader.",
-        "two-visitor-proof" => "It is stored once another visitor was given the same page.",
-        "redirect-loop" => "It redirects to itself: stored, it would lock everybody out.",
-        "just-purged" => "A \"not found\" just after a purge is not believed.",
-        "tier-proof" => "A member's page is stored when two members of the tier have got the same.",
-        "tier-personal" => "Two members of the tier got different pages a moment ago, or it names its reader.",
-        "tier-status" => "Members share nothing but pages (200).",
-        "member-tier" => "Ghost made it for the members of a tier, and this site is not known to be a Ghost.",
-        "member-cookie" => "The request has a Ghost's cookie, so the answer may be a member's, and this site is not known to be a Ghost.",
-        "tier-differs" => "Ghost did not make it for the tier that the member's cookie names.",
-        "tier-not-public" => "Ghost does not call it public.",
-        "tier-coded" => "It came in a coding that was not asked for, so nobody can see whether it names its reader.",
-        "tier-vary" => "It says that it depends on cookies.",
-        "tier-fields" => "It has fields that are for one reader.",
-        "too-large" => "It is longer than one stored response may be.",
-        "no-store" => "It says no-store.",
-        "private" | "private-fields" => "It says private.",
-        "request-no-store" => "The request said no-store.",
-        "authorization" => "The request carried Authorization, and nothing in the answer permits sharing.",
-        "vary-star" => "Its Vary names what no other request can match.",
-        "unfresh" => "It is neither fresh nor could it be validated: it could never be used again.",
-        "status" | "must-understand" => "Its status may not be stored.",
-        "partial" => "It is a part of another response.",
-        _ => return None,
-    })
 }
 
 /// Writes tags in a line: the first of them, and how many there are if there are more.

@@ -35,6 +35,14 @@ impl Cause {
         }
     }
 
+    /// Returns what that means, in a sentence about the answer; `None`: none came.
+    pub(crate) const fn words(self) -> Option<&'static str> {
+        match self {
+            Self::NotStored(why) => Some(why.words()),
+            Self::Failed(_) => None,
+        }
+    }
+
     /// Returns the cookie that the answer sets, if that is the cause.
     pub(crate) fn cookie(self) -> Option<CookieName> {
         match self {

@@ -160,6 +160,7 @@ impl Pipeline {
             uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
             not_kept: self.shared.not_kept.get(question.hash).map(|Reason { cause, status, at }| NotKept {
                 reason: cause.name().to_owned(),
+                words: cause.words().map(str::to_owned),
                 cookie: cause.cookie().map(|cookie| cookie.to_string()),
                 cookie_of: cause.cookie().and_then(|cookie| Some(known_cookie(&cookie.to_string())?.whose.to_owned())),
                 status,

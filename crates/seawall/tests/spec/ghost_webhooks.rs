@@ -191,12 +191,26 @@ async fn a_webhook_that_is_not_understood_is_refused() {
 /// A post may be long. It is verified as a whole, and that it is a post is not to be known.
 #[tokio::test]
 async fn a_webhook_that_is_too_large_to_be_kept_counts_if_it_is_signed() {
-    let content = format!(r#"{{"post":{{"current":{{"status":"published","html":"{}"}}}}}}"#, "a".repeat(300_000));
-    for (hmac, code) in [("807f67c5e5e4becbfda3ffe96799c526e5060ad71e3c58d0cf65c41f599e0fb8", 200), (SIGNED_NOW, 403)] {
+    let content = format!(r#"{{"post":{{"current":{{"status":"published","html":"{}"}}}}}}"#, "a".repeat(3_000_000));
+    for (hmac, code) in [("4d7bf01b5f9c193918943be0ab5da4c7a5f6280209ca95d8189af11065452497", 200), (SIGNED_NOW, 403)] {
         let (_origin, site) = stored(SECRET).await;
         site.request(webhook(&content).field("x-ghost-signature", format!("sha256={hmac}, t={NOW}"))).await.status(code);
         site.get("/").await.body(if code == 200 { "new" } else { "old" });
     }
+}
+
+/// A post may be as long as a book, and is gone all the same when it is a draft again.
+#[tokio::test]
+async fn a_long_post_that_was_taken_back_is_gone_although_ghost_is_away() {
+    let (origin, site) = stored(SECRET).await;
+    let (text, url) = ("a".repeat(1_000_000), format!("http://{HOST}/post/"));
+    let content =
+        format!(r#"{{"post":{{"current":{{"status":"draft","html":"{text}"}},"previous":{{"status":"published","url":"{url}"}}}}}}"#);
+    let hmac = "b04312999a17b76ca153e9dafaa529395d555a6fe762dfe528a863a084dfe12f";
+    site.request(webhook(&content).field("x-ghost-signature", format!("sha256={hmac}, t={NOW}"))).await.status(200);
+    origin.kill();
+    assert_eq!(site.get("/post/").await.code, 502);
+    site.get("/").await.body("old").x_cache("STALE");
 }
 
 /// Whoever has no secret can begin as many webhooks as he likes.
