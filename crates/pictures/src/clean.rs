@@ -31,7 +31,7 @@ enum Piece {
     Of(Range<u64>),
     /// Bytes that are not in the file.
     New(Vec<u8>),
-    /// So many bytes that are zero.
+    /// This number of bytes that are zero.
     Zeros(u64),
 }
 

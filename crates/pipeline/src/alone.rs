@@ -69,7 +69,7 @@ impl Pipeline {
                 let ending = Ending::of(Outcome::Revalidated).asked_for(asking.reason.name()).took(fetched.took);
                 return Box::pin(self.deliver(&question, &confirmed, ending)).await;
             }
-            if let Some(updated) = Box::pin(self.looked_at(&question, candidate, &fetched, begun)).await {
+            if let Some(updated) = Box::pin(self.updated_by_head(&question, candidate, &fetched, begun)).await {
                 let ending = ending.stored_unless(None).about(&updated.record);
                 let now = shared.clock.now();
                 // Of a HEAD, so no file is opened.
@@ -77,7 +77,7 @@ impl Pipeline {
                     return ending.with_explained(response);
                 }
             }
-            // Gone, or behind a password: what members have seen to be so is so for all of them, also when the origin goes away.
+            // The page is gone or needs a password. That holds for all members of the tier, also when the origin goes away.
             if question.member.is_some() && ends_the_stored(status) {
                 shared.store.remove(question.hash, &question.key);
             }
@@ -121,7 +121,7 @@ impl Pipeline {
     }
 
     /// Updates the stored response to GET by a 200 to HEAD (RFC 9111 §4.3.5), if that is about it.
-    async fn looked_at(
+    async fn updated_by_head(
         self: &Rc<Self>,
         question: &Rc<Question>,
         candidate: &Arc<Stored>,
@@ -135,7 +135,7 @@ impl Pipeline {
         match head_says(&candidate.record.headers(), candidate.body.len(), fetched.response.headers()) {
             HeadSays::Same => keep::freshened(&self.shared, question, candidate, fetched, begun).await,
             HeadSays::Changed => {
-                // It is fetched anew behind. Till then it stays what it is: a HEAD alone must not cost the copy that may have to stand in.
+                // The page is fetched again in the background. Until then the copy stays: a HEAD alone must not cost the copy that may have to stand in.
                 stale::refresh(self, &Rc::new(Question { method: Method::GET, ..(**question).clone() }), candidate);
                 None
             }

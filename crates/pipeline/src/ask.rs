@@ -56,7 +56,7 @@ impl Pipeline {
         async move {
             let (began, begun) = (Instant::now(), self.shared.store.generation());
             let request_time = self.shared.clock.at(began);
-            question.site.down.tried(request_time);
+            question.site.origin_state.tried(request_time);
             let arrival = forward::arrival(question);
             let asking = TracedRequest::begin(self, question, &mut request, began);
             let answered = match interim {
@@ -86,8 +86,8 @@ impl Pipeline {
                     // It is boxed, as it is handed on through several futures.
                     let mut fetched = Box::write(Box::new_uninit(), Fetched { response, times, took });
                     let response = &mut fetched.response;
-                    tidy(response, response_time);
-                    keep::dress(&self.shared, question, response, times);
+                    repair_fields(response, response_time);
+                    keep::prepare_for_sharing(&self.shared, question, response, times);
                     let status = response.status();
                     if question.site.policy.speaks_in_fields() {
                         Box::pin(self.obey_fields(question, response, begun)).await;
@@ -97,17 +97,17 @@ impl Pipeline {
                     }
                     question.site.refill.pace.took(response_time.since(request_time));
                     if response.extensions().get::<OfFolder>().is_none() {
-                        question.site.down.answered();
+                        question.site.origin_state.answered();
                     }
                     Ok(fetched)
                 }
                 Err(error) => {
-                    let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
+                    let is_known = is_unreachable(error.fault) && question.site.origin_state.at(response_time) != Trouble::None;
                     if is_unreachable(error.fault) {
-                        question.site.down.failed(response_time, begun, error.fault);
+                        question.site.origin_state.failed(response_time, begun, error.fault);
                     } else if is_the_origins(error.fault) {
                         // It took the connection.
-                        question.site.down.answered();
+                        question.site.origin_state.answered();
                     }
                     // What is known to be down is not reported again for every request.
                     if is_the_origins(error.fault) && !is_known {
@@ -123,7 +123,7 @@ impl Pipeline {
 }
 
 /// Makes the fields of a response what they should have been: a recipient with a clock adds `Date` (RFC 9110 §6.6.1).
-fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
+fn repair_fields(response: &mut Response<origins::Body>, now: Timestamp) {
     let status = response.status();
     if status == StatusCode::SWITCHING_PROTOCOLS {
         return;

@@ -1,4 +1,4 @@
-//! Responses get a content coding: what is stored by forms that are made once, behind; what only passes while it does.
+//! Content codings: stored responses get their coded forms once, in the background; responses that only pass are coded while they are sent.
 //!
 //! A stored response is sent in the best form that is there. The first is gzip, made as soon as the response is stored for a client that takes a
 //! coding; Brotli and Zstandard are made when somebody asks for what would be sent in them. Until then the reader gets what there is. What only
@@ -11,13 +11,13 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, header};
 use semantics::{
     coding::{AcceptedCodings, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding},
-    request::has_any,
+    request::{content_length, has_any},
 };
 
 use crate::{
     Body, Record, Shared, Stored,
     body::coded::CodedBody,
-    keep::{ContentSize, ResponseHead},
+    keep::{ContentFacts, ResponseHead},
     packed::content_behind,
     question::{HashedKey, Question},
     record::Form,
@@ -42,7 +42,7 @@ pub(crate) fn best(stored: &Stored, accepted: AcceptedCodings) -> Option<Coding>
 }
 
 impl Shared {
-    /// Has a better form than `chosen` made, behind. Returns whether there is none, or it is being made; otherwise those who make forms are
+    /// Has a better form than `chosen` made in the background. Returns whether there is none, or it is being made; otherwise those who make forms are
     /// busy, so ask again.
     #[inline]
     pub(crate) fn better_form_is_coming(
@@ -67,7 +67,7 @@ impl Shared {
         self.make_form(key, stored, ideal)
     }
 
-    /// Has a form made, behind. Returns `false` if too many wait to be made.
+    /// Has a form made in the background. Returns `false` if too many wait to be made.
     #[cold]
     pub(crate) fn make_form(self: &Arc<Self>, key: HashedKey<'_>, stored: &Arc<Stored>, coding: Coding) -> bool {
         let at_once = coding == Coding::Gzip;
@@ -103,7 +103,7 @@ fn is_short_lived(record: &Record) -> bool {
 }
 
 /// Returns whether a stored response with this head may have forms of its content.
-pub(crate) fn may_have_forms(question: &Question, head: ResponseHead<'_>, content: ContentSize) -> bool {
+pub(crate) fn may_have_forms(question: &Question, head: ResponseHead<'_>, content: ContentFacts) -> bool {
     let (headers, length) = (head.headers, content.length);
     let rules = &question.site.policy.settings().compress;
     question.wants.coded
@@ -122,7 +122,7 @@ pub(crate) fn in_passing(question: &Question, personal: bool, response: &mut Res
     }
     let rules = &question.site.policy.settings().compress;
     let media_type = media_type(response.headers());
-    let length = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let length = content_length(response.headers());
     if !rules.pays_for(&media_type, length) || !rules.may_code_passed(&media_type, personal) {
         return;
     }

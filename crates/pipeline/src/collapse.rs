@@ -30,15 +30,15 @@ use crate::{
 pub(crate) const LOOK: Duration = Duration::from_millis(200);
 
 /// The interval at which a follower who waits for an answer like its own looks whether that is held back for a proof.
-const ASIDE_LOOK: Duration = Duration::from_secs(1);
+const PROOF_LOOK: Duration = Duration::from_secs(1);
 
-/// The part of the origin's places that followers of a site may take who ask on their own at once, on each worker.
-const ASIDE_SHARE: usize = 4;
-/// The least number of such followers, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound
-/// them still.
-const ASIDE_MIN: usize = 16;
-/// The number of such followers where there is no bound on places.
-const ASIDE_MAX: usize = 64;
+/// The part of the origin's places that second fetches of a site may take at once, on each worker.
+const SECOND_FETCHES_SHARE: usize = 4;
+/// The least number of second fetches that may be under way, as a few slow requests of strangers would hold up everybody else at a small origin. Its
+/// places bound them still.
+const SECOND_FETCHES_MIN: usize = 16;
+/// The most second fetches where there is no bound on places.
+const SECOND_FETCHES_MAX: usize = 64;
 
 /// Fields that are written here for each client: no client says what they say.
 const OURS: [HeaderName; 3] = [header::FORWARDED, header::VIA, HeaderName::from_static("x-forwarded-for")];
@@ -49,19 +49,19 @@ const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 pub struct Collapse {
     wait: Duration,
     budget: Option<Arc<Budget>>,
-    aside: Cell<usize>,
+    second_fetches: Cell<usize>,
 }
 
 impl Collapse {
     /// Makes rules by which a follower waits for `wait`; `budget` bounds the requests at the origin, if anything does.
     #[must_use]
     pub const fn new(wait: Duration, budget: Option<Arc<Budget>>) -> Self {
-        Self { wait, budget, aside: Cell::new(0) }
+        Self { wait, budget, second_fetches: Cell::new(0) }
     }
 
-    /// Returns the most followers who ask on their own at once: the origin's places may become more and fewer.
-    fn aside_max(&self) -> usize {
-        self.budget.as_ref().map_or(ASIDE_MAX, |budget| (budget.concurrency() / ASIDE_SHARE).max(ASIDE_MIN))
+    /// Returns the most second fetches that may be under way: the origin's places may become more and fewer.
+    fn second_fetches_max(&self) -> usize {
+        self.budget.as_ref().map_or(SECOND_FETCHES_MAX, |budget| (budget.concurrency() / SECOND_FETCHES_SHARE).max(SECOND_FETCHES_MIN))
     }
 
     /// Returns how long a request waits for a fetch that is not its own, or for any where a stale copy may stand in.
@@ -89,25 +89,25 @@ impl Collapse {
     }
 }
 
-/// A place among the followers of a site who ask on their own.
+/// A permit for a second fetch at a site, or for a follower that asks alone.
 #[derive(Debug)]
-pub(crate) struct SoloPermit(Rc<Site>);
+pub(crate) struct SecondFetchPermit(Rc<Site>);
 
-impl SoloPermit {
+impl SecondFetchPermit {
     /// Takes a place, if there is one.
     pub(crate) fn of(site: &Rc<Site>) -> Option<Self> {
-        let aside = &site.collapse.aside;
-        (aside.get() < site.collapse.aside_max()).then(|| {
-            aside.set(aside.get() + 1);
+        let taken = &site.collapse.second_fetches;
+        (taken.get() < site.collapse.second_fetches_max()).then(|| {
+            taken.set(taken.get() + 1);
             Self(Rc::clone(site))
         })
     }
 }
 
-impl Drop for SoloPermit {
+impl Drop for SecondFetchPermit {
     fn drop(&mut self) {
-        let aside = &self.0.collapse.aside;
-        aside.set(aside.get() - 1);
+        let taken = &self.0.collapse.second_fetches;
+        taken.set(taken.get() - 1);
     }
 }
 
@@ -115,28 +115,18 @@ impl Drop for SoloPermit {
 pub(crate) enum FollowOutcome {
     /// The outcome of a fetch that it followed.
     By(store::Outcome<Record, Failure>),
-    /// It asked by itself, and this is what it was told.
-    Aside(FetchOutcome),
+    /// The outcome of a second fetch that this request began.
+    SecondFetch(FetchOutcome),
     /// It has waited long enough for somebody who may have a stale copy.
     Late,
     /// It has waited long enough for a proof of what others have whole, and asks alone.
-    Unproven(SoloPermit),
+    Unproven(SecondFetchPermit),
 }
 
-/// A fetch for those who say the same, beside one whose leader says something else.
-enum SoloFetch {
-    Leads(oneshot::Receiver<FetchOutcome>, SoloPermit),
+/// A second fetch of a page, for requests that say something else to the origin than the leader of the first.
+enum SecondFetch {
+    Leads(oneshot::Receiver<FetchOutcome>, SecondFetchPermit),
     Follows(Follow<Record, Failure>),
-}
-
-/// Returns what the shared request of this question would say to the origin: see [`saying`].
-pub(crate) fn saying_of(shared: &Shared, fetched: &Question, candidate: Option<&Stored>) -> u64 {
-    saying(&shared.secret, &forward::shared(fetched, candidate))
-}
-
-/// Returns what a request has to be like to be answered with an error that this one may have brought on itself: see [`likeness_of`].
-pub(crate) fn likeness(shared: &Shared, question: &Question) -> u64 {
-    likeness_of(&shared.secret, &forward::alone(question, None), question.client.address)
 }
 
 /// Waits for the fetch that this request began at this generation. Returns `None` if it takes too long for somebody who may have a stale copy.
@@ -171,7 +161,7 @@ pub(crate) async fn followed(
 ) -> FollowOutcome {
     let (shared, question) = (&pipeline.shared, &asking.question);
     let wait = question.site.collapse.wait;
-    let (leader_says, begun) = (follow.mark(), follow.begun());
+    let (leader_mark, begun) = (follow.mark(), follow.begun());
     let patience = follow.patience();
     let mut outcome = pin!(follow.outcome());
     if proof::is_wanted(fetched) {
@@ -186,10 +176,10 @@ pub(crate) async fn followed(
                 waited = until;
             } else if has_stand_in(shared, asking) {
                 return FollowOutcome::Late;
-            } else if let Some(place) = SoloPermit::of(&question.site) {
-                return FollowOutcome::Unproven(place);
+            } else if let Some(permit) = SecondFetchPermit::of(&question.site) {
+                return FollowOutcome::Unproven(permit);
             } else {
-                // Too many ask beside others already.
+                // There are too many second fetches already.
                 if let Ok(outcome) = timeout(LOOK, outcome.as_mut()).await {
                     return FollowOutcome::By(outcome);
                 }
@@ -203,26 +193,26 @@ pub(crate) async fn followed(
         shared.trouble.late(question.hash, shared.clock.now(), begun);
         return FollowOutcome::Late;
     }
-    let says = saying_of(shared, fetched, asking.candidate.as_deref());
-    if says == leader_says || patience().is_some() {
+    let fingerprint = RequestFingerprint::of_shared(shared, fetched, asking.candidate.as_deref());
+    if fingerprint.is_marked(leader_mark) || patience().is_some() {
         if !proof::is_wanted(fetched) {
             return FollowOutcome::By(outcome.await);
         }
         loop {
-            if let Ok(outcome) = timeout(wait.min(ASIDE_LOOK), outcome.as_mut()).await {
+            if let Ok(outcome) = timeout(wait.min(PROOF_LOOK), outcome.as_mut()).await {
                 return FollowOutcome::By(outcome);
             }
             // The page is whole, and only its proof is waited for.
             if patience().is_some()
-                && let Some(place) = SoloPermit::of(&question.site)
+                && let Some(permit) = SecondFetchPermit::of(&question.site)
             {
-                return FollowOutcome::Unproven(place);
+                return FollowOutcome::Unproven(permit);
             }
         }
     }
-    let beside = loop {
-        match beside(pipeline, asking, fetched, says) {
-            Some(beside) => break beside,
+    let second = loop {
+        match join_second_fetch(pipeline, asking, fetched, fingerprint) {
+            Some(second) => break second,
             None => {
                 if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
                     return FollowOutcome::By(outcome);
@@ -230,12 +220,12 @@ pub(crate) async fn followed(
             }
         }
     };
-    let (own, _place): (LocalFuture<'_, FollowOutcome>, _) = match beside {
-        SoloFetch::Leads(told, place) => {
+    let (own, _permit): (LocalFuture<'_, FollowOutcome>, _) = match second {
+        SecondFetch::Leads(told, permit) => {
             let given_up = || FetchOutcome::Failed(Failure::given_up("the fetch was given up"));
-            (Box::pin(async move { FollowOutcome::Aside(told.await.unwrap_or_else(|_| given_up())) }), Some(place))
+            (Box::pin(async move { FollowOutcome::SecondFetch(told.await.unwrap_or_else(|_| given_up())) }), Some(permit))
         }
-        SoloFetch::Follows(follow) => (Box::pin(async move { FollowOutcome::By(follow.outcome().await) }), None),
+        SecondFetch::Follows(follow) => (Box::pin(async move { FollowOutcome::By(follow.outcome().await) }), None),
     };
     match select(outcome, own).await {
         Either::Left((outcome @ (store::Outcome::Serve { .. } | store::Outcome::Stored(_) | store::Outcome::Fetched(_)), _)) => {
@@ -246,19 +236,24 @@ pub(crate) async fn followed(
     }
 }
 
-/// Joins those who say the same, or asks for them. Returns `None` if too many ask beside others already.
-fn beside(pipeline: &Rc<Pipeline>, asking: &OriginRequest, fetched: &Rc<Question>, says: u64) -> Option<SoloFetch> {
+/// Joins the second fetch of those who say the same, or begins it. Returns `None` if there are too many second fetches already.
+fn join_second_fetch(
+    pipeline: &Rc<Pipeline>,
+    asking: &OriginRequest,
+    fetched: &Rc<Question>,
+    fingerprint: RequestFingerprint,
+) -> Option<SecondFetch> {
     let (store, question) = (&pipeline.shared.store, &asking.question);
-    let flight = flight_of_those_who_say(&question.key, says);
+    let flight = flight_of_fingerprint(&question.key, fingerprint);
     let moment = pipeline.shared.fence.moment(pipeline.shared.clock.now());
     match store.join_for(store.hash(&flight), &flight, question.url(), moment) {
         Joined::Lead(lead) => {
-            let place = SoloPermit::of(&question.site)?;
+            let permit = SecondFetchPermit::of(&question.site)?;
             let told =
                 pipeline.begin_fetch(Rc::clone(fetched), lead, asking.candidate.clone(), Some(asking.reason), question.interim.clone());
-            Some(SoloFetch::Leads(told, place))
+            Some(SecondFetch::Leads(told, permit))
         }
-        Joined::Follow(follow) => Some(SoloFetch::Follows(follow)),
+        Joined::Follow(follow) => Some(SecondFetch::Follows(follow)),
         Joined::Full => None,
     }
 }
@@ -274,10 +269,10 @@ pub(crate) fn flight_of(store: &Store, question: &Question) -> Vec<u8> {
     newest.map_or_else(|| question.key.clone(), |newest| variant_flight(question, &newest.record))
 }
 
-/// Returns the key of the flight for those alone who say the same.
-pub(crate) fn flight_of_those_who_say(key: &[u8], says: u64) -> Vec<u8> {
+/// Returns the key of the flight for those alone who say the same to the origin.
+pub(crate) fn flight_of_fingerprint(key: &[u8], fingerprint: RequestFingerprint) -> Vec<u8> {
     // A variant's flight goes on with a zero: see `variant_flight`.
-    [key, &[0xff], &says.to_be_bytes()].concat()
+    [key, &[0xff], &fingerprint.0.to_be_bytes()].concat()
 }
 
 /// Returns the key of the flight for the variant that `question` wants, where `record` is another variant or the same one.
@@ -288,46 +283,77 @@ pub(crate) fn variant_flight(question: &Question, record: &Record) -> Vec<u8> {
     flight
 }
 
-/// Makes a number of what a request says to the origin: two requests with the same number are the same to it, but for the client's address.
+/// Identifies what a request says to the origin. Two requests with the same value differ in the client's address at most.
 ///
 /// The address is left out, as else no two clients would be alike. Method, target and host are those of the key.
-pub(crate) fn saying<B>(secret: &RandomState, request: &Request<B>) -> u64 {
-    let mut hasher = secret.build_hasher();
-    for (name, value) in request.headers() {
-        if !OURS.contains(name) && *name != X_REAL_IP {
-            hasher.write(name.as_str().as_bytes());
-            hasher.write_u8(0);
-            hasher.write(value.as_bytes());
-            hasher.write_u8(b'\n');
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequestFingerprint(u64);
+
+impl RequestFingerprint {
+    /// Makes that of a request as it goes to the origin.
+    pub(crate) fn of_request<B>(secret: &RandomState, request: &Request<B>) -> Self {
+        let mut hasher = secret.build_hasher();
+        for (name, value) in request.headers() {
+            if !OURS.contains(name) && *name != X_REAL_IP {
+                hasher.write(name.as_str().as_bytes());
+                hasher.write_u8(0);
+                hasher.write(value.as_bytes());
+                hasher.write_u8(b'\n');
+            }
         }
+        Self(hasher.finish())
     }
-    hasher.finish()
+
+    /// Returns the mark of a flight whose leader says this.
+    pub(crate) const fn mark(self) -> u64 {
+        self.0
+    }
+
+    /// Returns whether the leader of a flight with this mark says the same.
+    const fn is_marked(self, mark: u64) -> bool {
+        self.0 == mark
+    }
+
+    /// Makes that of the shared request of a question.
+    pub(crate) fn of_shared(shared: &Shared, fetched: &Question, candidate: Option<&Stored>) -> Self {
+        Self::of_request(&shared.secret, &forward::shared(fetched, candidate))
+    }
 }
 
-/// Makes a number of what an error depends on that a request may have brought on itself: the fields that it has, and what those say that
-/// browsers send.
+/// Identifies the requests that may be answered with an error that one of them may have caused: those with the same fields, of which those that browsers
+/// send say the same.
 ///
 /// What another field says is left out, as it often counts or names the request alone (`X-Request-Id`, `Traceparent`), and with it nothing
 /// would ever be answered twice. So who sends one is answered with errors of their own address alone.
-fn likeness_of<B>(secret: &RandomState, request: &Request<B>, client: Option<IpAddr>) -> u64 {
-    let mut hasher = secret.build_hasher();
-    let mut names: Vec<&HeaderName> = request.headers().keys().filter(|name| !OURS.contains(name) && **name != X_REAL_IP).collect();
-    names.sort_unstable_by_key(|name| name.as_str());
-    let mut of_client = false;
-    for name in names {
-        hasher.write(name.as_str().as_bytes());
-        let is_known = OF_BROWSERS.contains(name) || BROWSERS_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
-        of_client |= !is_known;
-        for value in request.headers().get_all(name).iter().filter(|_| is_known) {
-            hasher.write_u8(0);
-            hasher.write(value.as_bytes());
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ErrorScope(u64);
+
+impl ErrorScope {
+    /// Makes that of a question.
+    pub(crate) fn of(shared: &Shared, question: &Question) -> Self {
+        Self::of_request(&shared.secret, &forward::alone(question, None), question.client.address)
+    }
+
+    fn of_request<B>(secret: &RandomState, request: &Request<B>, client: Option<IpAddr>) -> Self {
+        let mut hasher = secret.build_hasher();
+        let mut names: Vec<&HeaderName> = request.headers().keys().filter(|name| !OURS.contains(name) && **name != X_REAL_IP).collect();
+        names.sort_unstable_by_key(|name| name.as_str());
+        let mut of_client = false;
+        for name in names {
+            hasher.write(name.as_str().as_bytes());
+            let is_known = OF_BROWSERS.contains(name) || BROWSERS_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
+            of_client |= !is_known;
+            for value in request.headers().get_all(name).iter().filter(|_| is_known) {
+                hasher.write_u8(0);
+                hasher.write(value.as_bytes());
+            }
+            hasher.write_u8(b'\n');
         }
-        hasher.write_u8(b'\n');
+        if of_client && let Some(client) = client {
+            client.hash(&mut hasher);
+        }
+        Self(hasher.finish())
     }
-    if of_client && let Some(client) = client {
-        client.hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 /// Fields that browsers send with requests that may be answered from a cache.
@@ -370,7 +396,7 @@ mod tests {
         let secret = RandomState::new();
         let like = |lines: &[(&str, &str)], client: &str| {
             let request = lines.iter().fold(Request::get("/post"), |request, (name, value)| request.header(*name, *value));
-            likeness_of(&secret, &request.body(()).expect("a request"), client.parse().ok())
+            ErrorScope::of_request(&secret, &request.body(()).expect("a request"), client.parse().ok())
         };
         let reader = [("user-agent", "a"), ("accept-language", "en")];
         assert_eq!(like(&reader, "192.0.2.1"), like(&[reader[1], reader[0]], "192.0.2.2"), "browsers of one kind are alike");
@@ -387,7 +413,7 @@ mod tests {
         let secret = RandomState::new();
         let said = |lines: &[(&str, &str)]| {
             let request = lines.iter().fold(Request::get("/post"), |request, (name, value)| request.header(*name, *value));
-            saying(&secret, &request.body(()).expect("a request"))
+            RequestFingerprint::of_request(&secret, &request.body(()).expect("a request"))
         };
         let reader = [("host", "blog.example"), ("user-agent", "a"), ("x-forwarded-for", "192.0.2.1"), ("via", "1.1 seawall")];
         let another = [("host", "blog.example"), ("user-agent", "a"), ("x-forwarded-for", "192.0.2.2"), ("via", "2 seawall")];

@@ -85,7 +85,7 @@ pub(crate) fn with_status(response: &mut Response<Body>, record: &Record, status
 /// What is served as stale before its lifetime is over was purged softly: nothing of that lifetime is left, and since when nobody knows
 /// (RFC 9211 §2.4).
 pub(crate) fn ttl(freshness: &Freshness, outcome: Outcome, now: Timestamp) -> Option<i64> {
-    let ttl = freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed();
+    let ttl = freshness.seconds_left(now);
     let is_stale = matches!(outcome, Outcome::Updating | Outcome::Stale { .. });
     Some(ttl).filter(|ttl| !is_stale || *ttl <= 0)
 }
@@ -169,8 +169,11 @@ pub(crate) fn growing(
     status: &CacheStatus<'static>,
 ) -> Response<Body> {
     let method = &question.method;
-    let (precondition, coding) =
-        if question.may_want_less() { precondition(record, method, &question.fields(), None) } else { (Precondition::Proceed, None) };
+    let (precondition, coding) = if question.has_condition_or_range() {
+        precondition(record, method, &question.fields(), None)
+    } else {
+        (Precondition::Proceed, None)
+    };
     let mut response = match precondition {
         Precondition::NotModified => not_modified(record, coding),
         Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, ErrorReason::Precondition),

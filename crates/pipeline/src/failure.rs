@@ -8,6 +8,7 @@ use origins::{Fault, OriginError};
 use crate::{
     Body,
     ask::{is_the_origins, is_unreachable},
+    collapse::RequestFingerprint,
     own_response::own_response,
 };
 
@@ -76,8 +77,8 @@ impl ErrorReason {
 #[derive(Debug, Clone)]
 pub struct Failure {
     inner: Arc<Inner>,
-    /// The number of what the request said that failed: see [`crate::collapse::saying`].
-    saying: Option<u64>,
+    /// What the request said to the origin that failed.
+    request: Option<RequestFingerprint>,
 }
 
 #[derive(Debug)]
@@ -94,12 +95,12 @@ struct Inner {
 
 impl Failure {
     fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner), saying: None }
+        Self { inner: Arc::new(inner), request: None }
     }
 
     /// Makes it the failure of a request that said this.
-    pub(crate) fn of_saying(self, saying: u64) -> Self {
-        Self { saying: Some(saying), ..self }
+    pub(crate) fn of_request(self, request: RequestFingerprint) -> Self {
+        Self { request: Some(request), ..self }
     }
 
     /// Returns whether the origin could not be connected to, which concerns all requests.
@@ -113,8 +114,8 @@ impl Failure {
     }
 
     /// Returns whether the failure may concern only the request that led the fetch: it failed over one that said something else.
-    pub(crate) fn is_anothers(&self, saying: impl FnOnce() -> u64) -> bool {
-        self.saying.is_some_and(|failed| failed != saying())
+    pub(crate) fn is_anothers(&self, request: impl FnOnce() -> RequestFingerprint) -> bool {
+        self.request.is_some_and(|failed| failed != request())
     }
 
     /// Makes the failure of an origin that answered with an error of its own.
@@ -150,7 +151,7 @@ impl Failure {
             unreachable: *unreachable,
             sent: *sent,
         };
-        Self { saying: self.saying, ..Self::new(inner) }
+        Self { request: self.request, ..Self::new(inner) }
     }
 
     /// Returns the status for a visitor.

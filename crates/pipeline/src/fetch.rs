@@ -10,11 +10,15 @@ use std::{
 };
 
 use futures_util::future::{Either, FutureExt as _, select};
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, StatusCode};
 use http_body::Body as _;
 use policy::CookieName;
 use policy::{KeepTerms, NotKept};
-use semantics::{Timestamp, request::has_any, storable::may_be_brought_on};
+use semantics::{
+    Timestamp,
+    request::{content_length, has_any},
+    storable::may_be_brought_on,
+};
 use store::{Lead, NobodyReads, Reader, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -22,10 +26,10 @@ use crate::{
     Collapse, Failure, Interim, Pipeline, Record, Shared, Stored,
     ask::Fetched,
     body::file::lies_in_a_file,
-    collapse::{LOOK, saying},
+    collapse::{LOOK, RequestFingerprint},
     find::AskReason,
     forward,
-    keep::{self, ContentSize, ContentTag, NotStored, ResponseHead},
+    keep::{self, ContentFacts, ContentTag, NotStored, ResponseHead},
     learnt::not_kept::{self, Cause},
     note::DecidingCookie,
     parts,
@@ -71,8 +75,8 @@ struct Fetch {
     question: Rc<Question>,
     /// The stored response that may be confirmed.
     candidate: Option<Arc<Stored>>,
-    /// The number of what the request says to the origin: a failure is for those alone who say the same.
-    saying: u64,
+    /// What the request says to the origin: a failure is for those alone who say the same.
+    fingerprint: RequestFingerprint,
     /// The requests that follow.
     lead: Lead<Record, Failure>,
     /// The client that began it.
@@ -94,10 +98,10 @@ impl Pipeline {
     ) -> oneshot::Receiver<FetchOutcome> {
         let (leader, told) = oneshot::channel();
         let request = forward::shared(&question, candidate.as_deref());
-        let saying = saying(&self.shared.secret, &request);
-        lead.mark(saying);
+        let fingerprint = RequestFingerprint::of_request(&self.shared.secret, &request);
+        lead.mark(fingerprint.mark());
         let leader = Leader { pipeline: Rc::clone(self), question: Rc::clone(&question), reason, waits: leader };
-        let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader, turn: TierTurn::default() };
+        let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, fingerprint, lead, leader, turn: TierTurn::default() };
         // Boxed, as the runtime moves a task several times; and made in its box, as `Box::pin` would copy all of it there.
         self.tasks.spawn_local(Box::into_pin(Box::write(Box::new_uninit(), fetch.run(request, interim))));
         told
@@ -173,7 +177,7 @@ impl Fetch {
             return None;
         }
         let (shared, question) = (Arc::clone(&self.pipeline.shared), Rc::clone(&self.question));
-        let (status, length) = (response.status(), response.body().size_hint().exact().or_else(|| content_length(response)));
+        let (status, length) = (response.status(), response.body().size_hint().exact().or_else(|| content_length(response.headers())));
         let lead = self.lead.within(question.site.object_max, question.site.disk_object_max);
         let head = ResponseHead { status, headers: response.headers() };
         let why = match keep::decide(&shared, &question, head, times) {
@@ -212,7 +216,7 @@ impl Fetch {
             }
             Err(why) => {
                 keep::end_what_was_stored(&shared, &question, head, times, lead.begun(), Some(&Err(why)));
-                not_kept(&shared, &question, lead, UnkeptAnswer { status, why, at: times.response, saying: self.saying });
+                not_kept(&shared, &question, lead, UnkeptAnswer { status, why, at: times.response, fingerprint: self.fingerprint });
                 NotStored::of(&question, why, response.headers())
             }
         };
@@ -238,7 +242,7 @@ impl Fetch {
             let is_settled = length.is_some() && nonces.is_none() && !has_any(&headers, &[policy::TAG_WANTED]);
             let as_sent = (!is_settled).then(|| headers.clone());
             let mut fields = Cow::Owned(headers);
-            let content = ContentSize { length, has_forms, has_nonce: false, tag: None };
+            let content = ContentFacts { length, has_forms, has_nonce: false, tag: None };
             let (record, scope) = keep::record_in(shared, question, status, &mut fields, content, kept.clone());
             let record = Arc::new(record);
             // Nobody waits for what is too long for the tier.
@@ -291,7 +295,7 @@ impl Fetch {
                     Ok(Err(_)) => {}
                     Err(error) => {
                         tracing::warn!(site = %question.site.name, target = &*question.path_to_log(), %error, "the response broke off");
-                        writer.fail(Failure::from(&error).of_saying(self.saying));
+                        writer.fail(Failure::from(&error).of_request(self.fingerprint));
                         return;
                     }
                 }
@@ -304,7 +308,7 @@ impl Fetch {
                     Record::clone(&record)
                 } else {
                     let headers = &as_sent.unwrap_or_else(|| record.all_headers());
-                    let content = ContentSize { length: Some(whole.len()), has_forms, has_nonce, tag };
+                    let content = ContentFacts { length: Some(whole.len()), has_forms, has_nonce, tag };
                     keep::record(shared, question, ResponseHead { status, headers }, content, kept).0
                 };
                 let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
@@ -353,7 +357,7 @@ impl Fetch {
 
     /// Ends the fetch: tells its leader, and those who said the same.
     fn fail(self, failure: Failure) {
-        self.lead.failed(failure.clone().of_saying(self.saying));
+        self.lead.failed(failure.clone().of_request(self.fingerprint));
         self.leader.tell(FetchOutcome::Failed(failure), None);
     }
 
@@ -408,15 +412,15 @@ struct UnkeptAnswer {
     /// The time at which it came.
     at: Timestamp,
     /// The number of what the request said that brought it.
-    saying: u64,
+    fingerprint: RequestFingerprint,
 }
 
 /// Tells those who follow that the answer is not kept.
 fn not_kept(shared: &Shared, question: &Question, lead: Lead<Record, Failure>, refused: UnkeptAnswer) {
-    let UnkeptAnswer { status, why, at, saying } = refused;
+    let UnkeptAnswer { status, why, at, fingerprint } = refused;
     if status.is_server_error() {
         // Those who said the same are told what the leader was told, instead of asking a failing origin a thousand times.
-        lead.failed(Failure::of_status(status).of_saying(saying));
+        lead.failed(Failure::of_status(status).of_request(fingerprint));
     } else if why.is_about_this_request() || may_be_brought_on(status) {
         lead.uncacheable();
     } else {
@@ -460,8 +464,4 @@ async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max
             tracing::debug!(dropped, "clients too slow for the others were dropped");
         }
     }
-}
-
-fn content_length(response: &Response<origins::Body>) -> Option<u64> {
-    response.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

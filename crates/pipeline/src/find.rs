@@ -12,7 +12,7 @@ use semantics::{
 };
 use store::Purged;
 
-use crate::{Record, Resource, Shared, Stored, collapse::likeness, learnt::tier_proof, parts, question::Question};
+use crate::{Record, Resource, Shared, Stored, collapse::ErrorScope, learnt::tier_proof, parts, question::Question};
 
 /// The time for which a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
 const DISK_WAIT: Duration = Duration::from_secs(2);
@@ -175,7 +175,7 @@ pub(crate) fn found_in(
 
 /// Returns whether a stored response fits the fields of this request.
 pub(crate) fn is_for(shared: &Shared, question: &Question, record: &Record) -> bool {
-    question.is_answered_by(&record.vary) && record.only_for.is_none_or(|alike| alike == likeness(shared, question))
+    question.is_answered_by(&record.vary) && record.only_for.is_none_or(|scope| scope == ErrorScope::of(shared, question))
 }
 
 /// Names the fields by which the variants of a resource are chosen.

@@ -21,7 +21,7 @@ const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Box<Request<Body>> {
     let mut request = request(question, Body::Empty);
     let fields = request.headers_mut();
-    if question.may_want_less() {
+    if question.has_condition_or_range() {
         for name in &CONDITIONS {
             fields.remove(name);
         }
@@ -34,7 +34,7 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Box<Req
 }
 
 /// Puts the codings into their canonical form, and `Accept` where one of its forms stands for a class: a stored response must answer what key
-/// and `Vary` say was asked. Fields that are in neither went before (`question::reduce`).
+/// and `Vary` say was asked. Fields that are in neither went before (`question::remove_unsent_fields`).
 fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
     let class = Key::class_of(&question.key);
     if let Some(accept) = class.and_then(|class| question.site.policy.canonical_accept(class)) {

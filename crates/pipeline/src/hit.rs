@@ -35,7 +35,7 @@ pub struct Hit {
     /// The status written.
     pub status: StatusCode,
     /// The stored content; `None` if none is to be sent.
-    pub content: Option<Content>,
+    pub content: Option<HitContent>,
     /// The note for the log.
     pub note: Note,
     /// The facts that [`Pipeline::again`] needs, if the head alone decides.
@@ -46,13 +46,13 @@ pub struct Hit {
 
 /// The content of a stored response, kept until it is written.
 #[derive(Debug)]
-pub struct Content {
+pub struct HitContent {
     found: HotOrStored<Record>,
     variant: usize,
     coding: Option<Coding>,
 }
 
-impl Content {
+impl HitContent {
     fn bytes(&self) -> Option<&Bytes> {
         let stored = self.found.resource().variants().get(self.variant)?;
         match self.coding {
@@ -68,7 +68,7 @@ impl Content {
     }
 }
 
-impl AsRef<[u8]> for Content {
+impl AsRef<[u8]> for HitContent {
     fn as_ref(&self) -> &[u8] {
         self.bytes().map_or(&[], AsRef::as_ref)
     }
@@ -195,12 +195,14 @@ impl Pipeline {
             self.identify(client.is_some_and(|client| client.trusted), fields.lines).note(&mut note);
         }
         let status = write_head(stored, extent, coding, now, out);
-        let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
+        let content = (extent == Extent::Whole).then_some(HitContent { found, variant, coding });
         Some(Hit { status, content, note, facts, rests_on_incidentals })
     }
 
-    /// Answers a request whose head is, byte for byte, the one that this was found out about, or where [`Hit::rests_on_incidentals`] is `false`,
-    /// differs from it in [`INCIDENTAL_FIELDS`] alone; at once, or not at all: then [`Pipeline::hit`] is to be asked.
+    /// Answers a request whose head equals one that was a hit before, if the page is still fresh and nothing was configured anew. Returns `None` otherwise:
+    /// then call [`Pipeline::hit`].
+    ///
+    /// The caller compares the heads. Where [`Hit::rests_on_incidentals`] was `false`, they may differ in [`INCIDENTAL_FIELDS`].
     ///
     /// Takes no lock and writes to nothing that another worker reads.
     pub fn again(&self, peer: Option<IpAddr>, facts: &HitFacts, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
@@ -223,7 +225,7 @@ impl Pipeline {
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
         let status = write_head(stored, facts.extent, facts.coding, now, out);
         let note = Note { site: Some(facts.site), coding: facts.coding, class: stored.record.class, ..Note::of(Outcome::Hit) };
-        let content = (facts.extent == Extent::Whole).then_some(Content {
+        let content = (facts.extent == Extent::Whole).then_some(HitContent {
             found: HotOrStored::Hot(page),
             variant: facts.variant,
             coding: facts.coding,

@@ -79,7 +79,7 @@ pub(crate) fn judge(
     let left_out = carries.and_then(|_| site.policy.left_out(uri.path(), uri.query()));
     let Some((target, uri)) = origins_target(&site, &verdict, uri) else { return Judgement::Malformed(site) };
     let takes_hints = interim.is_some() && site.policy.settings().early_hints.are_for(&method, version, &headers);
-    question::reduce(&mut headers, &site, client.trusted, carries);
+    question::remove_unsent_fields(&mut headers, &site, client.trusted, carries);
     if wants.names_hop_by_hop {
         remove_hop_by_hop(&site, &mut headers);
     }

@@ -20,7 +20,7 @@ use crate::{
     ask::{Fetched, Times},
     body::file::lies_in_a_file,
     coded::may_have_forms,
-    collapse::likeness,
+    collapse::ErrorScope,
     learnt::{
         cookies::{self, RefusedCookie},
         dictionaries::{AVAILABLE_DICTIONARY, offer},
@@ -45,7 +45,7 @@ pub(crate) struct ResponseHead<'a> {
 
 /// The properties of the content of a response that is kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ContentSize {
+pub(crate) struct ContentFacts {
     /// Its length in bytes, if that is known by now.
     pub(crate) length: Option<u64>,
     /// Whether forms of it are at hand.
@@ -132,9 +132,9 @@ impl NotStored {
     }
 }
 
-/// Makes an answer to a request that asked the cache what it is to be for all who get it: without cookies that the site's settings call nobody's,
-/// without validators that are none, and with a word to browsers where the kind has one.
-pub(crate) fn dress(shared: &Shared, question: &Question, response: &mut Response<origins::Body>, times: Times) {
+/// Prepares the origin's answer for everybody who may get it, if its request asked the cache: removes cookies that the settings drop and validators that do
+/// not change with the content, and adds `Cache-Control` for browsers where the kind has one.
+pub(crate) fn prepare_for_sharing(shared: &Shared, question: &Question, response: &mut Response<origins::Body>, times: Times) {
     // This is said by nobody but us, to ourselves.
     if has_any(response.headers(), &[NONCE_MADE, TAG_WANTED]) {
         for name in [NONCE_MADE, TAG_WANTED] {
@@ -226,7 +226,7 @@ pub(crate) fn end_what_was_stored(
         && !(question.site.policy.makes_requests_alike() && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN));
     // Of what members share, the page of one of them says nothing about the others'. That it has gone concerns them all.
     let is_members_own = question.member.is_some() && (status.is_success() || status == StatusCode::NOT_MODIFIED);
-    let is_nobodys = !question.carries.is_personal() && !question.wants_a_part() && !is_members_own;
+    let is_nobodys = !question.carries.is_personal() && !question.needs_origin_for_part() && !is_members_own;
     if question.key.is_empty() || status.is_server_error() || by_request || !is_nobodys {
         return;
     }
@@ -247,19 +247,19 @@ pub(crate) fn record(
     shared: &Shared,
     question: &Question,
     head: ResponseHead<'_>,
-    content: ContentSize,
+    content: ContentFacts,
     kept: KeepTerms,
 ) -> (Record, Scope) {
     record_in(shared, question, head.status, &mut Cow::Borrowed(head.headers), content, kept)
 }
 
-/// Makes a record as [`record`] does. What it says otherwise than the answer is changed in these fields, too.
+/// Makes a record as [`record`] does, and applies to `headers` every change that the record makes, so that its first client sees the same fields.
 pub(crate) fn record_in(
     shared: &Shared,
     question: &Question,
     status: StatusCode,
     headers: &mut Cow<'_, HeaderMap>,
-    content: ContentSize,
+    content: ContentFacts,
     mut kept: KeepTerms,
 ) -> (Record, Scope) {
     let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
@@ -300,7 +300,7 @@ pub(crate) fn record_in(
     }
     let mut record = Record::new(status, headers, content.length, kept, vary);
     record.codable = codable;
-    record.only_for = may_be_brought_on(status).then(|| likeness(shared, question));
+    record.only_for = may_be_brought_on(status).then(|| ErrorScope::of(shared, question));
     (record, Scope { site, url, tags })
 }
 
@@ -345,7 +345,7 @@ pub(crate) async fn freshened(
         }
     }
     let body = packed::body(candidate).await?;
-    let content = ContentSize { length: Some(body.len()), has_forms: candidate.forms().at_hand() != 0, has_nonce: false, tag: None };
+    let content = ContentFacts { length: Some(body.len()), has_forms: candidate.forms().at_hand() != 0, has_nonce: false, tag: None };
     let (record, scope) = record(shared, question, ResponseHead { status, headers: &headers }, content, kept);
     // The page is the same, but its nonces have grown old.
     if nonce_made(&headers).is_some() && !record.freshness.is_fresh(fetched.times.response) {

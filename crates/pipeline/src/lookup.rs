@@ -17,7 +17,9 @@ use crate::{
     ask::Fetched,
     body::file,
     coded::in_passing,
-    collapse::{FollowOutcome, LOOK, SoloPermit, flight_of, flight_of_those_who_say, followed, in_time, saying_of, variant_flight},
+    collapse::{
+        FollowOutcome, LOOK, RequestFingerprint, SecondFetchPermit, flight_of, flight_of_fingerprint, followed, in_time, variant_flight,
+    },
     deliver,
     fetch::{FetchOutcome, Grows},
     find::{AskReason, LookupResult, find, find_in_memory, is_for},
@@ -56,15 +58,15 @@ impl OriginRequest {
     }
 }
 
-/// The lessons of the fetches that a request has followed.
+/// What a request has learnt from the fetches that it has followed.
 #[derive(Default)]
-struct Followings {
+struct FollowedFetches {
     /// Whether there was one.
     any: bool,
     /// The flight of the variant that it wants, as the last answer was another variant.
     of_variant: Option<Vec<u8>>,
     /// The last error that another request may have brought on itself.
-    anothers: Option<Failure>,
+    leaders_error: Option<Failure>,
 }
 
 impl Pipeline {
@@ -74,7 +76,7 @@ impl Pipeline {
         if question.is_shareable() {
             shared.popularity.looked_up(question.hash, &question.key);
         }
-        let mut followings = Followings::default();
+        let mut learnt = FollowedFetches::default();
         for attempt in 0..=ATTEMPTS {
             let (found, now) = find(shared, &question).await;
             let (candidate, forwarded, reason, together) = match next(shared, &question, found, now) {
@@ -83,7 +85,7 @@ impl Pipeline {
                         stale::refresh(self, &question, &stored);
                     }
                     // What is larger than most futures of most requests is boxed: the size of this one is a cost.
-                    return Box::pin(self.deliver(&question, &stored, Ending::of(outcome).collapsed(followings.any))).await;
+                    return Box::pin(self.deliver(&question, &stored, Ending::of(outcome).collapsed(learnt.any))).await;
                 }
                 Next::OnlyIfCached => return only_if_cached(),
                 Next::Ask { candidate, forwarded, reason, together } => (candidate, forwarded, reason, together),
@@ -91,22 +93,24 @@ impl Pipeline {
             if attempt == 0 {
                 early_hints::tell(self, &question);
             }
-            let asking = OriginRequest { collapsed: followings.any, ..OriginRequest::new(&question, candidate, forwarded, reason) };
+            let asking = OriginRequest { collapsed: learnt.any, ..OriginRequest::new(&question, candidate, forwarded, reason) };
             let Some(fetched) = together else { return self.alone(asking).await };
             // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
             let is_last = attempt == ATTEMPTS;
-            let anothers = followings.anothers.take_if(|_| is_last);
-            let flight = match &anothers {
-                Some(_) => flight_of_those_who_say(&question.key, saying_of(shared, &fetched, asking.candidate.as_deref())),
+            let leaders_error = learnt.leaders_error.take_if(|_| is_last);
+            let flight = match &leaders_error {
+                Some(_) => {
+                    flight_of_fingerprint(&question.key, RequestFingerprint::of_shared(shared, &fetched, asking.candidate.as_deref()))
+                }
                 None if is_last => break,
-                None => followings.of_variant.take().unwrap_or_else(|| flight_of(&shared.store, &question)),
+                None => learnt.of_variant.take().unwrap_or_else(|| flight_of(&shared.store, &question)),
             };
             let joined = match shared.store.join_for(shared.store.hash(&flight), &flight, question.url(), shared.fence.moment(now)) {
                 Joined::Full => ControlFlow::Break(self.alone(asking).await),
                 // An earlier flight may have landed between looking and joining.
                 Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), LookupResult::Fresh(_)) => ControlFlow::Continue(()),
-                Joined::Lead(lead) => ControlFlow::Break(self.lead(asking, fetched, lead, anothers).await),
-                Joined::Follow(follow) => Box::pin(self.follow(asking, &fetched, follow, &mut followings)).await,
+                Joined::Lead(lead) => ControlFlow::Break(self.lead(asking, fetched, lead, leaders_error).await),
+                Joined::Follow(follow) => Box::pin(self.follow(asking, &fetched, follow, &mut learnt)).await,
             };
             if let ControlFlow::Break(answer) = joined {
                 return answer;
@@ -115,18 +119,18 @@ impl Pipeline {
         self.alone(OriginRequest::new(&question, None, Forwarded::Miss, AskReason::Cold)).await
     }
 
-    /// Begins the fetch that others follow. Where it is for those alone who say the same as this request, as it has met nothing but this
-    /// failure of `anothers`, there are only so many places.
+    /// Begins the fetch that others follow. If `leaders_error` is set, the fetch is only for requests that say the same to the origin, and needs a permit:
+    /// without one, the request is answered with that error.
     async fn lead(
         self: &Rc<Self>,
         asking: OriginRequest,
         fetched: Rc<Question>,
         lead: Lead<Record, Failure>,
-        anothers: Option<Failure>,
+        leaders_error: Option<Failure>,
     ) -> Answer {
-        let _place = match anothers {
-            Some(failure) => match SoloPermit::of(&asking.question.site) {
-                Some(place) => Some(place),
+        let _permit = match leaders_error {
+            Some(failure) => match SecondFetchPermit::of(&asking.question.site) {
+                Some(permit) => Some(permit),
                 None => return Box::pin(failed(&self.shared, asking, &failure)).await,
             },
             None => None,
@@ -163,13 +167,13 @@ impl Pipeline {
         mut asking: OriginRequest,
         fetched: &Rc<Question>,
         follow: Follow<Record, Failure>,
-        followings: &mut Followings,
+        learnt: &mut FollowedFetches,
     ) -> ControlFlow<Answer> {
-        (asking.collapsed, followings.any) = (true, true);
+        (asking.collapsed, learnt.any) = (true, true);
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));
         let outcome = match followed(self, &asking, fetched, follow).await {
             FollowOutcome::By(outcome) => outcome,
-            FollowOutcome::Aside(outcome) => return ControlFlow::Break(self.answer_leader(asking, outcome).await),
+            FollowOutcome::SecondFetch(outcome) => return ControlFlow::Break(self.answer_leader(asking, outcome).await),
             FollowOutcome::Unproven(_place) => return ControlFlow::Break(Box::pin(self.alone_or_proven(asking)).await),
             FollowOutcome::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
         };
@@ -188,24 +192,25 @@ impl Pipeline {
             store::Outcome::Uncacheable => self.alone(asking).await,
             // An error that the leader may have brought on itself.
             store::Outcome::Serve { record, .. } if record.only_for.is_some() => {
-                followings.anothers = Some(Failure::of_status(record.status));
+                learnt.leaders_error = Some(Failure::of_status(record.status));
                 return ControlFlow::Continue(());
             }
             // It may be the leader's own affair. Then one of those who say something else leads.
             store::Outcome::Failed(failure)
-                if !failure.is_unreachable() && failure.is_anothers(|| saying_of(shared, fetched, asking.candidate.as_deref())) =>
+                if !failure.is_unreachable()
+                    && failure.is_anothers(|| RequestFingerprint::of_shared(shared, fetched, asking.candidate.as_deref())) =>
             {
-                followings.anothers = Some(failure);
+                learnt.leaders_error = Some(failure);
                 return ControlFlow::Continue(());
             }
             store::Outcome::Failed(failure) => failed(shared, asking, &failure).await,
             // The answer is another variant's: look again, together with those who want the same one.
             store::Outcome::Serve { record, .. } => {
-                followings.of_variant = Some(variant_flight(&question, &record));
+                learnt.of_variant = Some(variant_flight(&question, &record));
                 return ControlFlow::Continue(());
             }
             store::Outcome::Stored(stored) | store::Outcome::Fetched(stored) => {
-                followings.of_variant = Some(variant_flight(&question, &stored.record));
+                learnt.of_variant = Some(variant_flight(&question, &stored.record));
                 return ControlFlow::Continue(());
             }
             store::Outcome::Abandoned => return ControlFlow::Continue(()),
@@ -257,7 +262,8 @@ impl Pipeline {
 /// Honours the client's own conditions, which were held back from a shared fetch, on the response to it.
 fn conditional(question: &Question, response: &mut Response<Body>) {
     // Without a condition of these two nothing is confirmed.
-    let is_conditional = question.may_want_less() && has_any(&question.headers, &[header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE]);
+    let is_conditional =
+        question.has_condition_or_range() && has_any(&question.headers, &[header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE]);
     if !response.status().is_success() || !is_conditional {
         return;
     }

@@ -18,7 +18,7 @@ use crate::{
 
 /// The next thing to do for a request.
 pub(crate) enum Next {
-    /// Answer with what is stored; where that is stale, it is refreshed behind.
+    /// Answer with what is stored; where that is stale, it is refreshed in the background.
     Deliver(Arc<Stored>, Outcome),
     /// Say that nothing is stored that would do (RFC 9111 §5.2.1.7).
     OnlyIfCached,
@@ -61,9 +61,9 @@ pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: LookupResult
 ///
 /// Where nobody sees what was purged before it is validated, only what failed after the purge counts.
 fn is_in_trouble(shared: &Shared, question: &Question, stored: &Stored, why: Stale, now: Timestamp) -> bool {
-    let site = question.site.down.failures();
+    let site = question.site.origin_state.failures();
     if site.at(now) == Trouble::Due && question.member.is_some() {
-        // It is time to try, and nobody does it behind a member.
+        // It is time to try, and nobody refreshes a page in the background for a member.
         return false;
     }
     let withheld = why == Stale::Purged && !question.site.policy.shows_what_was_purged();

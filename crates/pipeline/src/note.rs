@@ -91,8 +91,7 @@ impl Class {
     }
 
     /// Finds the class of a media type (RFC 9110 §8.3.1), whose parameters are ignored.
-    #[must_use]
-    pub fn of_media_type(value: &[u8]) -> Self {
+    pub(crate) fn of_media_type(value: &[u8]) -> Self {
         let end = value.iter().position(|&b| b == b';').unwrap_or(value.len());
         let name = value[..end].trim_ascii();
         let is = |names: &[&str]| names.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes()));

@@ -144,7 +144,7 @@ impl Shared {
         }
     }
 
-    /// Looks at what is stored, behind: packs what nobody has read as it is since the last look. Returns `false` if those who would do it are
+    /// Looks in the background at what is stored, and packs what nobody has read unpacked since the last look. Returns `false` if those who would do it are
     /// busy.
     pub fn look(self: &Arc<Self>) -> bool {
         let shared = Arc::downgrade(self);

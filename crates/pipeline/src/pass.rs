@@ -32,7 +32,7 @@ impl Pipeline {
         early_hints::tell(self, &question);
         let write = Write::of(&question);
         let request = write.request(body);
-        let expense = Expense::of(self, &question, rule.name(), cookie).that_goes_on(write.must_count());
+        let expense = Expense::of(self, &question, rule.name(), cookie).that_goes_on(write.must_finish_without_client());
         let answered = write.send(self, request).await;
         expense.answered();
         let fetched = match answered {
@@ -50,7 +50,7 @@ impl Pipeline {
                 let stored_as = StoredAs { question: Rc::new(get), status, headers: parts.headers.clone(), kept, begun };
                 (stored_as.body(&self.shared, body, fetching), ending.stored_unless(None))
             }
-            None => (Body::Origin(write.overhear(self, &parts, body)), ending.because(rule.name())),
+            None => (Body::Origin(write.watch_answer(self, &parts, body)), ending.because(rule.name())),
         };
         ending.with_coded(&question, Response::from_parts(parts, body))
     }

@@ -74,7 +74,7 @@ pub(crate) struct Config {
 /// A request that was taken in, for [`Pipeline::respond`].
 #[derive(Debug)]
 pub struct IncomingCall {
-    /// The configuration at its beginning. It ends with that one, too.
+    /// The configuration when the request arrived. A reload does not change it.
     config: Rc<Config>,
     // What is known of it is boxed: all of it lies in the future of each request, and in those that wait for that one.
     incoming: Box<IncomingRequest>,
@@ -230,8 +230,8 @@ impl Pipeline {
         self.configured.set(self.configured.get() + 1);
     }
 
-    /// Takes the note of the last request whose client left before there was an answer. It says who the request is and, if the origin was asked for its
-    /// client alone, why, and how long that took until the client left. It says nothing else.
+    /// Returns, once, the note of the last request whose client left before there was an answer. It has the request's identity and, if the origin was asked for
+    /// this client alone, the rule and the time that this took until the client left.
     #[must_use]
     pub fn take_left(&self) -> Option<Note> {
         self.left.take()

@@ -23,9 +23,10 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::{Either, select};
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode};
 use http_body::Body as _;
 use policy::KeepTerms;
+use semantics::coding::media_type;
 use store::{FlightGuard, Generation};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -33,7 +34,7 @@ use crate::{
     Client, Failure, Pipeline, Record, Shared, Stored,
     collapse::LOOK,
     forward,
-    keep::{self, ContentSize, ContentTag, NotStored, ResponseHead},
+    keep::{self, ContentFacts, ContentTag, NotStored, ResponseHead},
     learnt::not_kept::{self, Cause},
     question::Question,
     tier,
@@ -235,9 +236,7 @@ fn concerns(question: &Question, head: ResponseHead<'_>) -> bool {
 }
 
 fn is_page(headers: &HeaderMap) -> bool {
-    let Some(media_type) = headers.get(header::CONTENT_TYPE) else { return false };
-    let essence = media_type.as_bytes().split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
-    [&b"text/html"[..], b"application/xhtml+xml"].iter().any(|page| essence.eq_ignore_ascii_case(page))
+    matches!(&*media_type(headers), "text/html" | "application/xhtml+xml")
 }
 
 /// Returns why a response that did not come by a shared fetch may not be stored: it is a page that is not proven, or that differs.
@@ -377,7 +376,7 @@ pub(crate) fn release(shared: &Shared, question: &Question, status: StatusCode, 
 fn page(shared: &Shared, question: &Question, head: ResponseHead<'_>, kept: KeepTerms, body: Bytes, begun: Generation) -> Stored {
     let has_nonce = keep::has_nonce(question, head.headers, &body);
     let tag = ContentTag::of(head.headers, Some(&body));
-    let content = ContentSize { length: Some(body.len() as u64), has_forms: false, has_nonce, tag };
+    let content = ContentFacts { length: Some(body.len() as u64), has_forms: false, has_nonce, tag };
     let (record, scope) = keep::record(shared, question, head, content, kept);
     Stored::new(record, body, begun, scope)
 }

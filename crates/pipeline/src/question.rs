@@ -63,7 +63,7 @@ impl Client {
             scheme
         };
         client.said_http = http && !https && !other;
-        if let Some(address) = vouched(&named(lines), trusted_proxies).last() {
+        if let Some(address) = vouched(&forwarded_for(lines), trusted_proxies).last() {
             client.address = Some(address);
         }
         client
@@ -75,7 +75,7 @@ impl Client {
         if !self.trusted {
             return Vec::new();
         }
-        let mut way: Vec<IpAddr> = vouched(&named(lines), trusted_proxies).collect();
+        let mut way: Vec<IpAddr> = vouched(&forwarded_for(lines), trusted_proxies).collect();
         way.reverse();
         way
     }
@@ -87,7 +87,7 @@ impl Client {
 }
 
 /// Reads the addresses in `X-Forwarded-For`, as they stand there; there is none for what cannot be read.
-fn named(lines: FieldLines<'_>) -> Vec<Option<IpAddr>> {
+fn forwarded_for(lines: FieldLines<'_>) -> Vec<Option<IpAddr>> {
     let mut named = Vec::new();
     lines.for_each("x-forwarded-for", |line| {
         let address = |member: &[u8]| Some(std::str::from_utf8(member.trim_ascii()).ok()?.parse::<IpAddr>().ok()?.to_canonical());
@@ -135,12 +135,12 @@ pub(crate) fn verdict_with_member(
     (verdict, member)
 }
 
-/// Leaves in a request what its origin gets to see: what that does not see must not select a variant either.
+/// Removes the fields that the origin must not see, so that they do not select a variant either.
 ///
-/// Nobody invents what only proxies may say; a field that the settings name is a trusted proxy's alone, in every spelling that CGI takes for
-/// it. And where the cache is asked, the origin is told no more than what is in the key, decides that the answer may be shared, or
-/// may be nominated by `Vary`: cookies that do not change the page are neither.
-pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, carries: Option<Carries>) {
+/// Fields that only proxies may write are removed, but for those that the settings trust from a trusted proxy; such a field is removed in every spelling
+/// that CGI takes for it. If the cache is asked, only these fields remain: those in the key, those that decide whether the answer may be shared, and those
+/// that `Vary` may nominate. Cookies that do not change the page are none of these.
+pub(crate) fn remove_unsent_fields(headers: &mut HeaderMap, site: &Site, is_trusted: bool, carries: Option<Carries>) {
     let policy = &site.policy;
     let goes = |name: &str| {
         (is_trusted && policy.is_trusted_field(name))
@@ -222,10 +222,10 @@ pub(crate) struct Question {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wants {
     pub(crate) directives: RequestDirectives,
-    /// Whether it asks for a part, or on a condition that only the whole can meet.
-    in_part: bool,
-    /// Whether it has one of the fields by which less than the whole is asked for, or nothing.
-    for_less: bool,
+    /// Whether it has `Range`, `If-Match` or `If-Unmodified-Since`.
+    needs_origin_for_part: bool,
+    /// Whether it has any field of RFC 9110 §13.1 or §14.2, by which less than the whole is asked for, or nothing.
+    has_condition_or_range: bool,
     /// The codings that the client takes, in their canonical form.
     codings: &'static str,
     /// Whether responses get their coding here.
@@ -239,8 +239,8 @@ impl Wants {
         let honoured = site.policy.settings().honour_request_directives;
         Self {
             directives: if honoured { RequestDirectives::of(fields) } else { RequestDirectives::NONE },
-            in_part: fields.range.is_present() || fields.if_match.is_present() || fields.if_unmodified_since.is_present(),
-            for_less: [
+            needs_origin_for_part: fields.range.is_present() || fields.if_match.is_present() || fields.if_unmodified_since.is_present(),
+            has_condition_or_range: [
                 fields.if_match,
                 fields.if_modified_since,
                 fields.if_none_match,
@@ -323,14 +323,14 @@ impl Question {
         }
     }
 
-    /// Returns whether the request asks for a part, or on a condition that only the whole can meet.
-    pub(crate) fn wants_a_part(&self) -> bool {
-        self.wants.in_part
+    /// Returns whether the request has `Range`, `If-Match` or `If-Unmodified-Since`: it asks for a part, or on a condition that only the whole can meet.
+    pub(crate) fn needs_origin_for_part(&self) -> bool {
+        self.wants.needs_origin_for_part
     }
 
-    /// Returns whether the request may have a condition, or ask for a part. Without, it need not be looked for.
-    pub(crate) fn may_want_less(&self) -> bool {
-        self.wants.for_less
+    /// Returns whether the request has a condition, or asks for a part (RFC 9110 §13.1, §14.2).
+    pub(crate) fn has_condition_or_range(&self) -> bool {
+        self.wants.has_condition_or_range
     }
 
     /// Returns whether others who ask the same may be answered with what comes back for this one.
@@ -350,7 +350,7 @@ impl Question {
             Some("it carries Authorization")
         } else if self.wants.directives.no_store {
             Some("it says no-store")
-        } else if self.wants.in_part {
+        } else if self.wants.needs_origin_for_part {
             Some("it asks for a part, or has a precondition that only the origin can judge")
         } else {
             None

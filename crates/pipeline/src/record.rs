@@ -20,7 +20,7 @@ use semantics::{
     vary::Vary,
 };
 
-use crate::Class;
+use crate::{Class, collapse::ErrorScope};
 
 /// The pipeline's part of a stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +35,8 @@ pub struct Record {
     pub(crate) last_modified: Option<Timestamp>,
     pub(crate) for_cookies: bool,
     pub(crate) for_authorization: bool,
-    /// The likeness of requests that are answered with this error, which a request may have brought on itself. See
-    /// [`crate::collapse::likeness`]. Kept in memory alone.
-    pub(crate) only_for: Option<u64>,
+    /// The requests that are answered with this error, as one of them may have caused it; `None`: all. Kept in memory alone.
+    pub(crate) only_for: Option<ErrorScope>,
     /// Whether there may be other forms of its content: then its `Vary` names `Accept-Encoding`.
     pub(crate) codable: bool,
     /// The class of its content, as its `Content-Type` says.

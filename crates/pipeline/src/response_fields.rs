@@ -5,7 +5,7 @@
 //! refuses them.
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use semantics::Scheme;
+use semantics::{Scheme, coding::media_type};
 
 /// The fields that a site adds and takes away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,10 +52,8 @@ fn add(headers: &mut HeaderMap, name: &HeaderName, value: &HeaderValue) {
 
 /// Returns whether a response is HTML, or may hold scripts as HTML does: SVG and other XML.
 fn is_document(headers: &HeaderMap) -> bool {
-    let media_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    let end = media_type.iter().position(|&b| b == b';').unwrap_or(media_type.len());
-    let media_type = media_type[..end].trim_ascii().to_ascii_lowercase();
-    media_type == b"text/html" || media_type.ends_with(b"/xml") || media_type.ends_with(b"+xml")
+    let media_type = media_type(headers);
+    media_type == "text/html" || media_type.ends_with("/xml") || media_type.ends_with("+xml")
 }
 
 #[cfg(test)]

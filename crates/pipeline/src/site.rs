@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt,
     rc::Rc,
     sync::{
@@ -23,7 +23,7 @@ use crate::{
     learnt::trouble::{Failures, Trouble},
 };
 
-/// One publication, as one worker sees it; or the part of it that another origin answers for, with the rules of that origin.
+/// A site as one worker sees it, or a part of a site that another origin answers for, with the rules of that origin.
 ///
 /// A part has its site's number, name, and hosts: purges and pages are the site's. Its policy, origin, and what is known of that origin are
 /// its own.
@@ -50,8 +50,8 @@ pub struct Site {
     pub on_disk: bool,
     /// Whether its responses may go to the tier that machines share: its origin is farther away than that.
     pub is_shared: bool,
-    /// The state of the origin: whether it counts as down, and until when.
-    pub down: Down,
+    /// Whether the origin counts as down, and until when.
+    pub origin_state: OriginState,
     /// The rules by which its requests share fetches.
     pub collapse: Collapse,
     /// The rules by which it is refilled after a soft purge.
@@ -94,8 +94,14 @@ impl Site {
         is_among(host, &self.hosts) || is_same_host(host, asked)
     }
 
+    /// Returns the host under which the site was asked, and those of its hosts that are named in full.
+    pub(crate) fn named_hosts<'a>(&'a self, asked: &'a str) -> BTreeSet<&'a str> {
+        let named = self.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*'));
+        named.chain([asked]).collect()
+    }
+
     /// Returns the site, and then each of its parts.
-    pub fn with_parts(self: &Rc<Self>) -> impl Iterator<Item = &Rc<Self>> {
+    pub(crate) fn with_parts(self: &Rc<Self>) -> impl Iterator<Item = &Rc<Self>> {
         std::iter::once(self).chain(&self.parts.0)
     }
 
@@ -147,22 +153,22 @@ impl Route {
     }
 }
 
-/// The knowledge of whether an origin is down: it could not be connected to. What single requests come to says nothing about the others.
+/// Whether one worker can connect to its origin. Only failed connections count, and not failed requests.
 #[derive(Debug, Default)]
-pub struct Down {
+pub struct OriginState {
     failures: Cell<Failures>,
-    contact: Arc<Contact>,
+    contact: Arc<SharedOriginState>,
 }
 
-/// The state of an origin's connections, for others than those who ask it.
+/// The part of an origin's state that all threads may read: the dashboard, alerts, recognition.
 #[derive(Debug, Default)]
-pub struct Contact {
+pub struct SharedOriginState {
     is_down: AtomicBool,
     was_asked: AtomicBool,
     falls: AtomicU64,
 }
 
-impl Contact {
+impl SharedOriginState {
     /// Returns whether the origin could not be connected to when that was tried last.
     pub fn is_down(&self) -> bool {
         self.is_down.load(Relaxed)
@@ -173,8 +179,8 @@ impl Contact {
         self.was_asked.load(Relaxed)
     }
 
-    /// Returns how often nobody listened there any more: it refused a connection after it had taken others. Who looks now and then sees by it also what was
-    /// over in between. An origin that is too busy to take connections does not refuse them, and counts for nothing here.
+    /// Returns how often the origin stopped listening: it refused a connection after it had accepted others. A change shows a fall that is over already. An
+    /// origin that is too busy to accept connections does not refuse them, and that does not count.
     pub fn falls(&self) -> u64 {
         self.falls.load(Relaxed)
     }
@@ -192,10 +198,10 @@ impl Contact {
     }
 }
 
-impl Down {
+impl OriginState {
     /// Makes a state that also tells others.
     #[must_use]
-    pub fn telling(contact: Arc<Contact>) -> Self {
+    pub fn telling(contact: Arc<SharedOriginState>) -> Self {
         Self { contact, ..Self::default() }
     }
 
@@ -356,7 +362,7 @@ mod tests {
     /// A whole site is asked for again after a fall, so what a crowd can bring about must not be one.
     #[test]
     fn an_origin_that_is_too_busy_to_take_connections_has_not_fallen() {
-        let contact = Contact::default();
+        let contact = SharedOriginState::default();
         for (fault, falls) in [(Fault::ConnectionTimeout, 0), (Fault::ConnectionRefused, 1), (Fault::DnsError, 1)] {
             contact.failed(fault);
             assert_eq!((contact.is_down(), contact.falls()), (true, falls), "{fault:?}");

@@ -1,4 +1,4 @@
-//! Stale responses: when one may stand in for the origin, and how it is refreshed behind its reader.
+//! Stale responses: when one may stand in for the origin, and how it is refreshed in the background.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use store::{Generation, Joined, Purged};
 
 use crate::{
     Failure, Pipeline, Shared, Stored,
-    collapse::{flight_of, flight_of_those_who_say, saying_of},
+    collapse::{RequestFingerprint, flight_of, flight_of_fingerprint},
     learnt::{refill, trouble::Trouble},
     question::Question,
 };
@@ -22,7 +22,10 @@ pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
 
 /// Returns whether a stale response, or one in doubt, may be served to this request because the origin failed.
 pub(crate) fn may_stand_in(shared: &Shared, question: &Question, stored: &Stored, now: Timestamp) -> bool {
-    let wants = &question.wants.directives;
+    stands_in(shared, &question.wants.directives, question, stored, now)
+}
+
+fn stands_in(shared: &Shared, wants: &RequestDirectives, question: &Question, stored: &Stored, now: Timestamp) -> bool {
     let is_allowed = allowed_on_error(wants, &stored.record.freshness, now, stale_if_error(question));
     // It may have been purged while the origin was asked.
     (is_allowed || is_only_in_doubt(shared, wants, stored, now)) && shared.store.verdict(stored) != Purged::Hard
@@ -41,9 +44,7 @@ fn is_only_in_doubt(shared: &Shared, wants: &RequestDirectives, stored: &Stored,
 
 /// Returns whether a stale response may be served to all who follow a fetch because the origin failed, whatever their requests say.
 pub(crate) fn may_stand_in_for_all(shared: &Shared, question: &Question, stored: &Stored, now: Timestamp) -> bool {
-    let wants = &RequestDirectives::NONE;
-    let is_allowed = allowed_on_error(wants, &stored.record.freshness, now, stale_if_error(question));
-    (is_allowed || is_only_in_doubt(shared, wants, stored, now)) && shared.store.verdict(stored) != Purged::Hard
+    stands_in(shared, &RequestDirectives::NONE, question, stored, now)
 }
 
 /// Returns how long a site's stale responses may be served when its origin fails, if they do not say so themselves.
@@ -59,13 +60,13 @@ pub(crate) fn refresh_failed(shared: &Shared, question: &Question, candidate: Op
     }
 }
 
-/// Validates a stale response behind the scenes, unless somebody does already.
+/// Validates a stale response in the background, unless somebody does already.
 ///
 /// Where that has just failed, it is asked for now and then, and by a request of the site's own: nobody's fields keep a page old.
 pub(crate) fn refresh(pipeline: &Rc<Pipeline>, question: &Rc<Question>, stored: &Arc<Stored>) {
     let shared = &pipeline.shared;
     let (store, now) = (&shared.store, shared.clock.now());
-    let (site, page) = (question.site.down.at(now), shared.trouble.at(question.hash, now));
+    let (site, page) = (question.site.origin_state.at(now), shared.trouble.at(question.hash, now));
     if site == Trouble::Pause || page == Trouble::Pause || (page == Trouble::Due && !shared.trouble.tries(question.hash, now)) {
         return;
     }
@@ -76,7 +77,7 @@ pub(crate) fn refresh(pipeline: &Rc<Pipeline>, question: &Rc<Question>, stored: 
     };
     let (question, flight) = match own {
         Some(own) => {
-            let flight = flight_of_those_who_say(&own.key, saying_of(shared, &own, Some(stored)));
+            let flight = flight_of_fingerprint(&own.key, RequestFingerprint::of_shared(shared, &own, Some(stored)));
             (own, flight)
         }
         // Nobody's cookies go out for all; the next reader without any refreshes it.

@@ -7,7 +7,7 @@
 //! Where nothing of use is there, one machine asks the origin and the others wait for what it brings. Nobody waits longer than `collapse_wait`, and
 //! whatever goes wrong costs a request to the origin and never an answer.
 //!
-//! In doubt (see [`Fence`](crate::Fence)) nothing is read or written. What is not foreverybody never goes there: pages of members, answers to requests
+//! In doubt (see [`Fence`](crate::Fence)) nothing is read or written. What is not for everybody never goes there: pages of members, answers to requests
 //! with cookies or credentials, what a password protects, errors that a request may have brought on itself, parts, and what its origin has in a file.
 
 use std::{cell::Cell, fmt, future::Future, pin::Pin, rc::Rc, sync::Arc, time::Duration};
@@ -63,7 +63,7 @@ pub enum TierLookup {
     Turn(Box<dyn FetchTurn>),
     /// Another machine fetches it. When the future is ready, it is worth looking again.
     Wait(Later<()>),
-    /// It is not for the tier to answer: it is away, slow, in doubt, or knows that the page is not foreverybody.
+    /// It is not for the tier to answer: it is away, slow, in doubt, or knows that the page is not for everybody.
     Away,
 }
 

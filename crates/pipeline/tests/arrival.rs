@@ -5,7 +5,7 @@ use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Duration};
 
 use http::{HeaderMap, Request, Response, Version};
 use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
-use pipeline::{Clock, Collapse, Down, Https, Parts, Pipeline, Refill, ResponseFields, Route, Router, Shared, Site};
+use pipeline::{Clock, Collapse, Https, OriginState, Parts, Pipeline, Refill, ResponseFields, Route, Router, Shared, Site};
 use policy::{Kind, Policy, Settings};
 use semantics::Scheme;
 use store::StoreOptions;
@@ -63,7 +63,7 @@ fn site(origin: &Rc<Notebook>, route: Option<Route>, parts: Parts) -> Site {
         on_disk: false,
         is_shared: false,
         reader_wait_max: Duration::from_secs(60),
-        down: Down::default(),
+        origin_state: OriginState::default(),
         collapse: Collapse::new(Duration::from_secs(5), None),
         refill: Refill::default(),
         https: Https::default(),

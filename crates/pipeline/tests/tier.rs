@@ -18,8 +18,8 @@ use http_body_util::BodyExt as _;
 use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use parking_lot::Mutex;
 use pipeline::{
-    Acknowledgement, Clock, Collapse, Down, FetchTurn, Https, Later, Machines, Parts, Pipeline, Refill, ResponseFields, Router, Shared,
-    Site, TIER_HEAD_MAX, Tier, TierLookup, TierPage,
+    Acknowledgement, Clock, Collapse, FetchTurn, Https, Later, Machines, OriginState, Parts, Pipeline, Refill, ResponseFields, Router,
+    Shared, Site, TIER_HEAD_MAX, Tier, TierLookup, TierPage,
 };
 use policy::{
     Kind, Policy, Settings,
@@ -242,7 +242,7 @@ impl Machine {
             on_disk: false,
             is_shared: true,
             reader_wait_max: Duration::from_secs(60),
-            down: Down::default(),
+            origin_state: OriginState::default(),
             collapse: Collapse::new(collapse_wait, None),
             refill: Refill::default(),
             https: Https::default(),

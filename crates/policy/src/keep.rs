@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use semantics::{
     Timestamp,
     cache_control::{RequestDirectives, ResponseDirectives},
+    coding::media_type,
     freshness::{Freshness, LifetimeSource},
     omitted::omitted,
     reference::resolve,
@@ -354,10 +355,7 @@ impl Policy {
     #[must_use]
     pub fn nonce_search(&self, headers: &HeaderMap) -> Option<NonceSearch> {
         self.preset.responses.nonce_tick?;
-        let media_type = headers.get(header::CONTENT_TYPE)?.as_bytes();
-        let essence = media_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
-        let is_page =
-            [&b"text/html"[..], b"application/xhtml+xml", b"application/json"].iter().any(|page| essence.eq_ignore_ascii_case(page));
+        let is_page = matches!(&*media_type(headers), "text/html" | "application/xhtml+xml" | "application/json");
         let coding = headers.get(header::CONTENT_ENCODING).filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
         is_page.then(|| if coding.is_some() { NonceSearch::in_what_cannot_be_read() } else { NonceSearch::default() })
     }
@@ -368,9 +366,8 @@ impl Policy {
     pub fn mistakes_validators(&self, headers: &HeaderMap) -> bool {
         let types = self.preset.responses.mistaken_validators;
         !types.is_empty() && {
-            let media_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-            let essence = media_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
-            types.iter().any(|mistaken| essence.eq_ignore_ascii_case(mistaken.as_bytes()))
+            let media_type = media_type(headers);
+            types.iter().any(|mistaken| media_type.eq_ignore_ascii_case(mistaken))
         }
     }
 

@@ -238,7 +238,7 @@ impl Policy {
             }
         }
         let mut kept = self.keep_whatever_tier(facts)?;
-        // Nobody refreshes it behind a member.
+        // It is never refreshed in the background.
         kept.freshness.stale_while_revalidate = Duration::ZERO;
         if kept.omitted.is_empty() { Ok(kept) } else { Err(NotKept::Member(MemberReason::Fields)) }
     }

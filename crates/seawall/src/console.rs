@@ -110,7 +110,7 @@ fn schedule_health(site: &SitePlan, state: &State) -> Option<ScheduleHealth> {
 fn signal_health(site: &SitePlan, shared: &Shared) -> SignalHealth {
     let (told, now) = (shared.signalled.of(site.name()), shared.clock.now());
     let ago = |at| now.since(at).as_secs();
-    let publication = |told: pipeline::Publication| Publication { seconds_ago: ago(told.at), covered: told.covered, hard: told.hard };
+    let publication = |told: pipeline::SignalledPurge| Publication { seconds_ago: ago(told.at), covered: told.covered, hard: told.hard };
     SignalHealth {
         in_path: told.in_path.map(publication),
         webhook: told.webhook.map(publication),

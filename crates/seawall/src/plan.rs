@@ -14,8 +14,8 @@ use origins::{
     server::{Address, Budget, ServerOptions, tls_config},
 };
 use pipeline::{
-    Auth, Collapse, Contact, Down, Https, LoginLimits, Parts, Rate, Refill, RequestLimit, ResponseFields, Route, Router, Schedule, Shared,
-    WebhookSecret,
+    Auth, Collapse, Https, LoginLimits, OriginState, Parts, Rate, Refill, RequestLimit, ResponseFields, Route, Router, Schedule, Shared,
+    SharedOriginState, WebhookSecret,
 };
 use policy::{
     Policy,
@@ -69,7 +69,7 @@ struct PartPlan {
     headers: Headers,
     source: SharedSource,
     origin_host: Option<String>,
-    contact: Arc<Contact>,
+    contact: Arc<SharedOriginState>,
     /// Whether its responses may be stored on the disk.
     on_disk: bool,
     is_shared: bool,
@@ -316,7 +316,7 @@ impl SitePlan {
             reader_wait_max: settings.limits.write_timeout,
             on_disk: part.on_disk,
             is_shared: part.is_shared,
-            down: Down::telling(Arc::clone(&part.contact)),
+            origin_state: OriginState::telling(Arc::clone(&part.contact)),
             collapse: Collapse::new(part.collapse_wait, budget.clone()),
             refill: Refill::new(settings.refill.concurrency, budget),
             https: Https {

@@ -16,7 +16,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use insight::Insight;
 use origins::{Fault, OriginError};
-use pipeline::{Body, Content, HitFacts, Interim, Note, Pipeline, Sent, Tracing};
+use pipeline::{Body, HitContent, HitFacts, Interim, Note, Pipeline, Sent, Tracing};
 use semantics::{RequestHead, Scheme};
 
 use crate::{
@@ -95,7 +95,7 @@ impl SiteService {
 }
 
 impl edge::Service for SiteService {
-    type Stored = Content;
+    type Stored = HitContent;
     type Body = Body;
     type Note = Note;
     type HitFacts = HitFacts;
@@ -134,7 +134,7 @@ impl edge::Service for SiteService {
         }
     }
 
-    fn share(stored: &Content) -> Bytes {
+    fn share(stored: &HitContent) -> Bytes {
         stored.share()
     }
 

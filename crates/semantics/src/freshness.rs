@@ -102,6 +102,12 @@ impl Freshness {
         !self.validate_always && self.lifetime > self.age(now)
     }
 
+    /// Returns the whole seconds of the lifetime that are left, or have passed since as a negative number, as `Cache-Status` counts them (RFC 9211 §2.4).
+    #[must_use]
+    pub fn seconds_left(&self, now: Timestamp) -> i64 {
+        self.lifetime.as_secs().cast_signed() - self.age(now).as_secs().cast_signed()
+    }
+
     /// Returns how much longer the response is fresh; zero if it is not.
     #[must_use]
     pub fn remaining(&self, now: Timestamp) -> Duration {

@@ -3,7 +3,7 @@
 //! The hit path has a slice of parsed lines, everything else a `HeaderMap`; both become one [`RequestHead`], so every rule is written once.
 //! [`RequestFields`] is filled in one pass and holds the fields that caching decisions look at; the whole list stays reachable for `Vary`.
 
-use http::{HeaderMap, HeaderName, Method};
+use http::{HeaderMap, HeaderName, Method, header::CONTENT_LENGTH};
 
 /// The scheme of the target URI: `http` or `https` (RFC 9110 §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,6 +86,12 @@ impl<'a> FieldLines<'a> {
 #[must_use]
 pub fn has_any(map: &HeaderMap, names: &[HeaderName]) -> bool {
     map.keys().any(|name| names.contains(name))
+}
+
+/// Returns the length of the content that a message announces, in bytes; `None`: it announces none that can be read.
+#[must_use]
+pub fn content_length(fields: &HeaderMap) -> Option<u64> {
+    fields.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// The fields in which the requests of one page differ from browser to browser, and on which no answer from the store rests unless a stored

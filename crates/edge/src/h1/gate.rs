@@ -8,6 +8,7 @@
 //! or that it is malformed, is no affair of the answer before it.
 
 use std::{
+    future::Future as _,
     io::{self, IoSlice},
     pin::Pin,
     sync::{
@@ -15,8 +16,11 @@ use std::{
         atomic::{AtomicBool, AtomicU16, Ordering::Relaxed},
     },
     task::{Context, Poll, Waker, ready},
+    time::Duration,
 };
 
+use semantics::invalidation::is_safe;
+use tokio::time::{Sleep, sleep};
 use wire::{
     HeadLimits,
     head::{self, Framing, Parsed, field_table},
@@ -29,6 +33,9 @@ use crate::{
     stream::Stream,
     worker::Terms,
 };
+
+/// The time for which an unsafe request that is here as a whole goes on although its client has closed.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The most bytes that one read through the gate takes.
 const READ: usize = 16 * 1024;
@@ -113,6 +120,12 @@ pub(super) struct Gate {
     writing: bool,
     /// The number of bytes that came after our direction had ended, if it has.
     unread: Option<usize>,
+    /// Whether the request under way may change something: its method is not safe (RFC 9110 §9.2.1).
+    is_unsafe: bool,
+    /// Whether the client has closed its direction.
+    has_ended: bool,
+    /// The time for which an unsafe request goes on although its client has closed.
+    grace: Option<Pin<Box<Sleep>>>,
 }
 
 impl Gate {
@@ -127,6 +140,9 @@ impl Gate {
             allowances: terms.allowances,
             writing: false,
             unread: None,
+            is_unsafe: false,
+            has_ended: false,
+            grace: None,
         }
     }
 
@@ -159,6 +175,7 @@ impl Gate {
                     Framing::Length(length) => State::Pass(head.len as u64 + length),
                     Framing::None | Framing::Chunked => State::Pass(head.len as u64),
                 };
+                self.is_unsafe = !is_safe(&head.method);
                 self.watch.in_service();
             }
             Err(reject) => {
@@ -219,9 +236,23 @@ impl Gate {
         if n == 0 {
             // The client has closed: it needs no last word about the head that it left unfinished.
             self.stream.head_begun = false;
+            self.has_ended = true;
         }
         self.held.extend_from_slice(&piece[..n]);
         Poll::Ready(Ok(n))
+    }
+
+    /// Tells hyper that the client has closed, for which it drops the request under way. If that may change something and is here as a whole, it goes on for
+    /// a moment: programs send a purge and close without waiting for an answer.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_unsafe && self.state == State::Head && self.signals.is_busy() {
+            let grace = self.grace.get_or_insert_with(|| Box::pin(sleep(GRACE)));
+            if grace.as_mut().poll(cx).is_pending() {
+                self.signals.keep_next(cx);
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn wrote<T>(&mut self, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -255,6 +286,9 @@ impl hyper::rt::Read for Gate {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, mut buf: hyper::rt::ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         loop {
+            if this.has_ended && this.held.is_empty() {
+                return this.poll_end(cx);
+            }
             if this.state == State::Turn {
                 if this.is_answering() {
                     // Not read from either: a client that asks for more before it has read anything waits.
@@ -278,7 +312,7 @@ impl hyper::rt::Read for Gate {
                 }
             }
             if ready!(this.poll_fill(cx))? == 0 {
-                return Poll::Ready(Ok(()));
+                return this.poll_end(cx);
             }
         }
     }

@@ -26,7 +26,7 @@ use crate::{
     connection::{Phase, Seat},
     request::{
         content::RequestBody,
-        head::{ParsedHead, http1_version, may_be_hit, own},
+        head::{ParsedHead, http1_version, may_be_hit, own_into},
         log_line::{KeptLogLine, LogLine},
         recall::{HeadText, RecallMiss},
     },
@@ -168,7 +168,7 @@ impl<S: Service> Connection<S> {
                     Ok(0) | Err(_) => return Poll::Ready(self.gone()),
                     Ok(n) => n,
                 };
-                let (consumed, step) = self.answer_all(&worker, &buffer[..n]);
+                let Progress { consumed, step } = self.answer_all(&worker, &buffer[..n]);
                 self.used |= consumed > 0;
                 self.pending.extend_from_slice(&buffer[consumed..n]);
                 if let Some(step) = step {
@@ -176,7 +176,7 @@ impl<S: Service> Connection<S> {
                 }
             } else {
                 let mut pending = std::mem::take(&mut self.pending);
-                let (consumed, step) = self.answer_all(&worker, &pending);
+                let Progress { consumed, step } = self.answer_all(&worker, &pending);
                 self.used |= consumed > 0;
                 pending.drain(..consumed);
                 // An idle connection holds no buffer.
@@ -201,21 +201,21 @@ impl<S: Service> Connection<S> {
         Step::Gone
     }
 
-    /// Answers every complete request in `bytes` that can be answered at once. Returns how many bytes are done with, and what stopped it.
-    fn answer_all(&mut self, worker: &Worker<S>, bytes: &[u8]) -> (usize, Option<Step<S>>) {
+    /// Answers every complete request in `bytes` that can be answered at once.
+    fn answer_all(&mut self, worker: &Worker<S>, bytes: &[u8]) -> Progress<S> {
         let mut at = 0;
         let started = Instant::now();
         let terms = Rc::clone(&self.terms);
         while at < bytes.len() {
             // A client sends one head at a time and waits: what was read is the head that came before, or it has to be looked at.
             let unrecognised = match self.answer_again(worker, &terms, &bytes[at..], started) {
-                Ok((len, answered, keep_alive)) => {
+                Ok(AnsweredAgain { head_len, answered, keep_alive }) => {
+                    at += head_len;
                     match answered {
-                        Answered::Yes if keep_alive => at += len,
-                        Answered::Yes => return (at + len, Some(Step::Close)),
-                        Answered::Stop(step) => return (at + len, Some(step)),
+                        Answered::Yes if keep_alive => continue,
+                        Answered::Yes => return Progress::stopped(at, Step::Close),
+                        Answered::Stop(step) => return Progress::stopped(at, step),
                     }
-                    continue;
                 }
                 Err(unrecognised) => unrecognised,
             };
@@ -234,26 +234,26 @@ impl<S: Service> Connection<S> {
                     if self.seat.watch().phase() != Phase::Head {
                         self.seat.until(Phase::Head, self.terms.allowances.header);
                     }
-                    return (at, None);
+                    return Progress { consumed: at, step: None };
                 }
                 Err(reject) => {
                     self.stream.head_begun = false;
-                    return (at, Some(Step::Refuse(*reject)));
+                    return Progress::stopped(at, Step::Refuse(*reject));
                 }
             };
             let keep_alive = head.keep_alive && !self.seat.is_draining();
             if !may_be_hit(head, fields) {
-                return (at, Some(Step::HandOff));
+                return Progress::stopped(at, Step::HandOff);
             }
             let text = HeadText { bytes: &bytes[at..at + head.len], unrecognised };
             match self.answer(worker, &terms, text, ParsedHead { head, fields }, keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
-                Answered::Yes => return (at + head.len, Some(Step::Close)),
-                Answered::Stop(step) => return (at + head.len, Some(step)),
+                Answered::Yes => return Progress::stopped(at + head.len, Step::Close),
+                Answered::Stop(step) => return Progress::stopped(at + head.len, step),
             }
         }
         self.seat.until(Phase::Idle, self.terms.allowances.idle);
-        (at, None)
+        Progress { consumed: at, step: None }
     }
 
     /// Answers from the store, if that can be done at once, with one vectored write.
@@ -271,7 +271,7 @@ impl<S: Service> Connection<S> {
         answered.unwrap_or_else(|| self.must_call(parsed, keep_alive, started))
     }
 
-    /// Answers a head like one that was a hit before, without reading it. Returns its length too, and whether the connection goes on.
+    /// Answers a head like one that was a hit before, without parsing it.
     ///
     /// # Errors
     /// When the head has to be read.
@@ -281,11 +281,12 @@ impl<S: Service> Connection<S> {
         terms: &Rc<Terms>,
         bytes: &[u8],
         started: Instant,
-    ) -> Result<(usize, Answered<S>, bool), RecallMiss> {
+    ) -> Result<AnsweredAgain<S>, RecallMiss> {
         worker.hit_again(terms, self.peer, bytes, started, |out, hit, recognised| {
             self.stream.head_begun = false;
             let keep_alive = recognised.keep_alive() && !self.seat.is_draining();
-            (recognised.head_len(), self.send(out, hit, &recognised.log_line(), keep_alive, started), keep_alive)
+            let answered = self.send(out, hit, &recognised.log_line(), keep_alive, started);
+            AnsweredAgain { head_len: recognised.head_len(), answered, keep_alive }
         })
     }
 
@@ -316,7 +317,7 @@ impl<S: Service> Connection<S> {
         let line = LogLine::of(head, fields).keep();
         // The request is made in the box: it need not be moved there.
         let mut call = Box::write(Box::new_uninit(), Call { request, line, keep_alive, started });
-        match own(&mut call.request, head, fields, http1_version(head.minor_version)) {
+        match own_into(&mut call.request, head, fields, http1_version(head.minor_version)) {
             Ok(()) => Answered::Stop(Step::Call(call)),
             Err(reject) => Answered::Stop(Step::Refuse(reject)),
         }
@@ -416,9 +417,31 @@ impl<S: Service> Connection<S> {
 /// The bytes that a client may still send when its connection is closed.
 const LINGER_BYTES: usize = 256 * 1024;
 
+/// The end of an attempt to answer a request at once.
 enum Answered<S: Service> {
+    /// The answer was written whole.
     Yes,
+    /// Something else has to be done first.
     Stop(Step<S>),
+}
+
+/// A request that was answered, or begun to be, by what a head like its own was answered with before.
+struct AnsweredAgain<S: Service> {
+    head_len: usize,
+    answered: Answered<S>,
+    keep_alive: bool,
+}
+
+/// The bytes of what was read that are done with, and what stopped it, if anything did.
+struct Progress<S: Service> {
+    consumed: usize,
+    step: Option<Step<S>>,
+}
+
+impl<S: Service> Progress<S> {
+    const fn stopped(consumed: usize, step: Step<S>) -> Self {
+        Self { consumed, step: Some(step) }
+    }
 }
 
 /// Returns the fields that belong to the connection, and the end of the head.

@@ -25,7 +25,7 @@ pub(crate) struct ParsedHead<'a> {
     pub(crate) fields: &'a RequestFields<'a>,
 }
 
-/// The refusal of a head that ends too early although all of it is there: it was made of fields.
+/// The refusal of a head that the parser calls incomplete although the frames were whole (HTTP/2 and 3).
 pub(crate) const HALF_A_HEAD: Reject = Reject { status: 400, reason: "malformed head" };
 
 /// Returns whether a stored response may be the answer: to GET and HEAD without content that ask for nothing but the response.
@@ -56,15 +56,15 @@ pub(crate) const fn http1_version(minor: u8) -> Version {
 /// Fails with a refusal when the request-target is not a URI.
 pub(crate) fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Result<http::Request<RequestBody>, Reject> {
     let mut request = http::Request::new(RequestBody::empty());
-    own(&mut request, head, fields, version)?;
+    own_into(&mut request, head, fields, version)?;
     Ok(request)
 }
 
-/// Makes a new request one that outlives its buffer, where it lies: see [`owned_request`].
+/// Fills `request` where it lies: see [`owned_request`].
 ///
 /// # Errors
 /// Fails with a refusal when the request-target is not a URI.
-pub(crate) fn own(
+pub(crate) fn own_into(
     request: &mut http::Request<RequestBody>,
     head: &Head<'_>,
     fields: &RequestFields<'_>,

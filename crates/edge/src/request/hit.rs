@@ -15,11 +15,11 @@ use crate::{
 };
 
 impl<S: Service> Worker<S> {
-    /// Answers the head at the start of `text` if it is like one that was a hit before, without reading it. `send` is given the response's head,
+    /// Answers the head at the start of `text` if it is like one that was a hit before, without parsing it. `send` is given the response's head,
     /// the hit, and what is known about the request.
     ///
     /// # Errors
-    /// When the head has to be read: with what [`hit`](Self::hit) may remember it by.
+    /// When the head has to be parsed: with what [`hit`](Self::hit) may remember it by.
     #[inline]
     pub(crate) fn hit_again<T>(
         &self,
@@ -36,7 +36,7 @@ impl<S: Service> Worker<S> {
         // Without a combinator: it would copy the hit once more.
         match self.service.again(peer, recognised.known(), started, &mut out) {
             Some(hit) => Ok(send(&mut out, hit, &recognised)),
-            None => Err(recognised.forgone()),
+            None => Err(recognised.as_miss()),
         }
     }
 

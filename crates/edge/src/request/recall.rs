@@ -90,8 +90,8 @@ impl<'r, 'h: 'r, K> RecallHit<'r, 'h, K> {
         }
     }
 
-    /// Returns what there is to remember the head by, if what is known about it holds no longer.
-    pub(crate) const fn forgone(&self) -> RecallMiss {
+    /// Returns how the head may be remembered again, after the service no longer accepted the remembered facts.
+    pub(crate) const fn as_miss(&self) -> RecallMiss {
         RecallMiss { has_essentials: self.incidentals.is_some() }
     }
 }

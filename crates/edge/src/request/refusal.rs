@@ -1,4 +1,4 @@
-//! Refusals: how what is not a request, or too much of one, is answered by ourselves.
+//! Refusals: the responses to messages that are not valid requests, or exceed a limit.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};

@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, Method, StatusCode, header, response::Parts};
 use http_body::Body;
+use semantics::request::content_length;
 
 /// Says what follows a response's head.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(crate) struct AnnouncedLength(Option<u64>);
 
 impl AnnouncedLength {
     fn by(fields: &HeaderMap) -> Self {
-        Self(fields.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok()))
+        Self(content_length(fields))
     }
 
     /// Counts content that comes. `false` means that it is more than was promised: the message is broken.

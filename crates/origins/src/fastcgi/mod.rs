@@ -36,6 +36,7 @@ use std::{
 use ::http::{Method, Request, Response, StatusCode, header::CONTENT_LENGTH};
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
+use semantics::request::content_length;
 use tokio::time::Instant;
 
 pub use params::Script;
@@ -274,7 +275,7 @@ impl FastCgi {
             Body::Empty
         } else {
             // It has been settled: one line with a number.
-            let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+            let length = content_length(&fields);
             ahead::read(ResponseBody::new(first, length, lease, held), &self.server.room)?
         };
         let mut response = Response::new(body);

@@ -148,7 +148,7 @@ impl Params {
             None => HERE.clone_into(&mut address),
         }
         self.add("REMOTE_ADDR", address.as_bytes())?;
-        // An address of this machine, and always the same one: what is stored is foreverybody, whichever way they came.
+        // An address of this machine, and always the same one: what is stored is for everybody, whichever way they came.
         self.add("SERVER_ADDR", HERE.as_bytes())?;
         let host = host_without_port(arrival.authority);
         self.add("SERVER_NAME", if host.is_empty() { b"localhost" } else { host.as_bytes() })?;

@@ -16,7 +16,7 @@ const TRAILER_LINES_MAX: usize = 100;
 /// The part of a response's content that is still to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// So many bytes are still to come.
+    /// The number of bytes that are still to come.
     Length(u64),
     /// Chunks, and where in them we are.
     Chunked(Chunk),
@@ -29,7 +29,7 @@ pub(super) enum Content {
 pub(super) enum Chunk {
     /// A line with a size.
     Size,
-    /// So many bytes of data come next.
+    /// Data: the number of its bytes that are still to come.
     Data(u64),
     /// The line end behind them.
     LineEnd,

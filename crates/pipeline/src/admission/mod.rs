@@ -139,7 +139,8 @@ pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest
 
 /// Returns whether a step could answer a request for a stored page of this site, or change it: then [`admit`] has to be asked.
 ///
-/// Four steps need no look. A twin host has no site, the answer to a challenge is never stored, and nothing stored answers OPTIONS or TRACE. Requests of an address are counted where a hit is found.
+/// Five steps are not looked at. The answer to a challenge is never stored, and a twin host has no site. The preset lets the path of the schedule pass, and no
+/// stored response answers OPTIONS or TRACE. Where there is a limit for the requests of one address, `hit` counts the request itself.
 pub(crate) fn concerns(router: &Router, site: &Site, client: Option<&Client>, head: &RequestHead<'_>) -> bool {
     router.is_health(head.path) || site.https.concerns(client, head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(head))
 }

@@ -22,7 +22,7 @@ use store::{Fetching, Generation};
 
 use crate::{
     Body, Shared, Stored,
-    keep::{self, ContentSize, ContentTag, ResponseHead},
+    keep::{self, ContentFacts, ContentTag, ResponseHead},
     learnt::tier_proof::{self, MemberAnswer},
     question::Question,
 };
@@ -48,7 +48,7 @@ impl StoredAs {
             let has_nonce = keep::has_nonce(&question, &headers, &whole);
             let head = ResponseHead { status, headers: &headers };
             let tag = ContentTag::of(&headers, Some(&whole));
-            let content = ContentSize { length: Some(whole.len() as u64), has_forms: false, has_nonce, tag };
+            let content = ContentFacts { length: Some(whole.len() as u64), has_forms: false, has_nonce, tag };
             let (record, scope) = keep::record(&shared, &question, head, content, kept);
             if let Some(member) = &question.member
                 && !tier_proof::is_proven(

@@ -1,7 +1,7 @@
 //! The next version of a page for readers who have the one before: little more than what has changed (RFC 9842).
 //!
 //! The last version of each page is kept beside the store, since a purge takes it out of there. When another one comes, it is coded with the
-//! old one as its dictionary, behind. Both are bounded, oldest first: what is missing only costs its reader the saving.
+//! old one as its dictionary, in the background. Both are bounded, oldest first: what is missing only costs its reader the saving.
 
 use std::{
     collections::{HashMap, VecDeque},

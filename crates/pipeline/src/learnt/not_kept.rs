@@ -67,15 +67,15 @@ type Slot = Option<(KeyHash, Reason)>;
 
 /// The last reason of each key.
 #[derive(Debug)]
-pub(crate) struct Reasons(Mutex<Box<[Slot]>>);
+pub(crate) struct NotKeptReasons(Mutex<Box<[Slot]>>);
 
-impl Default for Reasons {
+impl Default for NotKeptReasons {
     fn default() -> Self {
         Self(Mutex::new(vec![None; REASONS_MAX].into()))
     }
 }
 
-impl Reasons {
+impl NotKeptReasons {
     pub(crate) fn note(&self, key: KeyHash, reason: Reason) {
         let mut reasons = self.0.lock();
         let places = &mut reasons[of(key)];
@@ -128,7 +128,7 @@ mod tests {
         let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
         let key = |n: usize| shared.store.hash(n.to_string().as_bytes());
         let reason = |why, n: usize| Reason { cause: Cause::NotStored(why), status: Some(200), at: Timestamp::from_secs(n as u64) };
-        let reasons = Reasons::default();
+        let reasons = NotKeptReasons::default();
         assert_eq!(reasons.get(key(0)), None);
         reasons.note(key(0), reason(NotStored::Unproven, 0));
         reasons.note(key(0), reason(NotStored::TooLarge, 1));

@@ -336,7 +336,7 @@ impl Run<'_> {
             if self.is_over() {
                 return false;
             }
-            if !site.down.is_down(now) && !site.refill.rests(now) && !site.refill.readers_wait() && site.refill.pace.allows(now) {
+            if !site.origin_state.is_down(now) && !site.refill.rests(now) && !site.refill.readers_wait() && site.refill.pace.allows(now) {
                 return true;
             }
             tokio::time::sleep(LOOK).await;

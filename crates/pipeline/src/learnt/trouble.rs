@@ -92,9 +92,9 @@ impl Failures {
 
 /// The pages in trouble, by the hashes of their keys.
 #[derive(Debug, Default)]
-pub(crate) struct Pages(Mutex<HashMap<KeyHash, Failures>>);
+pub(crate) struct TroubledPages(Mutex<HashMap<KeyHash, Failures>>);
 
-impl Pages {
+impl TroubledPages {
     pub(crate) fn at(&self, page: KeyHash, now: Timestamp) -> Trouble {
         self.of(page).at(now)
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_page_is_asked_for_at_once_and_then_at_longer_intervals() {
         let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
-        let (pages, page) = (Pages::default(), shared.store.hash(b"page"));
+        let (pages, page) = (TroubledPages::default(), shared.store.hash(b"page"));
         let begun = shared.store.generation();
         assert_eq!(pages.at(page, at(0)), Trouble::None);
         pages.failed(page, at(0), begun);
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn pages_in_trouble_are_remembered_within_a_bound() {
         let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
-        let (pages, page) = (Pages::default(), |n: usize| shared.store.hash(n.to_string().as_bytes()));
+        let (pages, page) = (TroubledPages::default(), |n: usize| shared.store.hash(n.to_string().as_bytes()));
         let begun = shared.store.generation();
         (0..=PAGES_MAX).for_each(|n| pages.failed(page(n), at(0), begun));
         assert_eq!((pages.at(page(0), at(0)), pages.at(page(PAGES_MAX), at(0))), (Trouble::Due, Trouble::None));

@@ -12,10 +12,6 @@ use crate::{Pipeline, Site, fence::PendingPurges, question::Question};
 #[derive(Debug, Clone)]
 pub(super) struct SignalLines(pub(super) Vec<HeaderValue>);
 
-/// Marks the answer to a write after which everything was purged.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SaidEverything;
-
 /// Marks the answer of an origin whose plugin says by itself what has changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpeaksForItself;
@@ -52,7 +48,7 @@ impl Pipeline {
 
     /// Purges what a plugin asks for. Returns `false` if that was not possible.
     pub(super) fn publish_asked(&self, site: &Site, what: Vec<What>, hard: bool, by: Maker, caused: &PendingPurges) -> bool {
-        let is_done = self.shared.publish(&Order::for_site(&site.name, what, hard, by), caused);
+        let is_done = self.shared.purge_for_signal(&Order::for_site(&site.name, what, hard, by), caused);
         if !hard {
             self.ripple_of_write(site, false);
         }

@@ -20,7 +20,7 @@ use crate::{
     Pipeline, Stored,
     ask::Times,
     fence::PendingPurges,
-    keep::{self, ContentSize, ResponseHead},
+    keep::{self, ContentFacts, ResponseHead},
     proof,
     question::{self, Question, Wants},
 };
@@ -52,8 +52,8 @@ fn changed(question: &Question, status: StatusCode, headers: &HeaderMap, speaks:
 impl Pipeline {
     /// Purges what an unsafe method may have changed, and the groups that its answer names, whatever its status.
     ///
-    /// Returns the generation after that, if nobody else has purged anything since the generation `since`: what no purge covered then is
-    /// covered by none now but those that it caused itself.
+    /// Returns the new generation if this call made the only purges since the generation `since`, and `None` otherwise. With `Some`, a response that was
+    /// current at `since` may be stored as of the returned generation.
     pub(crate) fn invalidate(
         &self,
         question: &Question,
@@ -76,7 +76,7 @@ impl Pipeline {
                 return None;
             }
         };
-        let (receipts, elsewhere) = self.shared.obey(&order, &resolved);
+        let (receipts, elsewhere) = self.shared.carry_out_and_tell_machines(&order, &resolved);
         let mut now = since;
         let mut alone = true;
         for receipt in receipts {
@@ -122,7 +122,7 @@ impl Pipeline {
             }
         };
         let sent = get.headers.len();
-        question::reduce(&mut get.headers, &get.site, get.client.trusted, Some(carries));
+        question::remove_unsent_fields(&mut get.headers, &get.site, get.client.trusted, Some(carries));
         if get.headers.len() != sent {
             return None;
         }
@@ -140,7 +140,7 @@ impl Pipeline {
             &self.shared,
             &get,
             head,
-            ContentSize { length: None, has_forms: false, has_nonce: false, tag: None },
+            ContentFacts { length: None, has_forms: false, has_nonce: false, tag: None },
             kept.clone(),
         );
         let store = &self.shared.store;

@@ -46,7 +46,7 @@ pub use permission::TokenCheck;
 pub use receipt::{Covered, Receipt};
 pub use resolve::Unresolved;
 use resolve::{Directory, Resolved};
-pub use signal_log::{Publication, SignalLog, SiteSignals};
+pub use signal_log::{SignalLog, SignalledPurge, SiteSignals};
 pub use webhook::WebhookSecret;
 
 /// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
@@ -87,7 +87,7 @@ pub struct Purge<'a> {
 
 /// The machine to which an order was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OrderOrigin {
+enum OrderedAt {
     Here,
     Elsewhere,
 }
@@ -183,7 +183,7 @@ impl Purging {
 
     /// Counts a purge, and logs it. What strangers and programs cause by themselves is logged at a level that is usually off: strangers
     /// would write the log.
-    fn tell(&self, order: &Order, covered: &[Covered], at: OrderOrigin) {
+    fn count_and_log(&self, order: &Order, covered: &[Covered], at: OrderedAt) {
         self.by_maker[order.by.index()].fetch_add(1, Relaxed);
         let dialect = order.by.dialect();
         if let Some(dialect) = dialect {
@@ -195,7 +195,7 @@ impl Purging {
             Sites::Named(name) => Some(name.as_str()),
         };
         let covered = || covered.iter().map(ToString::to_string).collect::<Vec<_>>();
-        if at == OrderOrigin::Elsewhere {
+        if at == OrderedAt::Elsewhere {
             return tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged, as another machine was told to");
         }
         if order.by.is_announcement() {
@@ -213,18 +213,18 @@ impl Shared {
     /// # Errors
     /// When the order cannot be understood: then nothing is purged.
     pub fn purge(&self, order: &Order) -> Result<Receipt, Unresolved> {
-        self.purge_telling(order).map(|(receipt, _)| receipt)
+        self.purge_with_acknowledgement(order).map(|(receipt, _)| receipt)
     }
 
     /// Carries out an order like [`purge`](Self::purge), for whoever wants to know how far it went.
     ///
     /// # Errors
     /// When the order cannot be understood: then nothing is purged.
-    pub fn purge_telling(&self, order: &Order) -> Result<(Receipt, Elsewhere), Unresolved> {
+    pub fn purge_with_acknowledgement(&self, order: &Order) -> Result<(Receipt, Elsewhere), Unresolved> {
         let resolved = self.purging.resolve(order)?;
-        let (receipts, elsewhere) = self.obey(order, &resolved);
+        let (receipts, elsewhere) = self.carry_out_and_tell_machines(order, &resolved);
         let receipt = self.receipt(receipts, resolved);
-        self.show(order, &receipt);
+        self.tell_watcher(order, &receipt);
         Ok((receipt, elsewhere))
     }
 
@@ -249,10 +249,10 @@ impl Shared {
     pub fn apply(&self, order: &Order) -> Result<(), Unresolved> {
         let (resolved, missing) = self.purging.resolve_elsewheres(order);
         if !resolved.targets.is_empty() {
-            let receipts = self.carry_out(order, &resolved, OrderOrigin::Elsewhere);
+            let receipts = self.carry_out(order, &resolved, OrderedAt::Elsewhere);
             let receipt = self.receipt(receipts, resolved);
             self.remember_publication(order, &receipt);
-            self.show(order, &receipt);
+            self.tell_watcher(order, &receipt);
         }
         missing.map_or(Ok(()), Err)
     }
@@ -271,7 +271,7 @@ impl Shared {
     }
 
     /// Tells the watcher of a purge, unless a stranger can be behind it.
-    fn show(&self, order: &Order, receipt: &Receipt) {
+    fn tell_watcher(&self, order: &Order, receipt: &Receipt) {
         if order.by.may_be_stranger() {
             return;
         }
@@ -289,27 +289,27 @@ impl Shared {
         let resolved = self.purging.resolve(order)?;
         // Before it: afterwards all of it is purged.
         let counted = self.covered(&resolved.targets, COUNTED_MAX);
-        let (receipts, elsewhere) = self.obey(order, &resolved);
+        let (receipts, elsewhere) = self.carry_out_and_tell_machines(order, &resolved);
         let receipt = Receipt {
             generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
             variants: counted.map(|counted| counted.responses),
             complete: counted.is_some_and(|counted| counted.complete),
             covered: resolved.covered,
         };
-        self.show(order, &receipt);
+        self.tell_watcher(order, &receipt);
         Ok((receipt, elsewhere))
     }
 
     /// Carries out an order that was given to this machine, and tells the other machines.
-    fn obey(&self, order: &Order, resolved: &Resolved) -> (Vec<PurgeReceipt>, Elsewhere) {
+    fn carry_out_and_tell_machines(&self, order: &Order, resolved: &Resolved) -> (Vec<PurgeReceipt>, Elsewhere) {
         let _untold = self.fence.begin();
-        let receipts = self.carry_out(order, resolved, OrderOrigin::Here);
+        let receipts = self.carry_out(order, resolved, OrderedAt::Here);
         (receipts, self.fence.purged(order))
     }
 
     /// Purges the targets of a resolved order. What the answer to an unsafe method invalidates is noted in a table of its own, always hard, and
     /// does not announce new pages.
-    fn carry_out(&self, order: &Order, resolved: &Resolved, at: OrderOrigin) -> Vec<PurgeReceipt> {
+    fn carry_out(&self, order: &Order, resolved: &Resolved, at: OrderedAt) -> Vec<PurgeReceipt> {
         let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
         let by_writer = order.by.may_be_stranger();
         if !by_writer {
@@ -322,13 +322,13 @@ impl Shared {
         let receipts = resolved.targets.iter().map(purge).collect();
         if !by_writer {
             // Whoever gets a signal says which pages a publication changes; of another machine's that is not known.
-            if hardness == Hardness::Soft && !(order.by.is_signal() && at == OrderOrigin::Here) {
+            if hardness == Hardness::Soft && !(order.by.is_signal() && at == OrderedAt::Here) {
                 self.refilling.ripples.forget();
             }
             self.refilling.purged(hardness);
         }
         self.purging.note_announced(order);
-        self.purging.tell(order, &resolved.covered, at);
+        self.purging.count_and_log(order, &resolved.covered, at);
         receipts
     }
 

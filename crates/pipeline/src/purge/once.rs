@@ -11,20 +11,27 @@ use semantics::Timestamp;
 /// The most signatures that are remembered; beyond that, those are forgotten whose time is oldest. Only who knows the secret makes new ones. Some 1 MiB.
 const SIGNATURES_MAX: usize = 16 << 10;
 
-/// The signatures that have counted, each behind the moment until which its time is accepted.
+/// A signature that was used. Its order is that of the time until which it is accepted.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct UsedSignature {
+    until: Timestamp,
+    hash: [u8; 32],
+}
+
+/// The signatures that were used, sorted by the time until which they are accepted.
 #[derive(Debug, Default)]
-pub(super) struct UsedSignatures(Mutex<BTreeSet<(Timestamp, [u8; 32])>>);
+pub(super) struct UsedSignatures(Mutex<BTreeSet<UsedSignature>>);
 
 impl UsedSignatures {
-    /// Returns whether this is the first message with this signature, whose time is accepted until then.
-    pub(super) fn is_first(&self, signature: [u8; 32], until: Timestamp, now: Timestamp) -> bool {
-        let mut counted = self.0.lock();
-        while counted.first().is_some_and(|(until, _)| *until < now) {
-            counted.pop_first();
+    /// Returns whether this is the first message whose signature has this hash, and is accepted `until` then.
+    pub(super) fn is_first(&self, hash: [u8; 32], until: Timestamp, now: Timestamp) -> bool {
+        let mut used = self.0.lock();
+        while used.first().is_some_and(|oldest| oldest.until < now) {
+            used.pop_first();
         }
-        let is_first = counted.insert((until, signature));
-        if counted.len() > SIGNATURES_MAX {
-            counted.pop_first();
+        let is_first = used.insert(UsedSignature { until, hash });
+        if used.len() > SIGNATURES_MAX {
+            used.pop_first();
         }
         is_first
     }

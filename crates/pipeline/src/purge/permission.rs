@@ -98,6 +98,8 @@ fn is_of_a_browser(headers: &HeaderMap) -> bool {
 
 /// Finds out whose request this is, as far as somebody we trust says so, and nobody says otherwise.
 ///
+/// This is stricter than [`Client::of`]: one member that cannot be read voids the whole chain, and `Forwarded` must not contradict it.
+///
 /// A peer speaks for itself, unless the request carries what only proxies write; then it speaks for somebody else. A trusted proxy speaks
 /// for the client that it names in `X-Forwarded-For`; every member of the chain that is looked at must be readable. A Unix socket has no
 /// address to speak of.

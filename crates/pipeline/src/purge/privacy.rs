@@ -51,15 +51,15 @@ impl Pipeline {
         let now = self.shared.store.generation();
         if policy.says_private(&question.authority, &question.target, status, headers) {
             if question.target != policy.front_page() {
-                let asks = self.shared.signalled.doubts(&site.name, begun, self.shared.clock.now());
+                let asks = self.shared.signalled.should_ask_front_page(&site.name, begun, self.shared.clock.now());
                 return asks.then(|| Box::pin(self.is_public(site, question.client.scheme, &question.authority)) as Pin<Box<_>>);
             }
-            if self.shared.signalled.saw(&site.name, true, begun, now) {
+            if self.shared.signalled.note_privacy(&site.name, true, begun, now) {
                 tracing::info!(site = %site.name, "the site has become private: nothing of what was public comes back");
                 self.shared.publish_everything(site, true, Maker::Origin, caused);
             }
         } else if policy.says_public(&question.target, status, headers) {
-            self.shared.signalled.saw(&site.name, false, begun, now);
+            self.shared.signalled.note_privacy(&site.name, false, begun, now);
         }
         None
     }

@@ -40,7 +40,7 @@ impl Pipeline {
             Ok(order) => order,
             Err(why) => return reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
         };
-        match self.shared.purge_telling(&order) {
+        match self.shared.purge_with_acknowledgement(&order) {
             Ok((receipt, elsewhere)) => reply.done(&order, &receipt, elsewhere.known().await.as_ref()),
             Err(why) => reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
         }

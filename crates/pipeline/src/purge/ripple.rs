@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     time::Duration,
 };
 
@@ -13,14 +12,8 @@ use parking_lot::Mutex;
 use policy::purge::{Addresses, Maker, Order, What, Withdrawal, shown_of, written_addresses};
 use semantics::Timestamp;
 
-use crate::{
-    Pipeline, Shared, Site,
-    body::passing::{self, Listener},
-    question::Question,
-};
+use crate::{Pipeline, Shared, Site, question::Question};
 
-/// The most bytes of an answer to an editor that are kept to see what was written.
-const ANSWER_BYTES_MAX: usize = 2 << 20;
 /// The most pages that are fetched again for publications in quick succession.
 const PATHS_MAX: usize = 64;
 /// The time within which several signals are about the same publication.
@@ -87,8 +80,7 @@ struct PublishingSite {
 
 impl PublishingSite {
     fn of(shared: &Shared, site: &Site, authority: &str) -> Self {
-        let mut hosts = BTreeSet::from([authority.to_owned()]);
-        hosts.extend(site.hosts.iter().filter(|host| !host.starts_with('*')).cloned());
+        let mut hosts: BTreeSet<String> = site.named_hosts(authority).into_iter().map(str::to_owned).collect();
         if hosts.len() != site.hosts.len() {
             // A site may have hosts that no setting names: its readers do.
             let keys = shared.popularity.most();
@@ -136,6 +128,11 @@ impl Shared {
         }
     }
 
+    /// Notes that everything of a site may have changed.
+    pub(super) fn ripple_of_everything(&self, site: u16) {
+        self.refilling.ripples.everything(site, self.clock.now(), false);
+    }
+
     /// Notes that a post of a site was written, and these addresses have changed with it.
     fn ripple(&self, lists: &Lists, addresses: Addresses) {
         self.refilling.ripples.add(lists.site, lists.with(addresses), self.clock.now());
@@ -149,7 +146,7 @@ impl Pipeline {
         if is_of_post {
             self.shared.ripple(&Lists::of(site), Addresses::default());
         } else {
-            self.shared.refilling.ripples.everything(site.id, self.shared.clock.now(), false);
+            self.shared.ripple_of_everything(site.id);
         }
     }
 
@@ -164,47 +161,13 @@ impl Pipeline {
         }
     }
 
-    /// Reads in passing, off an answer to an editor, what was written.
-    pub(crate) fn overhear(&self, question: &Question, body: origins::Body) -> origins::Body {
-        let (site, heard) = (&question.site, Some(Vec::new()));
-        let (lists, publishing) = (Lists::of(site), PublishingSite::of(&self.shared, site, &question.authority));
-        passing::heard(body, EditorsAnswer { heard, shared: Arc::clone(&self.shared), lists, site: publishing })
-    }
-}
-
-/// An answer to an editor on its way, of which a copy is kept until it is whole.
-struct EditorsAnswer {
-    /// The content so far. `None`: it was read, or is too long.
-    heard: Option<Vec<u8>>,
-    shared: Arc<Shared>,
-    lists: Lists,
-    site: PublishingSite,
-}
-
-impl Listener for EditorsAnswer {
-    fn data(&mut self, data: &[u8]) {
-        let heard = self.heard.take().filter(|heard| heard.len() + data.len() <= ANSWER_BYTES_MAX);
-        self.heard = heard.map(|mut heard| {
-            heard.extend_from_slice(data);
-            heard
-        });
-    }
-
-    fn end(&mut self) {
-        if let Some(addresses) = self.heard.take().and_then(|heard| written_addresses(&heard)) {
-            self.shared.withdraw(&self.site, &addresses);
-            self.shared.ripple(&self.lists, addresses);
-        }
-    }
-
-    fn broken(&mut self) {
-        self.heard = None;
-    }
-}
-
-/// An answer whose length was announced is whole although nobody asked for its end.
-impl Drop for EditorsAnswer {
-    fn drop(&mut self) {
-        self.end();
+    /// Learns from the answer to an editor which pages the write has changed, and ends what was withdrawn by it. An answer that cannot be read may say
+    /// anything: then nothing of the site is shown again.
+    pub(super) fn learn_from_answer(&self, question: &Question, answer: Option<&[u8]>) {
+        let site = &question.site;
+        let unread = || Addresses { withdrawn: Some(Withdrawal::Unknown), ..Addresses::default() };
+        let addresses = answer.and_then(|answer| written_addresses(answer).ok()).unwrap_or_else(unread);
+        self.shared.withdraw(&PublishingSite::of(&self.shared, site, &question.authority), &addresses);
+        self.shared.ripple(&Lists::of(site), addresses);
     }
 }

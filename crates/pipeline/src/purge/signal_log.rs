@@ -34,9 +34,9 @@ pub struct SignalLog {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteSignals {
     /// The last purge by a field of an answer.
-    pub in_path: Option<Publication>,
+    pub in_path: Option<SignalledPurge>,
     /// The last purge by a webhook.
-    pub webhook: Option<Publication>,
+    pub webhook: Option<SignalledPurge>,
     /// The time of the last webhook, whatever it said.
     pub webhook_at: Option<Timestamp>,
     /// The number of pages that were fetched again since the last of these purges, before anybody asked for them.
@@ -56,7 +56,7 @@ struct UncertainWrites {
 
 /// A purge that a signal caused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Publication {
+pub struct SignalledPurge {
     /// The time at which it was carried out.
     pub at: Timestamp,
     /// A description of what it covered, in words.
@@ -77,7 +77,7 @@ struct Privacy {
 
 impl SiteSignals {
     /// Returns the last purge of which the origin told, and how it did.
-    pub(crate) fn last(&self) -> Option<(Maker, &Publication)> {
+    pub(crate) fn last(&self) -> Option<(Maker, &SignalledPurge)> {
         let both = [(Maker::Origin, &self.in_path), (Maker::Webhook, &self.webhook)];
         both.into_iter().filter_map(|(by, publication)| Some((by, publication.as_ref()?))).max_by_key(|(_, publication)| publication.at)
     }
@@ -106,7 +106,7 @@ impl SignalLog {
     }
 
     /// Notes what an answer of a site's origin said of its plugin.
-    pub fn plugin_said(&self, site: &str, plugin: Option<&str>) {
+    pub(crate) fn plugin_said(&self, site: &str, plugin: Option<&str>) {
         if self.sites.lock().get(site).and_then(|of_site| of_site.plugin.as_deref()) != plugin {
             self.change(site, |of_site| of_site.plugin = plugin.map(str::to_owned));
         }
@@ -127,7 +127,7 @@ impl SignalLog {
     }
 
     /// Notes what an answer to a request of nobody's showed that began at `begun`. Returns whether the site has just become private.
-    pub(super) fn saw(&self, site: &str, is_private: bool, begun: Generation, now: Generation) -> bool {
+    pub(super) fn note_privacy(&self, site: &str, is_private: bool, begun: Generation, now: Generation) -> bool {
         self.change(site, |of_site| {
             let known = of_site.privacy;
             if known.is_private == is_private || known.since.is_some_and(|since| begun < since) {
@@ -139,7 +139,7 @@ impl SignalLog {
     }
 
     /// Returns whether the front page is to be asked for, as an answer to a request that began at `begun` looks as if the site were private.
-    pub(super) fn doubts(&self, site: &str, begun: Generation, now: Timestamp) -> bool {
+    pub(super) fn should_ask_front_page(&self, site: &str, begun: Generation, now: Timestamp) -> bool {
         self.change(site, |of_site| {
             let known = &mut of_site.privacy;
             let is_news = !known.is_private && known.since.is_none_or(|since| begun >= since);
@@ -171,8 +171,8 @@ impl SignalLog {
 
 impl Shared {
     /// Purges for a signal, and remembers it for the operator. Returns `false` if the order was not understood.
-    pub(crate) fn publish(&self, order: &Order, caused: &PendingPurges) -> bool {
-        match self.purge_telling(order) {
+    pub(crate) fn purge_for_signal(&self, order: &Order, caused: &PendingPurges) -> bool {
+        match self.purge_with_acknowledgement(order) {
             Ok((receipt, elsewhere)) => {
                 caused.add(elsewhere);
                 self.remember_publication(order, &receipt);
@@ -192,7 +192,7 @@ impl Shared {
         if !order.by.is_signal() || order.what.iter().all(policy::Policy::is_aside) {
             return;
         }
-        let publication = Publication { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard };
+        let publication = SignalledPurge { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard };
         self.signalled.change(site, |of_site| {
             of_site.refilled = 0;
             match order.by {
@@ -203,6 +203,6 @@ impl Shared {
     }
 
     pub(super) fn publish_everything(&self, site: &Site, hard: bool, by: Maker, caused: &PendingPurges) {
-        self.publish(&Order::for_site(&site.name, vec![What::Everything], hard, by), caused);
+        self.purge_for_signal(&Order::for_site(&site.name, vec![What::Everything], hard, by), caused);
     }
 }

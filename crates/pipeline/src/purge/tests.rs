@@ -110,7 +110,7 @@ fn other_machines_are_told_what_they_do_not_see_by_themselves() {
     for by in MAKERS {
         let (shared, told) = joined();
         let order = Order::for_site("blog", whats().to_vec(), false, by);
-        let spread = shared.purge_telling(&order).map(|(_, elsewhere)| elsewhere.wait()).expect("an order");
+        let spread = shared.purge_with_acknowledgement(&order).map(|(_, elsewhere)| elsewhere.wait()).expect("an order");
         let is_told = !matches!(by, Maker::Folder | Maker::Reload | Maker::Watch);
         assert_eq!(spread.map(|spread| spread.everywhere), is_told.then_some(true), "{by:?}");
         shared.purge(&order).expect("an order");
@@ -125,7 +125,7 @@ fn other_machines_are_told_what_they_do_not_see_by_themselves() {
 /// Somebody has to know when nobody answers.
 #[test]
 fn without_other_machines_there_is_nothing_to_wait_for() {
-    let (_, elsewhere) = shared().purge_telling(&Order::by_operator(What::Everything, true)).expect("an order");
+    let (_, elsewhere) = shared().purge_with_acknowledgement(&Order::by_operator(What::Everything, true)).expect("an order");
     assert_eq!(elsewhere.wait(), None);
 }
 

@@ -6,13 +6,14 @@
 
 use std::{collections::BTreeMap, future::poll_fn, net::IpAddr, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
+use access::group;
 use aws_lc_rs::{constant_time::verify_slices_are_equal, digest, hmac};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body::Body as _;
 use origins::Fault;
 use parking_lot::Mutex;
 use policy::purge::{Addresses, Maker, Signed, Webhook, WebhookFormat, WebhookRefusal, What};
-use semantics::{Timestamp, hex};
+use semantics::{Timestamp, hex, request::content_length};
 use tokio::time::timeout;
 
 use super::permission::vouched_address;
@@ -52,6 +53,8 @@ impl WebhookSecret {
 struct Verification {
     context: hmac::Context,
     signed: Signed,
+    /// The last byte that is no space.
+    last: Option<u8>,
 }
 
 impl Verification {
@@ -61,7 +64,12 @@ impl Verification {
             context.update(signature.at.as_bytes());
             context.update(b".");
         }
-        Self { context, signed: format.signed }
+        Self { context, signed: format.signed, last: None }
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        self.context.update(data);
+        self.last = data.trim_ascii_end().last().copied().or(self.last);
     }
 
     /// Returns whether this is the signature of what was verified.
@@ -70,9 +78,10 @@ impl Verification {
         match self.signed {
             Signed::TimeThenContent => is_of(self.context),
             Signed::ContentThenTime => {
-                let alone = self.context.clone();
+                // Whoever has overheard a signature of both could send the two as the content, which would end in the digits of the time.
+                let alone = (self.last == Some(b'}')).then(|| self.context.clone());
                 self.context.update(signature.at.as_bytes());
-                is_of(self.context) || is_of(alone)
+                is_of(self.context) || alone.is_some_and(is_of)
             }
         }
     }
@@ -84,39 +93,48 @@ impl std::fmt::Debug for WebhookSecret {
     }
 }
 
-/// The bytes of webhooks that are kept while they are read, by the addresses of their senders.
+/// The bytes of webhooks that are kept while they are read.
 ///
-/// Nobody is refused because others send too many: what cannot be kept is verified all the same, and says that something has changed.
+/// Nobody is refused because others send too many: what cannot be kept is verified all the same, and may say anything.
 #[derive(Debug, Default)]
-pub(super) struct Reading(Mutex<BTreeMap<Option<IpAddr>, usize>>);
+pub(super) struct Reading(Mutex<KeptBytes>);
+
+#[derive(Debug, Default)]
+struct KeptBytes {
+    of_all: usize,
+    /// By the addresses of their senders. An IPv6 /64 is one.
+    by_address: BTreeMap<Option<IpAddr>, usize>,
+}
 
 impl Reading {
     /// Takes room for more bytes from an address. Returns `false` if there is none.
     fn take(&self, address: Option<IpAddr>, bytes: usize) -> bool {
         let mut kept = self.0.lock();
-        let of_address = kept.get(&address).copied().unwrap_or_default() + bytes;
-        if of_address > KEPT_OF_ONE_BYTES_MAX || kept.values().sum::<usize>() + bytes > KEPT_BYTES_MAX {
+        let of_address = kept.by_address.get(&address).copied().unwrap_or_default() + bytes;
+        if of_address > KEPT_OF_ONE_BYTES_MAX || kept.of_all + bytes > KEPT_BYTES_MAX {
             return false;
         }
         if bytes > 0 {
-            kept.insert(address, of_address);
+            kept.by_address.insert(address, of_address);
+            kept.of_all += bytes;
         }
         true
     }
 
     fn give_back(&self, address: Option<IpAddr>, bytes: usize) {
         let mut kept = self.0.lock();
-        if let Some(of_address) = kept.get_mut(&address) {
+        if let Some(of_address) = kept.by_address.get_mut(&address) {
             *of_address -= bytes;
             if *of_address == 0 {
-                kept.remove(&address);
+                kept.by_address.remove(&address);
             }
+            kept.of_all -= bytes;
         }
     }
 }
 
 /// The content of a webhook while it is read.
-struct Content<'a> {
+struct WebhookContent<'a> {
     reading: &'a Reading,
     address: Option<IpAddr>,
     /// `None`: it is not kept.
@@ -125,7 +143,7 @@ struct Content<'a> {
     format: &'static WebhookFormat,
 }
 
-impl Content<'_> {
+impl WebhookContent<'_> {
     fn push(&mut self, data: &[u8]) -> Result<(), WebhookRefusal> {
         self.length += data.len();
         if self.length > self.format.bytes_max {
@@ -152,7 +170,7 @@ impl Content<'_> {
     }
 }
 
-impl Drop for Content<'_> {
+impl Drop for WebhookContent<'_> {
     fn drop(&mut self) {
         self.forget();
     }
@@ -199,7 +217,7 @@ impl Pipeline {
         match said {
             Webhook::Nothing => reply(StatusCode::OK, "nothing to purge: readers see no change"),
             Webhook::Changed(about) => self.changed_past_us(site, client, authority, about).await,
-            Webhook::Purge { what, soft } => self.purge_of_plugin(site, format, what, soft).await,
+            Webhook::Purge { what, soft } => self.purge_as_asked(site, format, what, soft).await,
         }
     }
 
@@ -228,9 +246,8 @@ impl Pipeline {
         reply(status, &format!("marked stale: everything of the site{how_far}"))
     }
 
-    /// Purges what the plugin in an origin asks for. The status is the same however far that went, as another one means to the plugin that nothing was
-    /// purged.
-    async fn purge_of_plugin(&self, site: &Rc<Site>, format: &WebhookFormat, what: Vec<What>, soft: bool) -> Response<Body> {
+    /// Purges what a webhook asks for. The status is the same however far that went, as another one means to a plugin that nothing was purged.
+    async fn purge_as_asked(&self, site: &Rc<Site>, format: &WebhookFormat, what: Vec<What>, soft: bool) -> Response<Body> {
         let purged = what.len();
         let covered: Vec<String> = what.iter().map(|what| site.policy.as_asked(what)).collect();
         let caused = PendingPurges::default();
@@ -238,8 +255,12 @@ impl Pipeline {
             let why = "nothing was purged: the site is not served any more; send it again";
             return refusal(format, StatusCode::SERVICE_UNAVAILABLE, why);
         }
+        let everywhere = caused.known().await;
+        if !format.is_answered_in_json {
+            return reply(StatusCode::OK, "purged: everything of the site");
+        }
         let mut said = serde_json::json!({ "purged": purged, "covered": covered, "soft": soft });
-        if let Some(everywhere) = caused.known().await {
+        if let Some(everywhere) = everywhere {
             said["everywhere"] = everywhere.into();
         }
         own_response(StatusCode::OK, JSON, format!("{said}\n"))
@@ -253,7 +274,7 @@ impl Pipeline {
         headers: &HeaderMap,
         address: Option<IpAddr>,
         body: origins::Body,
-    ) -> Result<Content<'_>, (StatusCode, String)> {
+    ) -> Result<WebhookContent<'_>, (StatusCode, String)> {
         let refused = |WebhookRefusal(status, why)| (status, why.to_owned());
         let Some(secret) = &site.webhook_secret else {
             self.shared
@@ -265,12 +286,12 @@ impl Pipeline {
         let signature = Signature::of(format, headers).ok_or_else(|| refused(format.unsigned))?;
         let Some(until) = signature.accepted_until(format, self.shared.clock.now()) else { return Err(refused(AT_ANOTHER_TIME)) };
         let mut verified = Verification::begin(format, secret, &signature);
-        let content = read(&self.shared, format, headers, address, body, |data| verified.context.update(data)).await.map_err(refused)?;
+        let content = read(&self.shared, format, headers, address, body, |data| verified.update(data)).await.map_err(refused)?;
         if !verified.agrees_with(&signature) {
             return Err(refused(format.wrongly_signed));
         }
-        let counted = signature.counted(format, &site.name);
-        if !self.shared.signalled.once.is_first(counted, until, self.shared.clock.now()) {
+        let used_key = signature.used_key(format, &site.name);
+        if !self.shared.signalled.once.is_first(used_key, until, self.shared.clock.now()) {
             return Err(refused(format.again));
         }
         Ok(content)
@@ -285,20 +306,20 @@ async fn read<'a>(
     address: Option<IpAddr>,
     body: origins::Body,
     see: impl FnMut(&[u8]),
-) -> Result<Content<'a>, WebhookRefusal> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > format.bytes_max as u64) {
+) -> Result<WebhookContent<'a>, WebhookRefusal> {
+    if content_length(headers).is_some_and(|length| length > format.bytes_max as u64) {
         return Err(format.too_large);
     }
-    let content = Content { reading: &shared.signalled.reading, address, bytes: Some(Vec::new()), length: 0, format };
+    let content =
+        WebhookContent { reading: &shared.signalled.reading, address: group(address), bytes: Some(Vec::new()), length: 0, format };
     timeout(WEBHOOK_WITHIN, read_into(content, body, see)).await.unwrap_or(Err(TOO_SLOW))
 }
 
 async fn read_into<'a>(
-    mut content: Content<'a>,
+    mut content: WebhookContent<'a>,
     mut body: origins::Body,
     mut see: impl FnMut(&[u8]),
-) -> Result<Content<'a>, WebhookRefusal> {
+) -> Result<WebhookContent<'a>, WebhookRefusal> {
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         match frame {
             Ok(frame) => {
@@ -339,17 +360,17 @@ impl Signature {
         Some(Self { hmac: hmac?, at: at? })
     }
 
-    /// Returns what is remembered of this signature when it has counted.
-    fn counted(&self, format: &WebhookFormat, site: &str) -> [u8; 32] {
+    /// Returns the hash by which a used signature is remembered.
+    fn used_key(&self, format: &WebhookFormat, site: &str) -> [u8; 32] {
         let mut seen = digest::Context::new(&digest::SHA256);
         if format.counts_for_each_site {
             seen.update(site.as_bytes());
         }
         seen.update(b"\0");
         seen.update(&self.hmac);
-        let mut counted = [0; 32];
-        counted.copy_from_slice(seen.finish().as_ref());
-        counted
+        let mut used_key = [0; 32];
+        used_key.copy_from_slice(seen.finish().as_ref());
+        used_key
     }
 
     /// Returns until when this signature is accepted, if it is now.
@@ -395,14 +416,14 @@ mod tests {
         reading.give_back(address(1), KEPT_OF_ONE_BYTES_MAX);
         assert!(reading.take(address(200), 1));
         reading.give_back(address(200), 1);
-        assert_eq!(reading.0.lock().len(), others - 1, "addresses without bytes are forgotten");
+        assert_eq!(reading.0.lock().by_address.len(), others - 1, "addresses without bytes are forgotten");
     }
 
     #[test]
     fn what_finds_no_room_is_read_to_its_end_and_gives_its_room_back() {
         let reading = Reading::default();
         let format = policy_of_ghost();
-        let content = || Content { reading: &reading, address: address(1), bytes: Some(Vec::new()), length: 0, format };
+        let content = || WebhookContent { reading: &reading, address: address(1), bytes: Some(Vec::new()), length: 0, format };
         let (mut long, mut short) = (content(), content());
         let mebibyte = vec![b'x'; 1 << 20];
         for _ in 0..2 {
@@ -417,7 +438,7 @@ mod tests {
         assert!(later.push(b"{}").is_ok());
         assert_eq!(later.kept(), Some(&b"{}"[..]));
         drop(later);
-        assert!(reading.0.lock().is_empty());
+        assert!(reading.0.lock().by_address.is_empty());
     }
 
     fn policy_of_ghost() -> &'static WebhookFormat {

@@ -71,12 +71,12 @@ pub enum LimitSharing {
     /// This machine has them for itself.
     #[default]
     Alone,
-    /// So many machines share them, this one included, and tell each other what they admit.
+    /// `machines` machines share them, this one included, and tell each other what they admit.
     With {
         /// The number of machines.
         machines: u32,
     },
-    /// So many machines shared them, and this one hears nothing of the others: it takes one part of as many.
+    /// This machine hears nothing from the others. It takes one part of `machines`.
     Apart {
         /// The number of machines.
         machines: u32,

@@ -14,7 +14,7 @@ use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
     coding::Coding,
-    freshness::{Freshness, LifetimeSource},
+    freshness::LifetimeSource,
     target::canonical_authority,
     vary::Vary,
 };
@@ -84,7 +84,7 @@ impl ExplanationDraft {
             uncacheable_seconds: None,
             not_kept: None,
             flight: None,
-            origin_down_seconds: site.and_then(|site| left(site.down.until(), self.now)),
+            origin_down_seconds: site.and_then(|site| left(site.origin_state.until(), self.now)),
             now,
         }
     }
@@ -223,7 +223,7 @@ impl Pipeline {
             age_seconds: freshness.age(now).as_secs(),
             lifetime_seconds: freshness.lifetime.as_secs(),
             fresh: freshness.is_fresh(now),
-            fresh_seconds: ttl(freshness, now),
+            fresh_seconds: freshness.seconds_left(now),
             freshness_source: match freshness.source {
                 LifetimeSource::Explicit => FreshnessSource::Explicit,
                 LifetimeSource::Heuristic => FreshnessSource::Heuristic,
@@ -254,7 +254,9 @@ impl Pipeline {
         match next {
             Next::Deliver(stored, Outcome::Updating) => {
                 let refresh = match question.unshareable() {
-                    _ if question.site.down.is_down(now) => "It is not refreshed in the background yet: the origin is down.".to_owned(),
+                    _ if question.site.origin_state.is_down(now) => {
+                        "It is not refreshed in the background yet: the origin is down.".to_owned()
+                    }
                     None if flight.is_some() => "It is already being refreshed in the background.".to_owned(),
                     None => "It is refreshed in the background.".to_owned(),
                     Some(why) => format!("This request does not refresh it in the background: {why}."),
@@ -264,7 +266,7 @@ impl Pipeline {
             }
             Next::Deliver(stored, outcome) => {
                 let word = match outcome {
-                    Outcome::Stale { .. } if question.site.down.at(now) != Trouble::None => {
+                    Outcome::Stale { .. } if question.site.origin_state.at(now) != Trouble::None => {
                         "It is answered from the store, although stale: the origin is down.".to_owned()
                     }
                     Outcome::Stale { .. } => "It is answered from the store, although stale: its last refresh failed.".to_owned(),
@@ -313,7 +315,7 @@ impl Pipeline {
                     words.push(proof.to_owned());
                 }
                 let stands_in = candidate.as_deref().is_some_and(|stored| may_stand_in(&self.shared, question, stored, now));
-                let is_down = question.site.down.at(now) != Trouble::None;
+                let is_down = question.site.origin_state.at(now) != Trouble::None;
                 words.extend(
                     match (is_down, stands_in) {
                         (true, true) => {
@@ -344,11 +346,6 @@ fn forms(stored: &Stored) -> Vec<(String, u64)> {
 
 fn delivered(outcome: Outcome, stored: &Stored, now: Timestamp) -> CacheStatus<'static> {
     CacheStatus { ttl: deliver::ttl(&stored.record.freshness, outcome, now), ..CacheStatus::new(outcome) }
-}
-
-/// Returns the whole seconds of freshness that are left, as `Cache-Status` counts them (RFC 9211 §2.4).
-fn ttl(freshness: &Freshness, now: Timestamp) -> i64 {
-    freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed()
 }
 
 /// Puts in words what would be done now.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use http::Method;
-use pipeline::{Clock, Collapse, Down, Https, Parts, Pipeline, Refill, ResponseFields, Router, Shared, Site};
+use pipeline::{Clock, Collapse, Https, OriginState, Parts, Pipeline, Refill, ResponseFields, Router, Shared, Site};
 use policy::{
     Compress, Kind, Policy, Settings, Verdict,
     purge::{Address, Maker, Order, What},
@@ -324,7 +324,7 @@ fn site(server: &Server) -> Site {
         on_disk: true,
         is_shared: false,
         reader_wait_max: Duration::from_secs(60),
-        down: Down::default(),
+        origin_state: OriginState::default(),
         collapse: Collapse::new(Duration::from_secs(5), None),
         refill: Refill::default(),
         https: Https::default(),

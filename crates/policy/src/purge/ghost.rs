@@ -172,10 +172,16 @@ impl Policy {
             || headers.get_all(header::COOKIE).iter().any(has_session)
     }
 
-    /// Tells whether an accepted write of posts may have taken some from readers, of which its answer says nothing: a deletion, or an action on many.
+    /// Returns whether an accepted write may have taken posts from readers, of which its answer says nothing: a deletion of posts, of an author with his
+    /// posts, or of everything, or an action on many posts.
     #[must_use]
     pub fn may_withdraw_unsaid(&self, method: &Method, path: &str, written: WriteSubject) -> bool {
-        written == WriteSubject::Post && (*method == Method::DELETE || path.trim_end_matches('/').ends_with("/bulk"))
+        let deletes = *method == Method::DELETE;
+        match written {
+            WriteSubject::Post => deletes || path.trim_end_matches('/').ends_with("/bulk"),
+            WriteSubject::Other => deletes && ["/db/", "/users/"].iter().any(|resource| path.contains(resource)),
+            WriteSubject::Settings | WriteSubject::Schedule | WriteSubject::Keys => false,
+        }
     }
 
     /// Returns the path of the front page.
@@ -275,11 +281,13 @@ pub fn shown_of(path: &str, lists: &[String], base_path: &str, hosts: &[String])
     hosts.iter().flat_map(of_host).chain([What::Tag(CONTENT_API_TAG.to_owned())]).collect()
 }
 
-/// Reads which addresses have changed from the answer to a write of a post or a page. `None`: it does not say.
-#[must_use]
-pub fn written_addresses(content: &[u8]) -> Option<Addresses> {
-    let said: Answer = serde_json::from_slice(content).ok()?;
-    [said.posts, said.pages].into_iter().flatten().flatten().next().map(|post| post.addresses())
+/// Reads which addresses have changed from the answer to a write of a post or a page; there are none if it is about neither.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn written_addresses(content: &[u8]) -> Result<Addresses, serde_json::Error> {
+    let said: Answer = serde_json::from_slice(content)?;
+    Ok([said.posts, said.pages].into_iter().flatten().flatten().next().map(|post| post.addresses()).unwrap_or_default())
 }
 
 /// A webhook of a Ghost, as far as it matters here.

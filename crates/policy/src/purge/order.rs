@@ -128,23 +128,23 @@ impl std::error::Error for BadWhat {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maker {
-    /// The operator did, through the admin API.
+    /// The operator, through the admin API.
     Operator,
-    /// A plugin did, by a request on the site's own address.
+    /// A plugin, by a request on the site's own address.
     Plugin(Dialect),
-    /// The site's origin did, by a field of a response.
+    /// The site's origin, by a field of a response.
     Origin,
-    /// The site's origin did, by a webhook.
+    /// The site's origin, by a webhook.
     Webhook,
-    /// The answer to an unsafe method did, as the request may have changed pages (RFC 9111 §4.4, RFC 9875 §3). Anybody can send such a request.
+    /// The answer to an unsafe method, as the request may have changed pages (RFC 9111 §4.4, RFC 9875 §3). Anybody can send such a request.
     UnsafeMethod,
-    /// The site's folder did, because files in it changed.
+    /// The site's folder: files in it changed.
     Folder,
-    /// A reload did, because the site's folder was opened anew: what changed in it meanwhile nobody has seen.
+    /// A reload: the site's folder was opened anew, and nobody has seen what changed in it meanwhile.
     Reload,
-    /// A look at the origin did: it was upgraded, or something was published past Seawall.
+    /// Seawall itself: it saw at the origin that the site was upgraded, or changed past Seawall.
     Watch,
-    /// A write did that the origin accepted from somebody who may write: an editor, or a program of the site.
+    /// A write that the origin accepted from somebody who may write: an editor, or a program of the site.
     Write,
 }
 
@@ -174,25 +174,25 @@ impl Maker {
         Self::NAMES[self.index()]
     }
 
-    /// Tells whether it is the site's own software that says so: by an answer, by a webhook, or by what it accepts.
+    /// Returns whether the site's own software says so: by an answer, by a webhook, or by what it accepts.
     #[must_use]
     pub const fn is_signal(self) -> bool {
         matches!(self, Self::Origin | Self::Webhook | Self::Write)
     }
 
-    /// Tells whether a stranger can be behind it: such an order must fill no list and no log, and announces no page.
+    /// Returns whether a stranger can have caused the order: it must fill no list and no log, and announces no page.
     #[must_use]
     pub const fn may_be_stranger(self) -> bool {
         matches!(self, Self::UnsafeMethod)
     }
 
-    /// Tells whether each machine of a cluster finds out by itself: it looks after its own folders, configuration and origins.
+    /// Returns whether each machine of a cluster finds it out by itself: it looks after its own folders, configuration and origins.
     #[must_use]
     pub const fn is_own_observation(self) -> bool {
         matches!(self, Self::Folder | Self::Reload | Self::Watch)
     }
 
-    /// Tells whether somebody who may has said that something changed.
+    /// Returns whether somebody with permission said that something changed: it is neither a stranger's request nor Seawall's own observation.
     #[must_use]
     pub const fn is_announcement(self) -> bool {
         !self.may_be_stranger() && !self.is_own_observation()

@@ -86,15 +86,16 @@ impl Policy {
         *method == Method::POST && self.webhook_format().is_some_and(|format| format.path == path)
     }
 
-    /// Reads the content of a webhook. `None`: it is none. Content that was too much to be kept may say anything.
+    /// Reads the content of a webhook. `None`: it is none.
+    ///
+    /// Content that was too much to be kept may say anything, also that a post is not for everybody any more: then nothing of the site is shown again.
     #[must_use]
     pub fn webhook(&self, content: Option<&[u8]>, is_own_host: IsOwnHost<'_>) -> Option<Webhook> {
-        match (self.preset.signals, content) {
-            (Signals::None, _) => None,
-            (Signals::Ghost, Some(content)) => ghost::webhook(content),
-            (Signals::Ghost, None) => Some(Webhook::Changed(None)),
-            (Signals::WordPress, Some(content)) => wordpress::webhook(content, is_own_host),
-            (Signals::WordPress, None) => Some(Webhook::Purge { what: vec![What::Everything], soft: true }),
+        let Some(content) = content else { return Some(Webhook::Purge { what: vec![What::Everything], soft: false }) };
+        match self.preset.signals {
+            Signals::None => None,
+            Signals::Ghost => ghost::webhook(content),
+            Signals::WordPress => wordpress::webhook(content, is_own_host),
         }
     }
 }

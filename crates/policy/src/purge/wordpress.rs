@@ -127,7 +127,7 @@ pub struct WriteAnswer<'a> {
 pub enum AnswerContent<'a> {
     /// It was not looked at.
     Unread,
-    /// It is too long to be looked at.
+    /// It is too long to be looked at, broke off, or did not come in time.
     TooLong,
     /// All of it.
     Whole(&'a [u8]),
@@ -261,7 +261,10 @@ impl Policy {
             // The route within a form goes before the others.
             WriteAttempt::Rest(_) if !is_editors && may_be_for_another_route(answer) => WriteEffect::Nothing,
             WriteAttempt::Rest(RestResource::Editors) => WriteEffect::Everything,
-            WriteAttempt::Rest(RestResource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.answer_content)),
+            WriteAttempt::Rest(RestResource::WithinAnswer) if is_editors => WriteEffect::Everything,
+            // What a stranger's is refused with is short.
+            WriteAttempt::Rest(_) | WriteAttempt::XmlRpc if matches!(answer.answer_content, AnswerContent::TooLong) => WriteEffect::Perhaps,
+            WriteAttempt::Rest(RestResource::WithinAnswer) => everything_if(says_accepted(answer.answer_content)),
             WriteAttempt::Rest(RestResource::User) if is_of_preferences(answer.content) => WriteEffect::Nothing,
             WriteAttempt::Rest(RestResource::User) => {
                 if is_editors {
@@ -273,7 +276,7 @@ impl Policy {
             WriteAttempt::Rest(RestResource::Comments) if !is_editors => self.commented_by_rest(answer),
             WriteAttempt::Rest(RestResource::Comments | RestResource::Unknown) => everything_if(is_editors),
             WriteAttempt::XmlRpc if status.is_success() => {
-                // Lists are long, and written by nobody.
+                // It is read where something is written.
                 let AnswerContent::Whole(answer_content) = answer.answer_content else { return WriteEffect::Nothing };
                 answer.content.map_or(WriteEffect::Nothing, |content| xml_rpc::Calls::of(content.bytes).accepted(answer_content))
             }

@@ -134,6 +134,16 @@ fn edited(path: &str, signal: &str) -> (testkit::Matcher, Reply) {
     (put(path), ok("{}").field("content-type", "application/json").field("x-cache-invalidate", signal))
 }
 
+/// Waits until something holds.
+async fn until(holds: impl AsyncFn() -> bool) {
+    for _ in 0..5_000 {
+        if holds().await {
+            return;
+        }
+    }
+    panic!("waited in vain");
+}
+
 async fn edit(origin: &Origin, site: &Site, signal: &str) {
     let path = "/ghost/api/admin/posts/1/";
     let (write, reply) = edited(path, signal);
@@ -205,6 +215,49 @@ async fn a_post_that_was_taken_back_is_gone_although_ghost_is_away() {
         for path in ["/2026/01/post/", "/"] {
             assert_eq!(site.get(path).await.code, 502, "{method} {path}");
         }
+    }
+}
+
+/// An answer that cannot be read may say that a post was taken back.
+#[tokio::test]
+async fn a_post_may_have_been_taken_back_where_the_answer_cannot_be_read() {
+    let draft = |text: String| format!(r#"{{"posts":[{{"status":"draft","html":"{text}","url":"http://{HOST}/p/1/"}}]}}"#);
+    for (what, reply) in [
+        ("too long", ok(draft("a".repeat(3_000_000)))),
+        ("coded although nobody asked for that", ok(&b"\x1f\x8b\x08\0\0\0\0\0"[..]).field("content-encoding", "gzip")),
+        ("empty", status(204)),
+        ("broken off", ok(draft(String::new())).break_off_after(50)),
+    ] {
+        let (origin, site) = ghost().await;
+        stored(&origin, &site, &["/post/"]).await;
+        origin.on(put("/ghost/api/admin/posts/1/")).reply(reply.field("x-cache-invalidate", "/*"));
+        let mut editor = site.client().await;
+        editor.send(Req::new("PUT", "/ghost/api/admin/posts/1/").field("connection", "close").body("{}")).await;
+        editor.read_to_close().await;
+        origin.kill();
+        assert_eq!(site.get("/post/").await.code, 502, "{what}");
+    }
+}
+
+/// Whether or not the editor stays to see the answer.
+#[tokio::test]
+async fn a_post_that_was_taken_back_by_an_editor_who_leaves_is_gone() {
+    let draft = format!(r#"{{"posts":[{{"status":"draft","url":"http://{HOST}/p/1/"}}]}}"#);
+    for bytes_before in [0, 20] {
+        let (origin, site) = ghost().await;
+        stored(&origin, &site, &["/post/", "/about/"]).await;
+        let gate = Gate::new();
+        let reply = ok(draft.clone()).field("content-type", "application/json").field("x-cache-invalidate", "/*");
+        let reply = if bytes_before == 0 { reply.gate(&gate) } else { reply.gate_after(bytes_before, &gate) };
+        origin.on(put("/ghost/api/admin/posts/1/")).reply(reply);
+        let mut editor = site.client().await;
+        editor.send(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await;
+        gate.arrived().await;
+        drop(editor);
+        gate.open();
+        until(async || site.get("/about/").await.text() == "new").await;
+        origin.kill();
+        until(async || site.get("/post/").await.code == 502).await;
     }
 }
 

@@ -268,3 +268,29 @@ async fn a_fetch_begun_before_the_purge_is_not_served_after_it() {
     before.read_answer().await.body("old");
     site.get("/hello/").await.body("new");
 }
+
+/// Programs send a purge and close: PHP's streams, and whoever does not wait for an answer.
+#[tokio::test]
+async fn a_purge_counts_although_its_sender_does_not_wait_for_the_answer() {
+    for half in [false, true] {
+        for _ in 0..20 {
+            let (origin, site) = site_with("").await;
+            origin.on(get("/post")).reply(ok("old").field("cache-control", "max-age=600"));
+            site.get("/post").await.body("old");
+            origin.on(get("/post")).reply(ok("new").field("cache-control", "max-age=600"));
+            let mut sender = site.client().await;
+            sender.send(purge("/post")).await;
+            if half {
+                sender.half_close().await;
+            } else {
+                drop(sender);
+            }
+            let is_new = async || site.get("/post").await.text() == "new";
+            let mut looks = 0;
+            while !is_new().await {
+                looks += 1;
+                assert!(looks < 2_000, "the purge was lost");
+            }
+        }
+    }
+}

@@ -19,7 +19,7 @@ fn remember(recall: &mut Recall<u32>, terms: &Rc<Terms>, text: &str, known: u32)
 
 fn remember_as(recall: &mut Recall<u32>, terms: &Rc<Terms>, text: &str, known: Again<u32>) {
     let unrecognised = match recall.recognise(terms, Scheme::Http, text.as_bytes()) {
-        Ok(recognised) => recognised.forgone(),
+        Ok(recognised) => recognised.as_miss(),
         Err(unrecognised) => unrecognised,
     };
     let mut table = field_table();

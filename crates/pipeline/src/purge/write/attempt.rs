@@ -3,7 +3,7 @@
 //! The beginning of the request's content is read in passing, and the answer where only its content tells. A write that was accepted purges softly, so that
 //! every page is validated before anybody sees it again. Where the origin's plugin says by itself what has changed, it is believed instead.
 
-use std::{collections::BTreeSet, rc::Rc, sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use http::{HeaderMap, StatusCode};
 use origins::Body;
@@ -13,9 +13,9 @@ use policy::{
     purge::{Address, AnswerContent, Maker, Order, What, WriteAnswer, WriteAttempt, WriteContent, WriteEffect},
 };
 
-use super::unanswered::Writer;
+use super::unanswered::{UnansweredWrites, Writer};
 use crate::{
-    Failure, Pipeline, Shared,
+    Failure, Pipeline,
     ask::Fetched,
     body::passing::{self, Listener, read_and_put_back},
     fence::PendingPurges,
@@ -38,11 +38,17 @@ pub(super) struct Attempt {
 }
 
 /// The beginning of the content of such a request.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct ContentBeginning {
     bytes: Vec<u8>,
     is_cut: bool,
     is_whole: bool,
+}
+
+impl ContentBeginning {
+    fn as_write_content(&self) -> WriteContent<'_> {
+        WriteContent { bytes: &self.bytes, is_whole: self.is_whole && !self.is_cut }
+    }
 }
 
 impl Listener for Arc<Mutex<ContentBeginning>> {
@@ -72,19 +78,18 @@ impl Attempt {
 
     /// Returns whether this is to be seen to its end although its client has left: it says who asks, or it is what strangers may write. A child of PHP is
     /// not to be held by everybody else who left.
-    pub(super) fn must_count(&self, question: &Question) -> bool {
+    pub(super) fn must_finish_without_client(&self, question: &Question) -> bool {
         matches!(self.is, WriteAttempt::Comment | WriteAttempt::XmlRpc) || !Policy::credentials(&question.headers).is_empty()
     }
 
     /// Reads the beginning of the request's content in passing, if that says what it does.
-    pub(super) fn overhear(&self, body: Body) -> Body {
+    pub(super) fn read_content(&self, body: Body) -> Body {
         if self.is.is_told_by_content() { passing::heard(body, Arc::clone(&self.content)) } else { body }
     }
 
-    /// Returns the beginning of the request's content, and whether that is all of it. `None`: it is not needed.
-    fn content(&self) -> Option<(Vec<u8>, bool)> {
-        let content = self.content.lock();
-        self.is.is_told_by_content().then(|| (content.bytes.clone(), content.is_whole && !content.is_cut))
+    /// Returns the beginning of the request's content, as far as it has come. `None`: it is not needed.
+    fn content(&self) -> Option<ContentBeginning> {
+        self.is.is_told_by_content().then(|| self.content.lock().clone())
     }
 }
 
@@ -125,7 +130,7 @@ impl Pipeline {
         match policy.accepted(attempt.is, &WriteAnswer { answer_content, ..answer }) {
             WriteEffect::Nothing => {}
             WriteEffect::Pages(paths) => self.comment_on(question, &paths, caused),
-            WriteEffect::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write, caused),
+            WriteEffect::Perhaps => self.unanswered(&question.site).purge(Writer::Other, Maker::Write, caused),
             WriteEffect::Everything => {
                 if !is_editors && attempt.is.is_of_editors() {
                     self.shared.remember_editor(question);
@@ -138,12 +143,11 @@ impl Pipeline {
 
     /// Purges the pages on which somebody has commented. Anybody can: so it is an invalidation, which costs these pages alone.
     fn comment_on(&self, question: &Question, paths: &[String], caused: &PendingPurges) {
-        let mut hosts = BTreeSet::from([question.authority.as_str()]);
-        hosts.extend(question.site.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*')));
+        let hosts = question.site.named_hosts(&question.authority);
         let address = |path| hosts.iter().map(move |host| What::Url(Address::over_either(host, path)));
         let what = paths.iter().flat_map(|path| address(path)).collect();
         let order = Order::for_site(&question.site.name, what, true, Maker::UnsafeMethod);
-        match self.shared.purge_telling(&order) {
+        match self.shared.purge_with_acknowledgement(&order) {
             Ok((_, elsewhere)) => caused.add(elsewhere),
             Err(why) => tracing::debug!(site = %question.site.name, %why, "nothing was purged for a comment"),
         }
@@ -164,22 +168,23 @@ impl Pipeline {
         if status == StatusCode::INTERNAL_SERVER_ERROR && !is_known {
             return;
         }
-        self.purge_for_unanswered(&question.site, if is_known { Writer::Known } else { Writer::Other }, Maker::Write, caused);
+        self.unanswered(&question.site).purge(if is_known { Writer::Known } else { Writer::Other }, Maker::Write, caused);
     }
 
     /// Watches an answer of an origin that says by itself what has changed: if it breaks off, that may be what was still to come.
-    pub(super) fn watch(&self, question: &Question, body: Body) -> Body {
+    pub(super) fn purge_if_broken(&self, question: &Question, body: Body) -> Body {
         if Policy::credentials(&question.headers).is_empty() {
             return body;
         }
-        passing::heard(body, PurgeIfBroken { shared: Arc::clone(&self.shared), site: question.site.name.clone() })
+        let writer = if self.shared.is_known_editors(question) { Writer::Known } else { Writer::Other };
+        passing::heard(body, PurgeIfBroken { writes: Some(self.unanswered(&question.site)), writer })
     }
 }
 
 /// Makes of a question what the policy judges.
 fn answer_to<'a>(
     question: &'a Question,
-    content: Option<&'a (Vec<u8>, bool)>,
+    content: Option<&'a ContentBeginning>,
     status: StatusCode,
     headers: &'a HeaderMap,
 ) -> WriteAnswer<'a> {
@@ -187,7 +192,7 @@ fn answer_to<'a>(
         authority: &question.authority,
         target: &question.target,
         request: &question.headers,
-        content: content.map(|(bytes, is_whole)| WriteContent { bytes, is_whole: *is_whole }),
+        content: content.map(ContentBeginning::as_write_content),
         is_editors: false,
         status,
         headers,
@@ -197,14 +202,15 @@ fn answer_to<'a>(
 
 /// Purges if the answer to a write breaks off.
 struct PurgeIfBroken {
-    shared: Arc<Shared>,
-    site: String,
+    writes: Option<UnansweredWrites>,
+    writer: Writer,
 }
 
 impl Listener for PurgeIfBroken {
     fn broken(&mut self) {
-        tracing::info!(site = %self.site, "the answer to a write broke off: everything may have changed");
-        // The head is out, so nobody waits for it.
-        self.shared.publish(&Order::for_site(&self.site, vec![What::Everything], false, Maker::Write), &PendingPurges::default());
+        if let Some(writes) = self.writes.take() {
+            // The head is out, so nobody waits for it.
+            writes.purge(self.writer, Maker::Write, &PendingPurges::default());
+        }
     }
 }

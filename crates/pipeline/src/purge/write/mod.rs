@@ -17,7 +17,7 @@ use semantics::invalidation::is_safe;
 use store::Generation;
 
 use self::attempt::Attempt;
-use super::fields::{SaidEverything, SpeaksForItself};
+use super::fields::SpeaksForItself;
 use crate::{Failure, Pipeline, ask::Fetched, fence::PendingPurges, forward, question::Question};
 
 use self::signal::is_of_a_gateway;
@@ -55,7 +55,7 @@ impl Write {
     /// Makes the request for the origin, whose content is read in passing if that says what it does.
     pub(crate) fn request(&self, body: origins::Body) -> Box<Request<origins::Body>> {
         let body = match &self.attempt {
-            Some(attempt) => attempt.overhear(body),
+            Some(attempt) => attempt.read_content(body),
             None => body,
         };
         let mut request = forward::passed(&self.question, body);
@@ -67,8 +67,8 @@ impl Write {
     }
 
     /// Returns whether the origin is asked to the end although the client has left, and everything is purged that follows from its answer.
-    pub(crate) fn must_count(&self) -> bool {
-        self.is_told || self.attempt.as_ref().is_some_and(|attempt| attempt.must_count(&self.question))
+    pub(crate) fn must_finish_without_client(&self) -> bool {
+        self.is_told || self.attempt.as_ref().is_some_and(|attempt| attempt.must_finish_without_client(&self.question))
     }
 
     /// Asks the origin, and purges by what its answer says or shows. For how far that went, [`settle`](Self::settle) waits.
@@ -101,11 +101,11 @@ impl Write {
             let mut answered = asked.ask(&question, request, interim.as_ref()).await;
             match &attempt {
                 Some(attempt) => asked.purge_for_attempt(&question, attempt, &mut answered, &caused).await,
-                None => asked.purge_for_signal(&question, subject, &mut answered, &caused).await,
+                None => asked.purge_for_answer(&question, subject, &mut answered, &caused).await,
             }
             answered
         };
-        if self.must_count() {
+        if self.must_finish_without_client() {
             pipeline.tasks.spawn_local(written).await.unwrap_or_else(|_| Err(Failure::given_up("the write was given up")))
         } else {
             written.await
@@ -114,7 +114,7 @@ impl Write {
 
     /// Purges what the method and the fields of the answer stand for, and waits until it is known how far all went that this request has caused.
     ///
-    /// Returns the generation after that if nobody else has purged anything since the generation `since`.
+    /// Returns the new generation if this made the only purges since the generation `since`: see [`Pipeline::invalidate`].
     pub(crate) async fn settle(&self, pipeline: &Pipeline, answer: &Fetched, since: Generation) -> Option<Generation> {
         let (status, headers) = (answer.response.status(), answer.response.headers());
         pipeline.look_for_editor(&self.question, status, headers);
@@ -124,15 +124,10 @@ impl Write {
         since
     }
 
-    /// Reads the content of the answer in passing, if that may still say that something has changed.
-    pub(crate) fn overhear(&self, pipeline: &Pipeline, answer: &Parts, body: origins::Body) -> origins::Body {
-        if self.is_unsafe && answer.extensions.get::<SpeaksForItself>().is_some() {
-            pipeline.watch(&self.question, body)
-        } else if self.publishes() && answer.extensions.get::<SaidEverything>().is_some() {
-            pipeline.overhear(&self.question, body)
-        } else {
-            body
-        }
+    /// Watches the content of the answer, if that may still say that something has changed.
+    pub(crate) fn watch_answer(&self, pipeline: &Pipeline, answer: &Parts, body: origins::Body) -> origins::Body {
+        let speaks = self.is_unsafe && answer.extensions.get::<SpeaksForItself>().is_some();
+        if speaks { pipeline.purge_if_broken(&self.question, body) } else { body }
     }
 
     /// Returns whether a post is written or published by it: its answer says what was.

@@ -1,27 +1,28 @@
 //! Writes to an origin that says in its answer what has changed: a Ghost, in `X-Cache-Invalidate`.
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::{rc::Rc, time::Duration};
 
 use http::StatusCode;
 use policy::purge::{Maker, Order, Signal, What, WriteSubject};
 
 use super::unanswered::Writer;
 use crate::{
-    Failure, Pipeline,
-    ask::Fetched,
-    fence::PendingPurges,
-    purge::fields::{SaidEverything, SignalLines},
-    question::Question,
+    Failure, Pipeline, ask::Fetched, body::passing::read_and_put_back, fence::PendingPurges, purge::fields::SignalLines, question::Question,
 };
 
-/// Returns whether a proxy between here and the origin says that the origin failed.
+/// The most bytes of an answer to an editor that are read to see what was written. A post with all its forms has some 100 KiB.
+const ANSWER_BYTES_MAX: usize = 2 << 20;
+/// The time within which such an answer has to be whole. It comes with its head.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Returns whether a proxy between here and the origin says that the origin failed, or gave no answer: Cloudflare has statuses of its own for that.
 pub(super) const fn is_of_a_gateway(status: StatusCode) -> bool {
-    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
+    matches!(status.as_u16(), 502 | 504 | 520..=524)
 }
 
 impl Pipeline {
     /// Purges what the answer to a write says has changed, or what may have changed if no answer says so.
-    pub(super) async fn purge_for_signal(
+    pub(super) async fn purge_for_answer(
         self: &Rc<Self>,
         question: &Question,
         subject: Option<WriteSubject>,
@@ -43,7 +44,7 @@ impl Pipeline {
     fn may_have_written(self: &Rc<Self>, question: &Question, subject: Option<WriteSubject>, caused: &PendingPurges) {
         let site = &question.site;
         if subject.is_some_and(|subject| site.policy.may_be_of_editor(subject, &question.headers)) {
-            self.purge_for_unanswered(site, Writer::Known, Maker::Origin, caused);
+            self.unanswered(site).purge(Writer::Known, Maker::Origin, caused);
         }
     }
 
@@ -58,26 +59,31 @@ impl Pipeline {
         let site = &question.site;
         if subject == Some(WriteSubject::Keys) && fetched.response.status().is_success() {
             // The origin says nothing of keys that have ended.
-            self.shared.publish(&Order::for_site(&site.name, vec![site.policy.ended_by_keys()], true, Maker::Origin), caused);
+            self.shared.purge_for_signal(&Order::for_site(&site.name, vec![site.policy.ended_by_keys()], true, Maker::Origin), caused);
         }
         let Some(SignalLines(lines)) = fetched.response.extensions_mut().remove::<SignalLines>() else { return };
-        let mut hosts = BTreeSet::from([question.authority.as_str()]);
-        hosts.extend(site.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*')));
-        let hosts: Vec<&str> = hosts.into_iter().collect();
+        let hosts: Vec<&str> = site.named_hosts(&question.authority).into_iter().collect();
         let Signal { mut everything, changed } = site.policy.signalled(&hosts, &lines);
         // A site without hosts has every host, and nobody knows under which its readers are.
         everything |= site.hosts.is_empty() && changed.iter().any(|what| matches!(what, What::Url(_)));
         if !changed.is_empty() {
             // A host that is not the site's: then nobody can tell which page is meant.
-            everything |= !self.shared.publish(&Order::for_site(&site.name, changed, true, Maker::Origin), caused);
+            everything |= !self.shared.purge_for_signal(&Order::for_site(&site.name, changed, true, Maker::Origin), caused);
         }
         if !everything {
             return;
         }
         let is_unsaid = subject.is_some_and(|subject| site.policy.may_withdraw_unsaid(&question.method, question.uri.path(), subject));
         self.shared.publish_everything(site, is_unsaid, Maker::Origin, caused);
-        self.ripple_of_write(site, matches!(subject, Some(WriteSubject::Post | WriteSubject::Schedule)));
-        fetched.response.extensions_mut().insert(SaidEverything);
+        if matches!(subject, Some(WriteSubject::Post | WriteSubject::Schedule)) {
+            self.ripple_of_write(site, true);
+            if !is_unsaid {
+                let answer = read_and_put_back(fetched.response.body_mut(), ANSWER_BYTES_MAX, ANSWER_WITHIN).await;
+                self.learn_from_answer(question, answer.as_deref());
+            }
+        } else {
+            self.ripple_of_write(site, false);
+        }
         if subject == Some(WriteSubject::Settings) && !self.is_public(site, question.client.scheme, &question.authority).await {
             self.shared.publish_everything(site, true, Maker::Origin, caused);
         }

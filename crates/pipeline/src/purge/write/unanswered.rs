@@ -1,11 +1,12 @@
 //! Writes of which nobody knows what came of them: the origin may have carried them out, although no answer says so.
 
-use std::{rc::Rc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use policy::purge::{Maker, Order, What};
 use tokio::time::{Instant, sleep};
+use tokio_util::task::TaskTracker;
 
-use crate::{Pipeline, Site, fence::PendingPurges};
+use crate::{Pipeline, Shared, Site, fence::PendingPurges};
 
 /// The time between two purges because writes were not answered: who sends such writes keeps no page colder than that.
 const KNOWN_EVERY: Duration = Duration::from_secs(10);
@@ -33,33 +34,45 @@ impl Writer {
     }
 }
 
+/// Whoever purges for such writes of a site.
+pub(super) struct UnansweredWrites {
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+    site: u16,
+    site_name: String,
+}
+
 impl Pipeline {
+    pub(super) fn unanswered(&self, site: &Site) -> UnansweredWrites {
+        UnansweredWrites { shared: Arc::clone(&self.shared), tasks: self.tasks.clone(), site: site.id, site_name: site.name.clone() }
+    }
+}
+
+impl UnansweredWrites {
     /// Purges softly for a write of which nobody knows what came of it: at once, or when the last such purge is long enough ago.
-    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, writer: Writer, by: Maker, caused: &PendingPurges) {
-        let Some(wait) = self.shared.signalled.unanswered(&site.name, writer, self.shared.clock.now()) else { return };
-        let order = Order::for_site(&site.name, vec![What::Everything], false, by);
+    pub(super) fn purge(self, writer: Writer, by: Maker, caused: &PendingPurges) {
+        let Some(wait) = self.shared.signalled.unanswered(&self.site_name, writer, self.shared.clock.now()) else { return };
         if wait.is_zero() {
-            self.purge_unanswered(site, &order, caused);
-        } else {
-            let (pipeline, site) = (Rc::clone(self), Rc::clone(site));
-            self.tasks.spawn_local(async move {
-                // When the server stops it is time, as what is on the disk outlives it.
-                let due = Instant::now() + wait;
-                while Instant::now() < due && !pipeline.tasks.is_closed() {
-                    sleep(due.saturating_duration_since(Instant::now()).min(LOOKS_WHILE_PUT_OFF)).await;
-                }
-                // Nobody waits for it any more.
-                pipeline.purge_unanswered(&site, &order, &PendingPurges::default());
-            });
+            return self.purge_now(by, caused);
         }
+        let tasks = self.tasks.clone();
+        tasks.spawn(async move {
+            // When the server stops it is time, as what is on the disk outlives it.
+            let due = Instant::now() + wait;
+            while Instant::now() < due && !self.tasks.is_closed() {
+                sleep(due.saturating_duration_since(Instant::now()).min(LOOKS_WHILE_PUT_OFF)).await;
+            }
+            // Nobody waits for it any more.
+            self.purge_now(by, &PendingPurges::default());
+        });
     }
 
-    fn purge_unanswered(&self, site: &Site, order: &Order, caused: &PendingPurges) {
-        tracing::info!(site = %site.name, "a write may have been carried out: everything may have changed");
-        match self.shared.purge_telling(order) {
+    fn purge_now(&self, by: Maker, caused: &PendingPurges) {
+        tracing::info!(site = %self.site_name, "a write may have been carried out: everything may have changed");
+        match self.shared.purge_with_acknowledgement(&Order::for_site(&self.site_name, vec![What::Everything], false, by)) {
             Ok((_, elsewhere)) => caused.add(elsewhere),
-            Err(why) => tracing::warn!(site = %site.name, %why, "could not purge for a write that may have been carried out"),
+            Err(why) => tracing::warn!(site = %self.site_name, %why, "could not purge for a write that may have been carried out"),
         }
-        self.ripple_of_write(site, false);
+        self.shared.ripple_of_everything(self.site);
     }
 }

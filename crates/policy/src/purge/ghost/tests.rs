@@ -171,9 +171,12 @@ fn the_answer_to_a_write_says_which_addresses_have_changed() {
         withdrawn: None,
         host: Some("blog.example".to_owned()),
     };
-    assert_eq!(written_addresses(content), Some(expected));
-    for nothing in [&b""[..], b"{}", br#"{"posts":[]}"#, br#"{"posts":[{"url":""#] {
-        assert_eq!(written_addresses(nothing), None);
+    assert_eq!(written_addresses(content).expect("an answer"), expected);
+    for nothing in [&b"{}"[..], br#"{"posts":[]}"#] {
+        assert_eq!(written_addresses(nothing).expect("an answer"), Addresses::default());
+    }
+    for unreadable in [&b""[..], b"\x1f\x8b\x08", br#"{"posts":[{"url":""#] {
+        assert!(written_addresses(unreadable).is_err());
     }
 }
 
@@ -198,6 +201,10 @@ fn a_post_that_is_not_for_everybody_any_more_is_withdrawn() {
         (Method::PUT, "/ghost/api/admin/posts/bulk/", true),
         (Method::PUT, "/ghost/api/admin/posts/1/", false),
         (Method::DELETE, "/ghost/api/admin/tags/1/", false),
+        // An author is deleted with all posts, and all content at once.
+        (Method::DELETE, "/ghost/api/admin/users/5/", true),
+        (Method::DELETE, "/ghost/api/admin/db/", true),
+        (Method::POST, "/ghost/api/admin/db/", false),
     ] {
         let written = ghost_at("").written(&method, path).expect("a write");
         assert_eq!(ghost_at("").may_withdraw_unsaid(&method, path, written), expected, "{method} {path}");
@@ -210,4 +217,13 @@ fn a_page_is_named_over_both_schemes() {
     let signal = ghost_at("").signalled(&["blog.example"], [&HeaderValue::from_static("https://blog.example/a/")]);
     let [What::Url(address)] = &*signal.changed else { panic!("{signal:?}") };
     assert_eq!(address.scheme(), None::<Scheme>);
+}
+
+/// It is signed, so it may say anything: also that a post was taken back.
+#[test]
+fn a_webhook_that_was_not_kept_ends_everything_whatever_the_kind() {
+    let ends = Webhook::Purge { what: vec![What::Everything], soft: false };
+    for kind in [Kind::Ghost, Kind::WordPress] {
+        assert_eq!(Policy::new(Settings::preset(kind)).webhook(None, &|_| true).as_ref(), Some(&ends), "{kind:?}");
+    }
 }

@@ -304,6 +304,22 @@ fn several_writes_and_those_in_an_envelope_are_judged_by_what_is_within() {
     }
 }
 
+/// It may be too long, break off or be late. What is refused is told in a few words.
+#[test]
+fn a_write_whose_answer_cannot_be_read_may_have_been_accepted() {
+    let call = "<methodCall><methodName>wp.editPost</methodName><params/></methodCall>";
+    let of_rest = |target| Case { target, status: 201, answer_content: AnswerContent::TooLong, ..Case::default() };
+    let of_xml_rpc =
+        Case { target: "/xmlrpc.php", content: Some(call.as_bytes()), answer_content: AnswerContent::TooLong, ..Case::default() };
+    for (case, attempt) in [
+        (of_rest("/wp-json/batch/v1"), WriteAttempt::Rest(RestResource::WithinAnswer)),
+        (of_rest("/wp-json/wp/v2/comments"), WriteAttempt::Rest(RestResource::Comments)),
+        (of_xml_rpc, WriteAttempt::XmlRpc),
+    ] {
+        assert_eq!(case.accepted(attempt), WriteEffect::Perhaps, "{}", case.target);
+    }
+}
+
 /// WordPress takes the route of a form before that of the path.
 #[test]
 fn a_form_may_be_for_another_route_than_the_path_says() {
