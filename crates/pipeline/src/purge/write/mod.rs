@@ -32,7 +32,7 @@ pub(crate) struct Write {
     subject: Option<WriteSubject>,
     /// Whether the origin may say in its answer what has changed.
     is_told: bool,
-    /// What it attempts, at an origin that does not say what has changed.
+    /// The attempt that it is, at an origin that does not say what has changed.
     attempt: Option<Rc<Attempt>>,
     caused: Rc<PendingPurges>,
 }
